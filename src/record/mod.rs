@@ -1,0 +1,371 @@
+//! What a run leaves on disk: the contract between measuring and reporting.
+//!
+//! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
+//! synced to disk before the next trial begins. `samples/`, `clients/` and `server/` hold one CSV
+//! file a trial, named after [`Trial::file_stem`]. A value that could not be measured is absent,
+//! never 0. `schemas/*.schema.json` describe both JSON forms.
+//!
+//! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
+
+mod store;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::registry::Unsupported;
+
+pub use store::{Store, StoreError, read, read_trials};
+
+/// The version of the form described here. A reader refuses a higher one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// `run.json`: everything about a run but the trials themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Version of throng that wrote the record.
+    pub throng_version: String,
+    /// What was run.
+    pub study: StudyInfo,
+    /// The seed from which the order of trials was shuffled.
+    pub seed: u64,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// UTC, RFC 3339; absent while the run goes on and after a crash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// How the run ended.
+    pub ending: Ending,
+    /// The command line that started the run.
+    pub arguments: Vec<String>,
+    /// The settings in force, defaults included.
+    pub settings: Settings,
+    /// The servers, in the order in which they are shown.
+    pub servers: Vec<ServerInfo>,
+    /// The machine.
+    pub host: Host,
+    /// How many trials were planned.
+    pub trials_planned: u32,
+    /// What a reader must know before trusting the figures.
+    pub warnings: Vec<Warning>,
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyInfo {
+    /// Name: "overview", or that of the study file.
+    pub name: String,
+    /// The question the study answers, one line.
+    pub question: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It is going on, or throng itself was killed.
+    Unfinished,
+    /// Every planned trial ran.
+    Complete,
+    /// Stopped by a signal; the trials finished until then are kept.
+    Interrupted,
+}
+
+/// The settings of a run, in force for all of its trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Protocol spoken.
+    pub protocol: String,
+    /// Bytes in one request.
+    pub size_bytes: u64,
+    /// Numbers of clients, in rising order.
+    pub clients: Vec<u32>,
+    /// How often each (server, clients) pair is tried.
+    pub repeats: u32,
+    /// Steady part of a trial in which replies count.
+    pub duration_s: f64,
+    /// Part before it, after every client had its first answer.
+    pub warm_up_s: f64,
+    /// How long a client may take to connect.
+    pub connect_timeout_s: f64,
+    /// Without any new first answer for this long, the clients still waiting count as never served.
+    pub patience_s: f64,
+    /// Accept-queue length asked for; the kernel caps it at somaxconn.
+    pub backlog: u32,
+    /// CPUs the server is bound to; empty: not bound.
+    pub server_cpus: Vec<u32>,
+    /// CPUs the clients are bound to; empty: not bound.
+    pub client_cpus: Vec<u32>,
+    /// Load-generating threads.
+    pub load_threads: u32,
+}
+
+/// One of the servers compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerInfo {
+    /// Name it goes by in trials, tables and figures.
+    pub name: String,
+    /// One line about it.
+    pub summary: String,
+    /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structural_limit: Option<String>,
+    /// The command line that starts it.
+    pub command: Vec<String>,
+}
+
+/// The machine a run was made on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Operating system and kernel release: "Linux 6.18.1".
+    pub kernel: String,
+    /// CPU model name as the kernel gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// CPUs this process may run on.
+    pub cpus: u32,
+    /// Memory of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Name of the hypervisor, or "yes" when only the CPU flag tells; absent on bare metal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_machine: Option<String>,
+    /// Soft limit of descriptors in a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_soft: Option<u64>,
+    /// Hard limit of descriptors in a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_hard: Option<u64>,
+    /// net.core.somaxconn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub somaxconn: Option<u32>,
+    /// First and last ephemeral port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ephemeral_ports: Option<(u16, u16)>,
+    /// Load average over one minute when the run started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average_1min: Option<f64>,
+    /// CPU frequency governor, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+}
+
+/// Something the reader must know, with its cause and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// Stable name: "client-limited", "few-repeats", ...
+    pub kind: String,
+    /// What was seen, with its numbers.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// One line of `trials.jsonl`: one server under one load, once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// Place in the shuffled order, from 0.
+    pub index: u32,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// [`ServerInfo::name`].
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// From starting the server to its end.
+    pub took_s: f64,
+    /// Why there are no figures, when the trial failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What the clients saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// The server's process tree, measured from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_side: Option<Side>,
+    /// The load generator's process, measured likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_side: Option<Side>,
+    /// What the server itself counted, when it is one of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_counts: Option<ServerCounts>,
+    /// What a reader must know about this trial.
+    pub warnings: Vec<Warning>,
+}
+
+impl Trial {
+    /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".
+    pub fn file_stem(&self) -> String {
+        let server: String = self
+            .server
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+            .take(40)
+            .collect();
+        format!("{:04}-{server}-{}-r{}", self.index, self.clients, self.round)
+    }
+}
+
+/// Why a trial has no figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Where in the trial's life: "start", "verify", "load", "stop".
+    pub stage: String,
+    /// What went wrong.
+    pub reason: String,
+    /// The last output of the process that failed, bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// What the clients saw. Also what `throng load --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Clients wanted.
+    pub clients: u32,
+    /// Clients whose connection was established.
+    pub connected: u32,
+    /// Clients that had at least one verified answer.
+    pub served: u32,
+    /// Clients connected, or still connecting, that never had an answer and saw no error either.
+    pub never_served: u32,
+    /// Requests sent whole over the life of the load, warm-up included.
+    pub requests: u64,
+    /// Replies verified over the life of the load.
+    pub verified: u64,
+    /// The steady part only.
+    pub window: Window,
+    /// From sending a request to its whole verified reply, in the window. A closed loop has no
+    /// other latency: it sends late when the server is slow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Latency>,
+    /// From connect() to an established connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_time: Option<Latency>,
+    /// From connect() to the first verified reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_answer: Option<Latency>,
+    /// How evenly the served clients were served in the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
+    /// Clients that ended with an error, by kind.
+    pub errors: BTreeMap<String, u32>,
+    /// What ended the load: "duration", "requests", "interrupted", "no-clients-left".
+    pub stopped_by: String,
+    /// Load-generating threads.
+    pub threads: u32,
+}
+
+/// The steady part of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Its length.
+    pub duration_s: f64,
+    /// Verified replies that came within it.
+    pub replies: u64,
+    /// Replies per second.
+    pub replies_per_s: f64,
+    /// Bytes sent by clients within it.
+    pub bytes_sent: u64,
+    /// Bytes received by clients within it.
+    pub bytes_received: u64,
+    /// Replies in each equal slice of the window, in time order.
+    pub slices: Vec<u64>,
+}
+
+/// A distribution of times. Percentiles come from a histogram with 3 significant digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Values recorded.
+    pub count: u64,
+    /// Least.
+    pub min_us: f64,
+    /// Mean.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile; absent below 100 values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile; absent below 10,000 values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999_us: Option<f64>,
+    /// 99.99th percentile; absent below a million values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p9999_us: Option<f64>,
+    /// Greatest.
+    pub max_us: f64,
+    /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never
+    /// average percentiles.
+    pub histogram: String,
+}
+
+/// How evenly clients were served. Over clients with at least one answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fairness {
+    /// Mean replies a client.
+    pub mean: f64,
+    /// Fewest replies of a client.
+    pub min: u64,
+    /// Most replies of a client.
+    pub max: u64,
+    /// Jain's index: 1 all alike, 1/n one client gets all (DEC TR-301, 1984).
+    pub jain: f64,
+    /// Share of all replies that the slowest tenth of clients got; 0.1 when all are alike.
+    pub slowest_decile_share: f64,
+    /// Clients with fewer than a tenth of the mean.
+    pub starved: u32,
+}
+
+/// One side's process tree, measured from outside.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Side {
+    /// Figures by name; `throng list probes` says what each means and its unit.
+    pub metrics: BTreeMap<String, f64>,
+    /// Probes that could not measure here, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavailable: BTreeMap<String, Unsupported>,
+    /// CPU time that the probes themselves took during the window.
+    pub probe_cost_ms: f64,
+}
+
+/// What a reference server counted itself. Also what `throng serve --json` prints at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerCounts {
+    /// Connections accepted and served.
+    pub accepted: u64,
+    /// Most connections open at once.
+    pub peak_open: u64,
+    /// Connections accepted only to be closed at once, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Requests answered.
+    pub requests: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Connections by the way they ended.
+    pub outcomes: BTreeMap<String, u64>,
+    /// Connections too many for the per-client log; the totals include them.
+    pub unlogged: u64,
+}
