@@ -1,0 +1,209 @@
+//! `throng list`: what there is, whether this machine supports it, and why not.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::{Exit, Usage, output};
+use crate::measure::probes::PROBES;
+use crate::protocol::PROTOCOLS;
+use crate::registry::{self, Entry};
+use crate::report::exporters::EXPORTERS;
+use crate::report::figures::FIGURES;
+use crate::serve::models::MODELS;
+use crate::serve::{Card, Model};
+use crate::study::STUDIES;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  throng list
+  throng list models --json
+  throng list models epoll
+  throng list studies overview --toml > mine.toml")]
+pub(super) struct Arguments {
+    /// Of which kind [default: all kinds].
+    kind: Option<Kind>,
+    /// Of which name: everything about it.
+    name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print a study as the file that it is, to copy and change.
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Models,
+    Protocols,
+    Probes,
+    Studies,
+    Exporters,
+    Figures,
+}
+
+/// One entry of any table.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    summary: &'static str,
+    supported: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+fn listed<T: Entry + ?Sized>(entry: &&'static T) -> Listed {
+    let info = entry.info();
+    let unsupported = entry.supported().err();
+    Listed {
+        name: info.name,
+        summary: info.summary,
+        supported: unsupported.is_none(),
+        reason: unsupported.as_ref().map(|unsupported| unsupported.reason.clone()),
+        remedy: unsupported.map(|unsupported| unsupported.remedy),
+    }
+}
+
+impl Kind {
+    fn title(self) -> &'static str {
+        match self {
+            Kind::Models => "models",
+            Kind::Protocols => "protocols",
+            Kind::Probes => "probes",
+            Kind::Studies => "studies",
+            Kind::Exporters => "exporters",
+            Kind::Figures => "figures",
+        }
+    }
+
+    fn entries(self) -> Vec<Listed> {
+        match self {
+            Kind::Models => MODELS.iter().map(listed).collect(),
+            Kind::Protocols => PROTOCOLS.iter().map(listed).collect(),
+            Kind::Probes => PROBES.iter().map(listed).collect(),
+            Kind::Studies => STUDIES.iter().map(listed).collect(),
+            Kind::Exporters => EXPORTERS.iter().map(listed).collect(),
+            Kind::Figures => FIGURES.iter().map(listed).collect(),
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    match (arguments.kind, &arguments.name) {
+        (Some(Kind::Studies), Some(name)) if arguments.toml => {
+            output::text(registry::find("study", STUDIES, name)?.toml)?;
+        }
+        _ if arguments.toml => {
+            return Err(Usage("--toml prints a study: throng list studies NAME --toml".into()).into());
+        }
+        (Some(kind), Some(name)) => one(kind, name, arguments.json)?,
+        (Some(kind), None) if arguments.json => output::json(&kind.entries())?,
+        (Some(kind), None) => output::text(&table(kind))?,
+        (None, _) if arguments.json => {
+            let all: serde_json::Map<String, serde_json::Value> = Kind::value_variants()
+                .iter()
+                .map(|kind| Ok((kind.title().to_owned(), serde_json::to_value(kind.entries())?)))
+                .collect::<serde_json::Result<_>>()?;
+            output::json(&all)?;
+        }
+        (None, _) => {
+            let tables: Vec<String> = Kind::value_variants().iter().map(|kind| table(*kind)).collect();
+            output::text(&tables.join("\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn table(kind: Kind) -> String {
+    let bold = anstyle::Style::new().bold();
+    let mut text = format!("{bold}{}{bold:#}\n", kind.title());
+    for entry in kind.entries() {
+        let _ = writeln!(text, "  {:<18} {}", entry.name, entry.summary);
+        if let (Some(reason), Some(remedy)) = (entry.reason, entry.remedy) {
+            let _ = writeln!(text, "  {:<18} not here: {reason}; {remedy}", "");
+        }
+    }
+    text
+}
+
+fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
+    match kind {
+        Kind::Models => {
+            let model = registry::find("model", MODELS, name)?;
+            if json {
+                output::json(&with_card(model)?)?;
+            } else {
+                output::text(&card(model))?;
+            }
+        }
+        Kind::Probes => {
+            let probe = registry::find("probe", PROBES, name)?;
+            if json {
+                output::json(&probe.metrics())?;
+            } else {
+                let mut text = format!("{}: {}\n\n", probe.info().name, probe.info().summary);
+                for metric in probe.metrics() {
+                    let _ = writeln!(text, "  {:<28} {}", metric.name, metric.help);
+                }
+                output::text(&text)?;
+            }
+        }
+        _ => {
+            let entries = kind.entries();
+            let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+                let known: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+                let message = format!("`{name}` is not among {}: {}", kind.title(), known.join(", "));
+                return Err(Usage(message).into());
+            };
+            if json {
+                output::json(entry)?;
+            } else {
+                output::text(&format!("{}: {}", entry.name, entry.summary))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn with_card(model: &'static dyn Model) -> serde_json::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(listed(&model))?;
+    let card = serde_json::to_value(model.card())?;
+    if let (Some(value), serde_json::Value::Object(card)) = (value.as_object_mut(), card) {
+        value.extend(card);
+    }
+    Ok(value)
+}
+
+fn card(model: &'static dyn Model) -> String {
+    let Card {
+        idea,
+        waits_in,
+        system_calls,
+        processes,
+        good_at,
+        breaks_when,
+        source,
+        limit,
+    } = model.card();
+    let mut text = format!("{}: {}\n\n", model.info().name, model.info().summary);
+    for (name, value) in [
+        ("idea", idea),
+        ("waits in", waits_in),
+        ("system calls", system_calls),
+        ("processes", processes),
+        ("good at", good_at),
+        ("breaks when", breaks_when),
+        ("limit", limit),
+        ("source", source),
+    ] {
+        if !value.is_empty() {
+            let _ = writeln!(text, "  {name:<13} {value}");
+        }
+    }
+    text
+}

@@ -1,0 +1,315 @@
+//! `throng load ADDRESS`: the crowd of clients by itself.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufWriter, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::progress::Bar;
+use super::values::{self, CpuList};
+use super::{Exit, Usage, has_viewer, output};
+use crate::load::phase::{Phase, Progress};
+use crate::load::{self, Outcome, Plan, Until, Watcher, foresee};
+use crate::measure::host;
+use crate::protocol::{self, PROTOCOLS};
+use crate::record::{Latency, Load};
+use crate::registry;
+use crate::sys::signal::Stop;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  throng load 127.0.0.1:7777 --clients 1000 --duration 10s
+  throng load localhost:7777 --clients 50 --requests 100000 --json
+  throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
+
+A closed loop: each client sends its next request when the reply to the last one has come and every
+byte of it was checked. The time counts from when every client has had its first answer.")]
+pub(super) struct Arguments {
+    /// The server, as HOST:PORT.
+    address: String,
+    /// What to say; `throng list protocols` says what there is.
+    #[arg(long, default_value = "echo")]
+    protocol: String,
+    /// Bytes in a request.
+    #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
+    size: usize,
+    /// Clients, each with one connection.
+    #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
+    clients: u32,
+    /// How long replies count [default: 10s].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    duration: Option<Duration>,
+    /// Instead of a time: requests over all clients, divided evenly.
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration",
+          value_parser = values::at_least_one)]
+    requests: Option<u32>,
+    /// How long to load before replies count, once every client had its first answer.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::duration)]
+    warm_up: Duration,
+    /// How long a client may take to connect.
+    #[arg(long, value_name = "TIME", default_value = "10s",
+          value_parser = values::positive_duration)]
+    connect_timeout: Duration,
+    /// Without any new first answer for this long, clients still waiting count as never served.
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
+    patience: Duration,
+    /// Load-generating threads [default: one a CPU].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    threads: Option<u32>,
+    /// CPUs to run on, like 0 or 0,2-3.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// Gather small requests before sending them (Nagle's algorithm on).
+    #[arg(long)]
+    delay: bool,
+    /// Write a line a client into this CSV file.
+    #[arg(long, value_name = "FILE")]
+    clients_csv: Option<PathBuf>,
+    /// Allow a server that is not on this machine's loopback.
+    #[arg(long)]
+    allow_remote: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Tell phases on standard output and wait for a line on standard input before the warm-up and
+    /// before closing the connections.
+    #[arg(long, hide = true)]
+    controlled: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let plan = plan(arguments)?;
+    let csv = arguments.clients_csv.as_ref().map(|path| {
+        File::create(path)
+            .map(|file| (path, BufWriter::new(file)))
+            .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
+    });
+    let csv = csv.transpose()?;
+    let stop = Stop::install().context("cannot handle signals")?;
+    let outcome = if arguments.controlled {
+        load::run(&plan, &mut Controlled { stop })?
+    } else {
+        let mut shown = Shown {
+            stop,
+            bar: has_viewer().then(|| Bar::new("connecting")),
+        };
+        load::run(&plan, &mut shown)?
+    };
+    if let Some((path, mut csv)) = csv {
+        outcome
+            .write_clients(&mut csv)
+            .and_then(|()| csv.flush())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    print(arguments, &plan, &outcome)?;
+    if outcome.load.served == 0 {
+        anyhow::bail!("no client was served by {}{}", plan.target, reasons(&outcome.load));
+    }
+    Ok(Exit::unless_stopped(stop))
+}
+
+fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
+    let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
+    let target = values::target(&arguments.address, arguments.allow_remote)?;
+    let until = match (arguments.requests, arguments.duration) {
+        (Some(requests), _) if requests < arguments.clients => {
+            return Err(Usage(format!(
+                "{requests} requests are fewer than {} clients; every client makes at least one",
+                arguments.clients
+            ))
+            .into());
+        }
+        (Some(requests), _) => Until::Requests(u64::from(requests)),
+        (None, duration) => Until::Duration(duration.unwrap_or(Duration::from_secs(10))),
+    };
+    host::raise_descriptor_limit();
+    foresee::check(arguments.clients, &host::load_resources())?;
+    let cpus = match &arguments.cpus {
+        Some(CpuList(cpus)) => {
+            host::bind_to(cpus)?;
+            cpus.clone()
+        }
+        None => Vec::new(),
+    };
+    let threads = arguments.threads.map_or_else(|| host::usable_cpus().len(), |n| n as usize);
+    Ok(Plan {
+        target,
+        protocol,
+        settings: protocol::Settings {
+            size: arguments.size,
+        },
+        clients: arguments.clients,
+        until,
+        warm_up: arguments.warm_up,
+        connect_timeout: arguments.connect_timeout,
+        patience: arguments.patience,
+        grace: Duration::from_secs(2),
+        threads,
+        cpus,
+        nodelay: !arguments.delay,
+    })
+}
+
+/// For people: a progress bar, where there is a terminal.
+struct Shown {
+    stop: Stop,
+    bar: Option<Bar>,
+}
+
+impl Watcher for Shown {
+    fn enter(&mut self, phase: Phase, _: &Progress) -> anyhow::Result<()> {
+        if let Some(bar) = &self.bar {
+            bar.say(phase.name());
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64) {
+        if let Some(bar) = &self.bar {
+            bar.set(share_done);
+            bar.say(&format!(
+                "{}: {} connected, {} served, {} failed, {} replies",
+                phase.name(),
+                progress.connected,
+                progress.answered,
+                progress.failed,
+                progress.verified
+            ));
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+/// One line on standard output for each phase.
+#[derive(Serialize)]
+struct PhaseEvent {
+    phase: &'static str,
+    connected: u64,
+    answered: u64,
+    failed: u64,
+}
+
+/// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
+struct Controlled {
+    stop: Stop,
+}
+
+impl Watcher for Controlled {
+    fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
+        output::json_line(&PhaseEvent {
+            phase: phase.name(),
+            connected: progress.connected,
+            answered: progress.answered,
+            failed: progress.failed,
+        })?;
+        if matches!(phase, Phase::WarmUp | Phase::Hold) {
+            // End of input means the same as a line: whoever waited has gone.
+            let _ = std::io::stdin().lock().read_line(&mut String::new());
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+
+    fn interrupted(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
+    if arguments.controlled {
+        return output::json_line(&outcome.load);
+    }
+    if arguments.json {
+        return output::json(&outcome.load);
+    }
+    output::text(&describe(plan, &outcome.load))
+}
+
+/// The result in words and figures.
+fn describe(plan: &Plan, load: &Load) -> String {
+    let mut text = format!(
+        "{} clients on {}, {} of {} bytes, {} threads\n\n",
+        load.clients,
+        plan.target,
+        plan.protocol.info().name,
+        plan.settings.size,
+        load.threads
+    );
+    let window = &load.window;
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<14} {value}");
+    };
+    line(
+        "clients",
+        format!(
+            "{} connected, {} served, {} never served{}",
+            load.connected,
+            load.served,
+            load.never_served,
+            reasons(load)
+        ),
+    );
+    line(
+        "replies",
+        format!(
+            "{} verified of {} requests; {} in {:.2} s counted",
+            load.verified, load.requests, window.replies, window.duration_s
+        ),
+    );
+    line("rate", format!("{:.0} replies/s", window.replies_per_s));
+    let megabytes = |bytes: u64| bytes as f64 / 1e6 / window.duration_s.max(1e-9);
+    line(
+        "throughput",
+        format!(
+            "{:.1} MB/s sent, {:.1} MB/s received",
+            megabytes(window.bytes_sent),
+            megabytes(window.bytes_received)
+        ),
+    );
+    for (name, latency) in [
+        ("service time", &load.service_time),
+        ("connect time", &load.connect_time),
+        ("first answer", &load.first_answer),
+    ] {
+        if let Some(latency) = latency {
+            line(name, percentiles(latency));
+        }
+    }
+    if let Some(fairness) = &load.fairness {
+        line(
+            "fairness",
+            format!(
+                "{} to {} replies a client, Jain's index {:.4}, {} starved",
+                fairness.min, fairness.max, fairness.jain, fairness.starved
+            ),
+        );
+    }
+    text
+}
+
+fn percentiles(latency: &Latency) -> String {
+    let time = |us: f64| {
+        if us < 1e3 { format!("{us:.0} µs") } else { format!("{:.2} ms", us / 1e3) }
+    };
+    let mut text = format!("median {}, 90 % {}", time(latency.p50_us), time(latency.p90_us));
+    if let Some(p99) = latency.p99_us {
+        let _ = write!(text, ", 99 % {}", time(p99));
+    }
+    let _ = write!(text, ", longest {}", time(latency.max_us));
+    text
+}
+
+/// ": 3 refused, 1 reset", or nothing.
+fn reasons(load: &Load) -> String {
+    let reasons: Vec<String> = load.errors.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+    if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) }
+}

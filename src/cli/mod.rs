@@ -1,0 +1,120 @@
+//! The command line: typed text to resolved plans, and all that is printed.
+//!
+//! One file a subcommand. Exit codes are in [`Exit`].
+
+mod doctor;
+mod list;
+mod load;
+mod output;
+mod progress;
+mod report;
+mod run;
+mod serve;
+mod values;
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::registry::{UnknownName, Unsupported};
+use crate::sys::signal::Stop;
+
+/// Shows how a server holds up under a crowd of clients, and which way of serving them costs least.
+#[derive(Debug, Parser)]
+#[command(
+    name = "throng",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = EXAMPLES
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  throng run                                every model under the same small load, about 2 minutes
+  throng run --clients 10,2000 -o results   other crowds, record and report in ./results
+  throng serve epoll --listen 127.0.0.1:7777
+  throng load 127.0.0.1:7777 --clients 500 --duration 10s
+  throng list models                        what there is, and what this machine supports
+  throng doctor                             what here would spoil a measurement
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
+    Run(run::Arguments),
+    /// Run one reference server by itself.
+    Serve(serve::Arguments),
+    /// Run a crowd of clients by itself, against any server.
+    Load(load::Arguments),
+    /// Make the report again from the records in a directory.
+    Report(report::Arguments),
+    /// Say what there is: models, protocols, probes, studies, exporters, figures.
+    List(list::Arguments),
+    /// Say what on this machine would spoil a measurement, and what mends it.
+    Doctor(doctor::Arguments),
+}
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// Done.
+    Done = 0,
+    /// Something failed.
+    Failed = 1,
+    /// The command line was wrong.
+    Usage = 2,
+    /// Stopped by a signal; what was measured until then is kept.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Interrupted if a signal asked to stop, else done.
+    fn unless_stopped(stop: Stop) -> Self {
+        if stop.requested() { Self::Interrupted } else { Self::Done }
+    }
+}
+
+/// Marks an error as one of usage: wrong input, found before anything was started.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(String);
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+    };
+    let exit = result.unwrap_or_else(|error| {
+        output::error(&error);
+        if is_usage(&error) { Exit::Usage } else { Exit::Failed }
+    });
+    ExitCode::from(exit as u8)
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Usage>()
+            || cause.is::<UnknownName>()
+            || cause.is::<Unsupported>()
+            || cause.is::<crate::load::foresee::Shortage>()
+            || cause.is::<crate::study::StudyError>()
+    })
+}
+
+/// Whether somebody is looking: progress is drawn only then.
+fn has_viewer() -> bool {
+    std::io::stderr().is_terminal()
+}

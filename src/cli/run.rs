@@ -1,0 +1,272 @@
+//! `throng run`: a study from first trial to report.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::progress::Bar;
+use super::values::{self, CpuList};
+use super::{Exit, Usage, has_viewer, output};
+use crate::load::foresee;
+use crate::measure::{self, Observer, RunPlan, Started, host, plan};
+use crate::protocol::PROTOCOLS;
+use crate::record::{ServerInfo, Settings, Store, StudyInfo, Trial};
+use crate::registry;
+use crate::report;
+use crate::serve::models::MODELS;
+use crate::study::{ServerSpec, Study};
+use crate::sys::signal::Stop;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  throng run
+  throng run overview --clients 10,500,2000 --repeats 7 -o results
+  throng run --models epoll,epoll-et,thread --duration 2s
+  throng run mine.toml --json
+
+The record and the report are in throng-results/TIME-STUDY, or where -o says. Ctrl-C keeps the
+trials that are finished.")]
+pub(super) struct Arguments {
+    /// A built-in study (`throng list studies`) or a TOML file.
+    #[arg(default_value = "overview")]
+    study: String,
+    /// Where the record and the report go.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Only these models, separated by commas.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    models: Option<Vec<String>>,
+    /// Numbers of clients, separated by commas.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::at_least_one)]
+    clients: Option<Vec<u32>>,
+    /// How often each server meets each crowd.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    repeats: Option<u32>,
+    /// How long replies count in each trial.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    duration: Option<Duration>,
+    /// How long to load before, once every client had its first answer.
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    warm_up: Option<Duration>,
+    /// Bytes in a request.
+    #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
+    size: Option<usize>,
+    /// Clients that may wait to be accepted.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    backlog: Option<u32>,
+    /// CPUs for the servers [default: the first half].
+    #[arg(long, value_name = "LIST", requires = "client_cpus")]
+    server_cpus: Option<CpuList>,
+    /// CPUs for the clients [default: the second half].
+    #[arg(long, value_name = "LIST", requires = "server_cpus")]
+    client_cpus: Option<CpuList>,
+    /// Seed of the order of trials [default: from the clock].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let mut study = Study::find(&arguments.study)?;
+    override_study(&mut study, arguments);
+    study.check()?;
+    let plan = resolve(&study, arguments)?;
+    let directory = arguments.output.clone().unwrap_or_else(|| default_directory(&study.name));
+    let mut store = Store::create(&directory).map_err(|error| Usage(chain(&error)))?;
+    let stop = Stop::install().context("cannot handle signals")?;
+    let mut shown = Shown {
+        bar: has_viewer().then(|| Bar::new("starting")),
+        plain: !has_viewer() && !arguments.json,
+    };
+    let (run, trials) = measure::run(&plan, &mut store, &mut shown, stop)?;
+    drop(shown);
+    let written = report::write_all(&directory)?;
+    let summary = report::summary::Summary::of(&run, &trials);
+    if arguments.json {
+        output::json(&summary)?;
+    } else {
+        output::text(&report::terminal::table(&summary, output::width(), true))?;
+        output::text(&format!("\nReport: {}", report_path(&written, &directory).display()))?;
+    }
+    if stop.requested() {
+        anstream::eprintln!(
+            "interrupted: {} of {} trials are in {}",
+            trials.len(),
+            run.trials_planned,
+            directory.display()
+        );
+    } else if trials.iter().all(|trial| trial.failure.is_some()) {
+        anyhow::bail!("every trial failed; the reasons are in the report");
+    }
+    Ok(Exit::unless_stopped(stop))
+}
+
+fn report_path<'a>(written: &'a [PathBuf], directory: &'a Path) -> &'a Path {
+    let html = written.iter().find(|path| path.extension().is_some_and(|ending| ending == "html"));
+    html.map_or(directory, PathBuf::as_path)
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn override_study(study: &mut Study, arguments: &Arguments) {
+    if let Some(models) = &arguments.models {
+        let server = |model: &String| ServerSpec {
+            model: model.clone(),
+            name: None,
+            workers: None,
+        };
+        study.servers = models.iter().map(server).collect();
+    }
+    if let Some(clients) = &arguments.clients {
+        study.clients.clone_from(clients);
+    }
+    study.clients.sort_unstable();
+    study.clients.dedup();
+    study.repeats = arguments.repeats.unwrap_or(study.repeats);
+    study.duration = arguments.duration.unwrap_or(study.duration);
+    study.warm_up = arguments.warm_up.unwrap_or(study.warm_up);
+    study.size = arguments.size.unwrap_or(study.size);
+    study.backlog = arguments.backlog.unwrap_or(study.backlog);
+}
+
+/// Turns a study into what is run here; refuses what this machine cannot do.
+fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
+    let protocol = registry::find("protocol", PROTOCOLS, &study.protocol)?;
+    let most = study.clients.last().copied().unwrap_or(0);
+    host::raise_descriptor_limit();
+    foresee::check(most, &host::load_resources())?;
+    let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
+        (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
+        _ => plan::divide_cpus(&host::usable_cpus()),
+    };
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let settings = Settings {
+        protocol: study.protocol.clone(),
+        size_bytes: study.size as u64,
+        clients: study.clients.clone(),
+        repeats: study.repeats,
+        duration_s: study.duration.as_secs_f64(),
+        warm_up_s: study.warm_up.as_secs_f64(),
+        connect_timeout_s: study.connect_timeout.as_secs_f64(),
+        patience_s: study.patience.as_secs_f64(),
+        backlog: study.backlog,
+        load_threads: client_cpus.len().max(1) as u32,
+        server_cpus,
+        client_cpus,
+    };
+    let servers = servers(study, &settings, &program)?;
+    Ok(RunPlan {
+        study: StudyInfo {
+            name: study.name.clone(),
+            question: study.question.clone(),
+        },
+        protocol,
+        servers,
+        program,
+        seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        arguments: std::env::args().collect(),
+        host: host::look(),
+        settings,
+    })
+}
+
+/// The servers that take part: those named, or every model that this machine supports.
+fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result<Vec<ServerInfo>> {
+    let all: Vec<ServerSpec> = MODELS
+        .iter()
+        .filter(|model| model.supported().is_ok())
+        .map(|model| ServerSpec {
+            model: model.info().name.to_owned(),
+            name: None,
+            workers: None,
+        })
+        .collect();
+    let named = if study.servers.is_empty() { &all } else { &study.servers };
+    let mut servers: Vec<ServerInfo> = Vec::new();
+    for spec in named {
+        let server = server(spec, settings, program)?;
+        if servers.iter().any(|other| other.name == server.name) {
+            let message = format!("two servers are called `{}`; give one a `name`", server.name);
+            return Err(Usage(message).into());
+        }
+        servers.push(server);
+    }
+    Ok(servers)
+}
+
+fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
+    let model = registry::find("model", MODELS, &spec.model)?;
+    model.supported()?;
+    let info = model.info();
+    let mut command = vec![
+        program.to_string_lossy().into_owned(),
+        "serve".to_owned(),
+        info.name.to_owned(),
+    ];
+    let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
+    option("--listen", "127.0.0.1:0".to_owned());
+    option("--protocol", settings.protocol.clone());
+    option("--size", settings.size_bytes.to_string());
+    option("--backlog", settings.backlog.to_string());
+    if let Some(workers) = spec.workers {
+        option("--workers", workers.to_string());
+    }
+    command.push("--json".to_owned());
+    let limit = model.card().limit;
+    Ok(ServerInfo {
+        name: spec.name.clone().unwrap_or_else(|| info.name.to_owned()),
+        summary: info.summary.to_owned(),
+        structural_limit: (!limit.is_empty()).then(|| limit.to_owned()),
+        command,
+    })
+}
+
+fn default_directory(study: &str) -> PathBuf {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    Path::new("throng-results").join(format!("{time}-{study}"))
+}
+
+/// How the run goes: a bar on a terminal, plain lines elsewhere.
+struct Shown {
+    bar: Option<Bar>,
+    plain: bool,
+}
+
+impl Observer for Shown {
+    fn begins(&mut self, started: &Started<'_>) {
+        if let Some(bar) = &self.bar {
+            bar.set(started.index as f64 / started.total as f64);
+            bar.say(&format!(
+                "trial {} of {}: {} with {} clients, round {}",
+                started.index + 1,
+                started.total,
+                started.server,
+                started.clients,
+                started.round + 1
+            ));
+        }
+    }
+
+    fn ended(&mut self, trial: &Trial) {
+        if self.plain {
+            let told = match (&trial.failure, &trial.load) {
+                (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+                (None, Some(load)) => format!(
+                    "{:.0} replies/s, {} of {} clients served",
+                    load.window.replies_per_s, load.served, load.clients
+                ),
+                (None, None) => "no figures".to_owned(),
+            };
+            anstream::eprintln!("{} with {} clients: {told}", trial.server, trial.clients);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `throng serve MODEL`: one reference server by itself.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::values::{self, CpuList};
+use super::{Exit, Usage, output};
+use crate::measure::host;
+use crate::protocol::{self, PROTOCOLS};
+use crate::registry;
+use crate::serve::Server;
+use crate::serve::counters::Book;
+use crate::serve::listen::{Listener, Options};
+use crate::serve::models::MODELS;
+use crate::sys::signal::Stop;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  throng serve epoll
+  throng serve prefork --workers 64 --listen 127.0.0.1:0 --log clients.csv
+
+The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT or SIGTERM ends
+it: last answers go out, then totals are printed.")]
+pub(super) struct Arguments {
+    /// How to wait for and divide I/O; `throng list models` says what there is.
+    model: String,
+    /// Where to listen; port 0 lets the kernel choose.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777")]
+    listen: SocketAddr,
+    /// What to say; `throng list protocols` says what there is.
+    #[arg(long, default_value = "echo")]
+    protocol: String,
+    /// Bytes in a request, for protocols that have to know it in order to count.
+    #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
+    size: usize,
+    /// Clients that may wait to be accepted; the kernel caps it at net.core.somaxconn.
+    #[arg(long, default_value = "4096", value_parser = values::at_least_one)]
+    backlog: u32,
+    /// Threads or processes, for models that have a fixed number of them.
+    #[arg(long, default_value = "256", value_parser = values::at_least_one)]
+    workers: u32,
+    /// CPUs to run on, like 0 or 0,2-3.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// Gather small answers before sending them (Nagle's algorithm on).
+    #[arg(long)]
+    delay: bool,
+    /// Let several servers listen on the same port (`SO_REUSEPORT`).
+    #[arg(long)]
+    reuse_port: bool,
+    /// How long clients may take for their last answers after a signal to stop.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
+    drain: Duration,
+    /// Write a line a client into this CSV file at the end.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Print the totals at the end as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let model = registry::find("model", MODELS, &arguments.model)?;
+    model.supported()?;
+    let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
+    protocol.supported()?;
+    let log = arguments.log.as_ref().map(create).transpose()?;
+    if let Some(CpuList(cpus)) = &arguments.cpus {
+        host::bind_to(cpus)?;
+    }
+    host::raise_descriptor_limit();
+    let listener = listen(arguments)?;
+    let stop = Stop::install().context("cannot handle signals")?;
+    let book: &'static Book = Box::leak(Box::new(Book::open().context("cannot map counters")?));
+    let listener: &'static Listener = Box::leak(Box::new(listener));
+    announce(&format!(
+        "listening on {} ({}, {})",
+        listener.address(),
+        model.info().name,
+        protocol.info().name
+    ))?;
+    model.run(Server {
+        listener,
+        stop,
+        protocol,
+        settings: protocol::Settings {
+            size: arguments.size,
+        },
+        book,
+        workers: arguments.workers as usize,
+        drain: arguments.drain,
+    })?;
+    finish(arguments, book, log)?;
+    Ok(Exit::Done)
+}
+
+fn listen(arguments: &Arguments) -> anyhow::Result<Listener> {
+    let options = Options {
+        address: arguments.listen,
+        backlog: arguments.backlog,
+        reuse_port: arguments.reuse_port,
+        nodelay: !arguments.delay,
+    };
+    Listener::bind(&options).map_err(|error| {
+        let address = arguments.listen;
+        let why = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                format!("port {} is taken; choose another, or 0", address.port())
+            }
+            std::io::ErrorKind::PermissionDenied => format!(
+                "port {} is privileged; take one from 1024 up, or run with CAP_NET_BIND_SERVICE",
+                address.port()
+            ),
+            std::io::ErrorKind::AddrNotAvailable => format!(
+                "{} is no address of this machine; `ip address` lists those it has",
+                address.ip()
+            ),
+            _ => error.to_string(),
+        };
+        Usage(format!("cannot listen on {address}: {why}")).into()
+    })
+}
+
+fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
+    let file = File::create(path)
+        .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))?;
+    Ok(BufWriter::new(file))
+}
+
+/// Prints the line that says the server is ready; a reader that has gone does not matter.
+fn announce(line: &str) -> anyhow::Result<()> {
+    output::text(line)?;
+    let _ = std::io::stdout().flush();
+    Ok(())
+}
+
+fn finish(arguments: &Arguments, book: &Book, log: Option<BufWriter<File>>) -> anyhow::Result<()> {
+    if let (Some(mut log), Some(path)) = (log, &arguments.log) {
+        book.write_clients(&mut log)
+            .and_then(|()| log.flush())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let counts = book.counts();
+    if arguments.json {
+        return output::json_line(&counts);
+    }
+    let refused: u64 = counts.refused.values().sum();
+    output::text(&format!(
+        "served {} clients ({} at most at once, {refused} refused), {} requests, \
+         {} bytes in, {} bytes out",
+        counts.accepted, counts.peak_open, counts.requests, counts.bytes_in, counts.bytes_out
+    ))
+}

@@ -1,0 +1,125 @@
+//! Values on the command line, and the words users know for them.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::Usage;
+use crate::measure::host::usable_cpus;
+
+/// A time such as `10s`, `1m 30s`, `250ms`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = jiff::SignedDuration::from_str(text)
+        .map_err(|_| format!("`{text}` is no time; write it like 10s, 250ms or 1m30s"))?;
+    Duration::try_from(parsed).map_err(|_| "a time cannot be negative".to_owned())
+}
+
+/// A time that is more than none.
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// Bytes in one request.
+pub(super) fn request_size(text: &str) -> Result<usize, String> {
+    let size: usize = text.parse().map_err(|_| format!("`{text}` is no number of bytes"))?;
+    let largest = crate::protocol::LARGEST_SIZE;
+    if (1..=largest).contains(&size) {
+        Ok(size)
+    } else {
+        Err(format!("it must be from 1 to {largest} bytes"))
+    }
+}
+
+/// A number that is at least 1.
+pub(super) fn at_least_one(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("`{text}` is no whole number up to {}", u32::MAX)),
+    }
+}
+
+/// CPUs as the kernel writes them: `0`, `0,2`, `0-3,6`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CpuList(pub(super) Vec<u32>);
+
+impl FromStr for CpuList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no list of CPUs; write it like 0 or 0,2-3");
+        let number = |part: &str| part.trim().parse::<u32>().map_err(|_| wrong());
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once('-') {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last || last >= 1024 {
+                return Err(wrong());
+            }
+            cpus.extend(first..=last);
+        }
+        let usable = usable_cpus();
+        match cpus.iter().find(|cpu| !usable.contains(cpu)) {
+            Some(cpu) => Err(format!("there is no CPU {cpu}; this process may use {usable:?}")),
+            None => Ok(Self(cpus)),
+        }
+    }
+}
+
+/// The address to connect to. Beyond this machine only when that was allowed on purpose.
+pub(super) fn target(text: &str, allow_remote: bool) -> anyhow::Result<SocketAddr> {
+    let mut addresses = text
+        .to_socket_addrs()
+        .map_err(|error| Usage(format!("`{text}` is no address (HOST:PORT): {error}")))?;
+    let address = addresses
+        .next()
+        .ok_or_else(|| Usage(format!("`{text}` has no address")))?;
+    if address.port() == 0 {
+        return Err(Usage(format!("`{text}` has no port to connect to")).into());
+    }
+    if !address.ip().is_loopback() && !allow_remote {
+        return Err(Usage(format!(
+            "{} is not on this machine's loopback; a load can do harm there, so say \
+             --allow-remote if the server is yours",
+            address.ip()
+        ))
+        .into());
+    }
+    Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(duration("10").is_err());
+        assert!(duration("-1s").is_err());
+        assert!(positive_duration("0s").is_err());
+    }
+
+    #[test]
+    fn cpu_lists_are_ranges_of_cpus_there_are() {
+        assert_eq!(CpuList::from_str("0"), Ok(CpuList(vec![0])));
+        assert!(CpuList::from_str("1-0").is_err());
+        assert!(CpuList::from_str("").is_err());
+        assert!(CpuList::from_str("1023").unwrap_err().contains("there is no CPU"));
+    }
+
+    #[test]
+    fn other_machines_need_permission() {
+        assert!(target("127.0.0.1:80", false).is_ok());
+        assert!(target("192.0.2.1:80", false).unwrap_err().to_string().contains("--allow-remote"));
+        assert!(target("192.0.2.1:80", true).is_ok());
+        assert!(target("127.0.0.1:0", false).is_err());
+        assert!(target("nonsense", false).is_err());
+    }
+}

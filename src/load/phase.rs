@@ -1,0 +1,259 @@
+//! The phases of a load, as a pure machine on times that it is told.
+//!
+//! settle (connect, first answers) → warm-up → steady (replies count) → drain (last replies) →
+//! hold (connections still open, nothing asked) → done.
+//!
+//! The steady part begins only when every client has had its first verified answer, or none came
+//! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
+//! fast one. A load bounded by requests counts from the start and goes from settle to hold.
+
+use std::time::Duration;
+
+use super::{Plan, Until};
+
+/// Where a load stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Clients connect and wait for their first answers.
+    Settle,
+    /// All are served; replies do not count yet.
+    WarmUp,
+    /// Replies count.
+    Steady,
+    /// Nothing is asked any more; last replies come in.
+    Drain,
+    /// All is said; connections are open and idle.
+    Hold,
+}
+
+impl Phase {
+    /// Its name in events and on the terminal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Settle => "settle",
+            Phase::WarmUp => "warm-up",
+            Phase::Steady => "steady",
+            Phase::Drain => "drain",
+            Phase::Hold => "hold",
+        }
+    }
+}
+
+/// What ended a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The steady part was over.
+    Duration,
+    /// All requests were made.
+    Requests,
+    /// Somebody asked to stop.
+    Interrupted,
+    /// No client was ever served, or none was left.
+    NoClientsLeft,
+}
+
+impl Ending {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ending::Duration => "duration",
+            Ending::Requests => "requests",
+            Ending::Interrupted => "interrupted",
+            Ending::NoClientsLeft => "no-clients-left",
+        }
+    }
+}
+
+/// How far the clients are, all workers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Connections established.
+    pub connected: u64,
+    /// Clients that had a first verified answer.
+    pub answered: u64,
+    /// Clients that ended with an error.
+    pub failed: u64,
+    /// Clients that made all their requests.
+    pub finished: u64,
+    /// Of the clients answered once, those that wait for a reply now.
+    pub waiting: u64,
+    /// Replies verified.
+    pub verified: u64,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Look again after this long.
+    Wait(Duration),
+    /// Enter a phase, and say so with [`Phases::entered`].
+    Enter(Phase),
+    /// Close the connections.
+    Done(Ending),
+}
+
+/// Between looks when the next step depends on the clients.
+const GLANCE: Duration = Duration::from_millis(1);
+/// Between looks when it depends on time.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The machine.
+#[derive(Debug)]
+pub struct Phases {
+    clients: u64,
+    until: Until,
+    warm_up: u64,
+    patience: u64,
+    grace: u64,
+    began: u64,
+    phase: Phase,
+    entered_at: u64,
+    /// When something last happened: a first answer while settling, any reply for a load bounded
+    /// by requests.
+    news_at: u64,
+    news: u64,
+    window: (u64, u64),
+    ending: Ending,
+}
+
+impl Phases {
+    /// Begins at `now` (nanoseconds, any origin).
+    pub fn new(plan: &Plan, now: u64) -> Self {
+        Self {
+            clients: u64::from(plan.clients),
+            until: plan.until,
+            warm_up: nanoseconds(plan.warm_up),
+            patience: nanoseconds(plan.patience),
+            grace: nanoseconds(plan.grace),
+            began: now,
+            phase: Phase::Settle,
+            entered_at: now,
+            news_at: now,
+            news: 0,
+            window: match plan.until {
+                Until::Duration(_) => (u64::MAX, u64::MAX),
+                Until::Requests(_) => (now, u64::MAX),
+            },
+            ending: match plan.until {
+                Until::Duration(_) => Ending::Duration,
+                Until::Requests(_) => Ending::Requests,
+            },
+        }
+    }
+
+    /// Where the load stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// From when to when replies count; from then on nothing is asked.
+    pub fn window(&self) -> (u64, u64) {
+        self.window
+    }
+
+    /// What to do at `now`.
+    pub fn advance(&mut self, now: u64, progress: &Progress) -> Next {
+        match self.phase {
+            Phase::Settle => self.settle(now, progress),
+            Phase::WarmUp if now >= self.window.0 => Next::Enter(Phase::Steady),
+            Phase::WarmUp => wait_until(now, self.window.0),
+            Phase::Steady if now >= self.window.1 => Next::Enter(Phase::Drain),
+            Phase::Steady if progress.answered > 0 && self.active(progress) == 0 => {
+                self.ending = Ending::NoClientsLeft;
+                self.window.1 = now;
+                Next::Enter(Phase::Drain)
+            }
+            Phase::Steady => wait_until(now, self.window.1),
+            Phase::Drain if progress.waiting == 0 || now >= self.entered_at + self.grace => {
+                Next::Enter(Phase::Hold)
+            }
+            Phase::Drain => Next::Wait(GLANCE),
+            Phase::Hold => Next::Done(self.ending),
+        }
+    }
+
+    fn settle(&mut self, now: u64, progress: &Progress) -> Next {
+        let news = match self.until {
+            Until::Duration(_) => progress.answered,
+            Until::Requests(_) => progress.verified,
+        };
+        if news > self.news {
+            self.news = news;
+            self.news_at = now;
+        }
+        let gave_up = now >= self.news_at + self.patience;
+        match self.until {
+            Until::Duration(_) if progress.answered + progress.failed >= self.clients || gave_up => {
+                if self.active(progress) == 0 {
+                    self.ending = Ending::NoClientsLeft;
+                    self.window = (now, now);
+                    return Next::Enter(Phase::Hold);
+                }
+                Next::Enter(Phase::WarmUp)
+            }
+            Until::Requests(_) if progress.finished + progress.failed >= self.clients || gave_up => {
+                self.window.1 = if gave_up { self.news_at } else { now };
+                if progress.verified == 0 {
+                    self.ending = Ending::NoClientsLeft;
+                }
+                Next::Enter(Phase::Hold)
+            }
+            _ => Next::Wait(GLANCE),
+        }
+    }
+
+    /// Clients that were answered and have not failed. A client that failed before its first
+    /// answer makes this too low by one, never too high.
+    fn active(&self, progress: &Progress) -> u64 {
+        let never_answered = self.clients.saturating_sub(progress.answered);
+        let failed_later = progress.failed.saturating_sub(never_answered);
+        progress.answered.saturating_sub(failed_later)
+    }
+
+    /// The phase asked for began at `now`.
+    pub fn entered(&mut self, phase: Phase, now: u64) {
+        self.phase = phase;
+        self.entered_at = now;
+        if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
+            let from = now + self.warm_up;
+            self.window = (from, from + nanoseconds(duration));
+        }
+    }
+
+    /// Somebody asked to stop: what was measured so far is kept.
+    pub fn interrupt(&mut self, now: u64) {
+        if matches!(self.phase, Phase::Drain | Phase::Hold) {
+            return;
+        }
+        self.ending = Ending::Interrupted;
+        self.window = (self.window.0.min(now), now);
+        self.phase = Phase::Steady;
+    }
+
+    /// How much of the load is done, from 0 to 1, for a progress bar.
+    pub fn share_done(&self, now: u64, progress: &Progress) -> f64 {
+        let share = match self.until {
+            Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,
+            Until::Duration(duration) if self.window.0 < u64::MAX => {
+                let total = self.warm_up + nanoseconds(duration);
+                let left = self.window.1.saturating_sub(now);
+                1.0 - left as f64 / total.max(1) as f64
+            }
+            Until::Duration(_) => 0.0,
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// When the load began.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+fn wait_until(now: u64, then: u64) -> Next {
+    Next::Wait(Duration::from_nanos(then - now).min(LOOK))
+}

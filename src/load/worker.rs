@@ -1,0 +1,551 @@
+//! The one loop that drives clients, for every protocol and every way requests come due.
+//!
+//! A worker owns its clients, their sockets and its histogram; with the others it shares only the
+//! window in which replies count and a few counters that it writes once a round.
+//!
+//! System calls a request: recv, send, and a share of epoll_wait. Sockets are registered once,
+//! edge-triggered; a read shorter than the buffer has emptied the socket and is not repeated.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use anyhow::Context as _;
+use hdrhistogram::Histogram;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+use super::phase::Progress;
+use super::tally::{ClientTally, ErrorKind, SLICES, WorkerTally, histogram};
+use super::{Plan, Until, now};
+use crate::protocol::Requester;
+
+/// Bytes read at once; the buffer is the worker's.
+const INPUT_BYTES: usize = 256 * 1024;
+/// Full buffers read from one connection before it is another's turn.
+const READS_A_TURN: usize = 4;
+/// Connections begun before those already there are looked after again.
+const CONNECTS_A_ROUND: usize = 64;
+/// Longest wait, so that the end and time-outs are noticed.
+const LONGEST_WAIT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
+
+/// What the workers and their leader share.
+pub(super) struct Shared {
+    began: u64,
+    from: AtomicU64,
+    until: AtomicU64,
+    close: AtomicBool,
+    has_slices: bool,
+    progress: Vec<WorkerProgress>,
+}
+
+/// One worker's counters, alone on their cache lines.
+#[derive(Default)]
+#[repr(align(128))]
+struct WorkerProgress {
+    connected: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+    finished: AtomicU64,
+    waiting: AtomicU64,
+    verified: AtomicU64,
+}
+
+/// When replies counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowTimes {
+    pub(super) began: u64,
+    from: u64,
+    until: u64,
+    has_slices: bool,
+}
+
+impl WindowTimes {
+    pub(super) fn duration_ns(&self) -> u64 {
+        if self.from == u64::MAX { 0 } else { self.until.saturating_sub(self.from) }
+    }
+
+    pub(super) fn has_slices(&self) -> bool {
+        self.has_slices && self.duration_ns() > 0
+    }
+}
+
+impl Shared {
+    pub(super) fn new(threads: usize, plan: &Plan) -> Self {
+        let began = now();
+        let timed = matches!(plan.until, Until::Duration(_));
+        Self {
+            began,
+            from: AtomicU64::new(if timed { u64::MAX } else { began }),
+            until: AtomicU64::new(u64::MAX),
+            close: AtomicBool::new(false),
+            has_slices: timed,
+            progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
+        }
+    }
+
+    pub(super) fn set_window(&self, (from, until): (u64, u64)) {
+        self.from.store(from, Relaxed);
+        self.until.store(until, Relaxed);
+    }
+
+    pub(super) fn window(&self) -> WindowTimes {
+        WindowTimes {
+            began: self.began,
+            from: self.from.load(Relaxed),
+            until: self.until.load(Relaxed),
+            has_slices: self.has_slices,
+        }
+    }
+
+    /// Lets the workers close their connections and end.
+    pub(super) fn close(&self) {
+        self.close.store(true, Relaxed);
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
+            self.progress.iter().map(|worker| counter(worker).load(Relaxed)).sum()
+        };
+        Progress {
+            connected: sum(|worker| &worker.connected),
+            answered: sum(|worker| &worker.answered),
+            failed: sum(|worker| &worker.failed),
+            finished: sum(|worker| &worker.finished),
+            waiting: sum(|worker| &worker.waiting),
+            verified: sum(|worker| &worker.verified),
+        }
+    }
+}
+
+/// Where a client stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its turn to connect has not come.
+    Unborn,
+    /// connect() has not come back.
+    Connecting,
+    /// A request is out.
+    Asking,
+    /// It has nothing to ask.
+    Resting,
+    /// It ended.
+    Over,
+}
+
+struct Client {
+    socket: Option<OwnedFd>,
+    requester: Box<dyn Requester>,
+    /// What the socket did not take at once.
+    unsent: Vec<u8>,
+    state: State,
+    /// Requests it may still make.
+    budget: u64,
+    sent_at: u64,
+    tally: ClientTally,
+}
+
+/// One thread's clients.
+pub(super) struct Worker {
+    plan: Plan,
+    number: usize,
+    shared: Arc<Shared>,
+    queue: OwnedFd,
+    clients: Vec<Client>,
+    /// The next client to connect.
+    unborn: usize,
+    connecting: VecDeque<(usize, u64)>,
+    unfinished: Vec<usize>,
+    input: Box<[MaybeUninit<u8>]>,
+    output: Vec<u8>,
+    service_time: Histogram<u64>,
+    from: u64,
+    until: u64,
+    slices: [u64; SLICES],
+    slice: usize,
+    slice_ends: u64,
+    slice_length: u64,
+    window_bytes_sent: u64,
+    window_bytes_received: u64,
+    progress: Progress,
+}
+
+impl Worker {
+    /// The worker that has every `threads`th client, beginning with `number`.
+    pub(super) fn new(
+        plan: &Plan,
+        number: usize,
+        threads: usize,
+        shared: Arc<Shared>,
+    ) -> anyhow::Result<Self> {
+        let count = u64::from(plan.clients);
+        let clients = (number as u64..count)
+            .step_by(threads)
+            .map(|client| Client {
+                socket: None,
+                requester: plan.protocol.requester(&plan.settings, client),
+                unsent: Vec::new(),
+                state: State::Unborn,
+                budget: match plan.until {
+                    Until::Duration(_) => u64::MAX,
+                    Until::Requests(total) => total / count + u64::from(client < total % count),
+                },
+                sent_at: 0,
+                tally: ClientTally::default(),
+            })
+            .collect();
+        Ok(Self {
+            plan: plan.clone(),
+            number,
+            from: shared.from.load(Relaxed),
+            until: u64::MAX,
+            shared,
+            queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
+            clients,
+            unborn: 0,
+            connecting: VecDeque::new(),
+            unfinished: Vec::new(),
+            input: Box::new_uninit_slice(INPUT_BYTES),
+            output: Vec::new(),
+            service_time: histogram(),
+            slices: [0; SLICES],
+            slice: 0,
+            slice_ends: u64::MAX,
+            slice_length: 1,
+            window_bytes_sent: 0,
+            window_bytes_received: 0,
+            progress: Progress::default(),
+        })
+    }
+
+    /// Drives the clients until they may be closed.
+    pub(super) fn run(mut self) -> anyhow::Result<WorkerTally> {
+        let mut events = Vec::with_capacity(1024);
+        while !self.shared.close.load(Relaxed) {
+            self.look_at_window();
+            self.connect_some();
+            let busy = self.unborn < self.clients.len() || !self.unfinished.is_empty();
+            let wait = if busy { Timespec::default() } else { LONGEST_WAIT };
+            events.clear();
+            match epoll::wait(&self.queue, spare_capacity(&mut events), Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("epoll_wait failed"),
+            }
+            let unfinished = std::mem::take(&mut self.unfinished);
+            for event in &events {
+                let flags = event.flags;
+                self.turn(event.data.u64() as usize, flags.intersects(LAST));
+            }
+            for place in unfinished {
+                self.turn(place, false);
+            }
+            self.give_up_connecting();
+            self.publish();
+        }
+        Ok(self.finish())
+    }
+
+    /// Takes over when replies count, as the leader has set it.
+    fn look_at_window(&mut self) {
+        let from = self.shared.from.load(Relaxed);
+        self.until = self.shared.until.load(Relaxed);
+        if from != self.from {
+            self.from = from;
+            self.slice_length = (self.until.saturating_sub(from) / SLICES as u64).max(1);
+            self.slice_ends = from.saturating_add(self.slice_length);
+        }
+    }
+
+    fn publish(&self) {
+        let published = &self.shared.progress[self.number];
+        published.connected.store(self.progress.connected, Relaxed);
+        published.answered.store(self.progress.answered, Relaxed);
+        published.failed.store(self.progress.failed, Relaxed);
+        published.finished.store(self.progress.finished, Relaxed);
+        published.waiting.store(self.progress.waiting, Relaxed);
+        published.verified.store(self.progress.verified, Relaxed);
+    }
+
+    // Connecting.
+
+    fn connect_some(&mut self) {
+        for _ in 0..CONNECTS_A_ROUND {
+            if self.unborn == self.clients.len() || now() >= self.until {
+                return;
+            }
+            let place = self.unborn;
+            self.unborn += 1;
+            let started_at = now();
+            let client = &mut self.clients[place];
+            client.tally.started_at = Some(started_at - self.shared.began);
+            match begin_connection(&self.plan, &self.queue, place) {
+                Ok(socket) => {
+                    client.socket = Some(socket);
+                    client.state = State::Connecting;
+                    let deadline = started_at + self.plan.connect_timeout.as_nanos() as u64;
+                    self.connecting.push_back((place, deadline));
+                }
+                Err(error) => self.fail(place, ErrorKind::of(error)),
+            }
+        }
+    }
+
+    /// Clients connect in order, so the first in the queue is the first to run out of time.
+    fn give_up_connecting(&mut self) {
+        while let Some(&(place, deadline)) = self.connecting.front() {
+            let connecting = self.clients[place].state == State::Connecting;
+            if connecting && now() < deadline {
+                return;
+            }
+            self.connecting.pop_front();
+            if connecting {
+                self.fail(place, ErrorKind::ConnectTimeout);
+            }
+        }
+    }
+
+    fn connected(&mut self, place: usize) {
+        let client = &mut self.clients[place];
+        let socket = client.socket.as_ref().expect("a connecting client has a socket");
+        match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) | Err(error) => return self.fail(place, ErrorKind::of(error)),
+        }
+        let source = net::getsockname(socket).ok();
+        client.tally.source = source.and_then(|source| source.try_into().ok());
+        client.tally.connected_at = Some(now() - self.shared.began);
+        self.progress.connected += 1;
+        self.ask(place);
+    }
+
+    // Asking and hearing.
+
+    /// Does what the readiness of a client's socket allows.
+    fn turn(&mut self, place: usize, last: bool) {
+        match self.clients[place].state {
+            State::Connecting => {
+                // The edge that says "connected" may be the only one for bytes already here.
+                self.connected(place);
+                if self.clients[place].state != State::Asking {
+                    return;
+                }
+            }
+            State::Asking | State::Resting => {}
+            State::Unborn | State::Over => return,
+        }
+        if !self.clients[place].unsent.is_empty() {
+            let client = &mut self.clients[place];
+            let unsent = std::mem::take(&mut client.unsent);
+            self.send(place, &unsent);
+        }
+        for _ in 0..READS_A_TURN {
+            match self.hear(place, last) {
+                Heard::More => {}
+                Heard::Nothing => return,
+            }
+        }
+        self.unfinished.push(place);
+    }
+
+    fn hear(&mut self, place: usize, last: bool) -> Heard {
+        let client = &mut self.clients[place];
+        let Some(socket) = &client.socket else {
+            return Heard::Nothing;
+        };
+        let (bytes, emptied) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
+            Ok((([], _), _)) => {
+                self.closed_by_server(place);
+                return Heard::Nothing;
+            }
+            Ok(((bytes, room), _)) => (bytes, !room.is_empty() && !last),
+            Err(Errno::AGAIN) => return Heard::Nothing,
+            Err(Errno::INTR) => return Heard::More,
+            Err(error) => {
+                self.fail(place, ErrorKind::of(error));
+                return Heard::Nothing;
+            }
+        };
+        let count = bytes.len() as u64;
+        client.tally.bytes_received += count;
+        match client.requester.receive(bytes) {
+            Ok(replies) if replies.completed > 0 => {
+                self.answered(place, u64::from(replies.completed), count);
+            }
+            Ok(_) => self.window_bytes_received += self.counts(now(), count),
+            Err(_) => {
+                self.fail(place, ErrorKind::WrongReply);
+                return Heard::Nothing;
+            }
+        }
+        if emptied { Heard::Nothing } else { Heard::More }
+    }
+
+    /// `amount` if the time lies in the window, else 0.
+    fn counts(&self, time: u64, amount: u64) -> u64 {
+        if time >= self.from && time < self.until { amount } else { 0 }
+    }
+
+    fn answered(&mut self, place: usize, replies: u64, bytes: u64) {
+        let time = now();
+        let client = &mut self.clients[place];
+        client.tally.replies += replies;
+        self.progress.verified += replies;
+        if client.tally.first_answer_at.is_none() {
+            client.tally.first_answer_at = Some(time - self.shared.began);
+            self.progress.answered += 1;
+        } else {
+            self.progress.waiting -= 1;
+        }
+        if time >= self.from && time < self.until {
+            client.tally.window_replies += replies;
+            self.service_time.saturating_record(time - client.sent_at);
+            self.window_bytes_received += bytes;
+            while time >= self.slice_ends {
+                self.slice = (self.slice + 1).min(SLICES - 1);
+                self.slice_ends += self.slice_length;
+            }
+            self.slices[self.slice] += replies;
+        }
+        client.state = State::Resting;
+        if time < self.until {
+            self.ask(place);
+        }
+    }
+
+    fn ask(&mut self, place: usize) {
+        let client = &mut self.clients[place];
+        if client.budget == 0 {
+            self.progress.finished += 1;
+            self.end(place);
+            return;
+        }
+        client.budget -= 1;
+        client.state = State::Asking;
+        client.sent_at = now();
+        if client.tally.first_answer_at.is_some() {
+            self.progress.waiting += 1;
+        }
+        let mut output = std::mem::take(&mut self.output);
+        output.clear();
+        client.requester.request(&mut output);
+        client.tally.requests += 1;
+        self.send(place, &output);
+        self.output = output;
+    }
+
+    /// Sends what the socket takes and keeps the rest with the client. Bytes count as sent when
+    /// their request was begun.
+    fn send(&mut self, place: usize, bytes: &[u8]) {
+        let client = &mut self.clients[place];
+        let Some(socket) = &client.socket else {
+            return;
+        };
+        let mut sent = 0;
+        let failure = loop {
+            match net::send(socket, &bytes[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    sent += count;
+                    if sent == bytes.len() {
+                        break None;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    client.unsent.extend_from_slice(&bytes[sent..]);
+                    break None;
+                }
+                Err(error) => break Some(error),
+            }
+        };
+        client.tally.bytes_sent += sent as u64;
+        let begun = client.sent_at;
+        self.window_bytes_sent += self.counts(begun, sent as u64);
+        if let Some(error) = failure {
+            self.fail(place, ErrorKind::of(error));
+        }
+    }
+
+    // Ending.
+
+    fn closed_by_server(&mut self, place: usize) {
+        match self.clients[place].state {
+            State::Resting => self.end(place),
+            _ => self.fail(place, ErrorKind::ClosedEarly),
+        }
+    }
+
+    fn fail(&mut self, place: usize, kind: ErrorKind) {
+        let client = &mut self.clients[place];
+        if client.state == State::Asking && client.tally.first_answer_at.is_some() {
+            self.progress.waiting -= 1;
+        }
+        client.tally.error = Some(kind);
+        self.progress.failed += 1;
+        self.end(place);
+    }
+
+    fn end(&mut self, place: usize) {
+        let client = &mut self.clients[place];
+        client.state = State::Over;
+        client.socket = None;
+        client.unsent = Vec::new();
+    }
+
+    fn finish(mut self) -> WorkerTally {
+        for client in &mut self.clients {
+            if client.state == State::Asking && client.tally.first_answer_at.is_some() {
+                client.tally.error = Some(ErrorKind::Unanswered);
+            }
+        }
+        WorkerTally {
+            service_time: self.service_time,
+            slices: self.slices,
+            window_bytes_sent: self.window_bytes_sent,
+            window_bytes_received: self.window_bytes_received,
+            clients: self.clients.into_iter().map(|client| client.tally).collect(),
+        }
+    }
+}
+
+/// Whether more may be heard from a client now.
+enum Heard {
+    More,
+    Nothing,
+}
+
+/// The server closed its side, or the connection broke: no further edge will come.
+const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
+    .union(epoll::EventFlags::HUP)
+    .union(epoll::EventFlags::ERR);
+
+/// What a socket is registered for, once and for good.
+const EDGES: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::OUT)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
+
+fn begin_connection(plan: &Plan, queue: impl AsFd, place: usize) -> Result<OwnedFd, Errno> {
+    let family = match plan.target {
+        std::net::SocketAddr::V4(_) => net::AddressFamily::INET,
+        std::net::SocketAddr::V6(_) => net::AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))?;
+    if plan.nodelay {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+    }
+    match net::connect(&socket, &plan.target) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(error) => return Err(error),
+    }
+    // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
+    epoll::add(queue, &socket, epoll::EventData::new_u64(place as u64), EDGES)?;
+    Ok(socket)
+}

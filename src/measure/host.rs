@@ -1,0 +1,124 @@
+//! The machine: what it is, what it allows, and where this process runs on it.
+
+use std::fs;
+
+use anyhow::Context as _;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::CpuSet;
+
+use crate::load::foresee::Resources;
+use crate::record::Host;
+
+/// Looks at the machine.
+pub fn look() -> Host {
+    let name = rustix::system::uname();
+    let limit = getrlimit(Resource::Nofile);
+    Host {
+        kernel: format!(
+            "{} {}",
+            name.sysname().to_string_lossy(),
+            name.release().to_string_lossy()
+        ),
+        cpu_model: cpu_info("model name"),
+        cpus: usable_cpus().len() as u32,
+        memory_bytes: memory_bytes(),
+        virtual_machine: virtual_machine(),
+        descriptors_soft: limit.current,
+        descriptors_hard: limit.maximum,
+        somaxconn: sysctl("net/core/somaxconn").and_then(|text| text.parse().ok()),
+        ephemeral_ports: ephemeral_ports(),
+        load_average_1min: load_average(),
+        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    }
+}
+
+/// CPUs that this process may run on.
+pub fn usable_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return vec![0];
+    };
+    (0..CpuSet::MAX_CPU as u32)
+        .filter(|cpu| set.is_set(*cpu as usize))
+        .collect()
+}
+
+/// Binds this process, and those it starts later, to CPUs.
+///
+/// # Errors
+/// When there is no such CPU.
+pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu as usize);
+    }
+    rustix::thread::sched_setaffinity(None, &set)
+        .with_context(|| format!("cannot run on CPUs {cpus:?}"))
+}
+
+/// Raises the soft limit of descriptors to the hard one, which needs no privilege.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where this is refused, the old limit stays, and what it stops is counted.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+}
+
+/// What a load may use here.
+pub fn load_resources() -> Resources {
+    Resources {
+        descriptors: getrlimit(Resource::Nofile).maximum,
+        ports: ephemeral_ports(),
+    }
+}
+
+/// First and last ephemeral port.
+fn ephemeral_ports() -> Option<(u16, u16)> {
+    let text = sysctl("net/ipv4/ip_local_port_range")?;
+    let (first, last) = text.split_once(char::is_whitespace)?;
+    Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+}
+
+/// A kernel setting as text.
+pub fn sysctl(path: &str) -> Option<String> {
+    read(&format!("/proc/sys/{path}"))
+}
+
+/// Load average over the last minute.
+pub fn load_average() -> Option<f64> {
+    read("/proc/loadavg")?.split_whitespace().next()?.parse().ok()
+}
+
+fn memory_bytes() -> Option<u64> {
+    let text = read("/proc/meminfo")?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn cpu_info(key: &str) -> Option<String> {
+    let text = read("/proc/cpuinfo")?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// The hypervisor's name where it gives one, "yes" where only the CPU tells.
+fn virtual_machine() -> Option<String> {
+    let told = read("/sys/hypervisor/type").or_else(|| {
+        let vendor = read("/sys/class/dmi/id/sys_vendor")?;
+        let known = ["QEMU", "Amazon EC2", "Google", "Microsoft", "VMware", "Xen", "innotek"];
+        known.iter().any(|name| vendor.contains(name)).then_some(vendor)
+    });
+    let flag = cpu_info("flags").is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"));
+    told.or_else(|| flag.then(|| "yes".to_owned()))
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,15 @@
+//! Part 3a: trials of one server under one load, with both sides measured.
+//!
+//! Servers and loads run as processes of their own, so that a reference server and anybody's own
+//! are measured by the same code, and nothing of the measuring runs in what is measured.
+
+pub mod host;
+pub mod plan;
+pub mod probes;
+mod process;
+mod run;
+mod trial;
+mod verify;
+mod warnings;
+
+pub use run::{Observer, RunPlan, Started, run};

@@ -1,0 +1,203 @@
+//! A process under our care: started apart, heard line by line, ended with all its children.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::sys::spawn::spawn;
+
+/// Lines of output kept to explain a failure.
+const TAIL_LINES: usize = 20;
+/// Longest line kept; the rest of it is dropped.
+const LINE_BYTES: u64 = 1 << 20;
+/// Lines that may wait to be read before the process has to wait with its output.
+const QUEUE_LINES: usize = 1024;
+
+/// A running process.
+#[derive(Debug)]
+pub(super) struct Process {
+    what: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    tail: Tail,
+    ended: Option<ExitStatus>,
+}
+
+/// The last lines a process wrote on either stream.
+#[derive(Debug, Clone, Default)]
+struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    fn push(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == TAIL_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line.chars().take(500).collect());
+    }
+
+    fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+}
+
+/// Why a line did not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoLine {
+    /// Not in time.
+    Late,
+    /// The process closed its output.
+    Ended,
+}
+
+impl Process {
+    /// Starts `command`, called `what` in messages, on `cpus`.
+    pub(super) fn start(what: &str, mut command: Command, cpus: &[u32]) -> anyhow::Result<Self> {
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        let mut child = spawn(&mut command, cpus).with_context(|| {
+            format!("cannot start {what} ({})", command.get_program().display())
+        })?;
+        let tail = Tail::default();
+        let (sender, lines) = sync_channel(QUEUE_LINES);
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
+        listen(stdout, tail.clone(), Some(sender))?;
+        listen(stderr, tail.clone(), None)?;
+        Ok(Self {
+            what: what.to_owned(),
+            input: child.stdin.take(),
+            child,
+            lines,
+            tail,
+            ended: None,
+        })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line on standard output, awaited until `deadline`.
+    pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.lines.recv_timeout(left).map_err(|error| match error {
+            RecvTimeoutError::Timeout => NoLine::Late,
+            RecvTimeoutError::Disconnected => NoLine::Ended,
+        })
+    }
+
+    /// Writes an empty line to standard input.
+    pub(super) fn go_on(&mut self) {
+        if let Some(input) = &mut self.input {
+            // A process that has gone shows when its output is read.
+            let _ = input.write_all(b"\n").and_then(|()| input.flush());
+        }
+    }
+
+    /// Whether it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended.is_some()
+    }
+
+    /// How it ended, for a message.
+    pub(super) fn ending(&mut self) -> String {
+        // Closing its output comes a moment before the end.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        match self.ended {
+            Some(status) => format!("{} ended with {status}", self.what),
+            None => format!("{} closed its output", self.what),
+        }
+    }
+
+    /// The last lines it wrote.
+    pub(super) fn output(&self) -> String {
+        self.tail.text()
+    }
+
+    /// Asks it to stop and waits for `grace`; then ends it and its process group for certain.
+    ///
+    /// Whether it stopped when asked.
+    pub(super) fn stop(&mut self, grace: Duration) -> bool {
+        self.signal(Signal::TERM);
+        let deadline = Instant::now() + grace;
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stopped = self.has_ended();
+        self.kill();
+        stopped
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        if !self.has_ended()
+            && let Some(pid) = Pid::from_raw(self.child.id().cast_signed())
+        {
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Ends it and every process of its group.
+    fn kill(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            // Also when the leader has ended: its children may live on in the group. The group's
+            // number is not given to anybody else while the leader is not reaped or members live.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        if self.ended.is_none() {
+            self.ended = self.child.wait().ok();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Reads a stream line by line on a thread of its own, until its end.
+fn listen(
+    stream: impl Read + Send + 'static,
+    tail: Tail,
+    to: Option<SyncSender<String>>,
+) -> anyhow::Result<()> {
+    std::thread::Builder::new()
+        .name("listen".to_owned())
+        .spawn(move || {
+            let mut reader = BufReader::new(stream);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                match reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line) {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => {}
+                }
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim_end();
+                tail.push(text);
+                // Nobody may want lines any more, but the stream is read on, or the process would
+                // be stopped by a full pipe.
+                if let Some(to) = &to {
+                    let _ = to.send(text.to_owned());
+                }
+            }
+        })
+        .context("cannot start a thread")?;
+    Ok(())
+}

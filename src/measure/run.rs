@@ -1,0 +1,199 @@
+//! All trials of one invocation, one after the other, each on disk before the next begins.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::plan::{Planned, interleave};
+use super::trial::{self, Setup};
+use super::{host, warnings};
+use crate::protocol::{self, Protocol};
+use crate::record::{
+    Ending, Host, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
+};
+use crate::sys::signal::Stop;
+
+/// A run, resolved and ready to begin.
+pub struct RunPlan {
+    /// What is run.
+    pub study: StudyInfo,
+    /// The settings in force.
+    pub settings: Settings,
+    /// What is said.
+    pub protocol: &'static dyn Protocol,
+    /// The servers that take part. A command's first word is the program, and `{cpus}` has no
+    /// place in it: where a server runs is our matter.
+    pub servers: Vec<ServerInfo>,
+    /// The program that generates the load: this one.
+    pub program: PathBuf,
+    /// The seed of the order.
+    pub seed: u64,
+    /// The command line that started the run.
+    pub arguments: Vec<String>,
+    /// The machine.
+    pub host: Host,
+}
+
+/// A trial that begins.
+pub struct Started<'a> {
+    /// Its place, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub total: usize,
+    /// Name of the server.
+    pub server: &'a str,
+    /// Number of clients.
+    pub clients: u32,
+    /// Repetition, from 0.
+    pub round: u32,
+}
+
+/// Whoever wants to show how the run goes.
+pub trait Observer {
+    /// A trial begins.
+    fn begins(&mut self, started: &Started<'_>);
+    /// A trial has ended and is on disk.
+    fn ended(&mut self, trial: &Trial);
+}
+
+/// Runs all trials, or as many as there is time for until a signal asks to stop.
+///
+/// # Errors
+/// When the record cannot be written; what failed in a trial is part of the trial.
+pub fn run(
+    plan: &RunPlan,
+    store: &mut Store,
+    observer: &mut dyn Observer,
+    stop: Stop,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    let settings = &plan.settings;
+    let order = interleave(plan.servers.len(), &settings.clients, settings.repeats, plan.seed);
+    let mut run = Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        study: plan.study.clone(),
+        seed: plan.seed,
+        started_at: utc_now(),
+        finished_at: None,
+        ending: Ending::Unfinished,
+        arguments: plan.arguments.clone(),
+        settings: settings.clone(),
+        servers: plan.servers.clone(),
+        host: plan.host.clone(),
+        trials_planned: order.len() as u32,
+        warnings: warnings::of_run(&plan.host, settings),
+    };
+    store.write_run(&run)?;
+    if !settings.client_cpus.is_empty() {
+        // What measures must not run where the server runs.
+        host::bind_to(&settings.client_cpus)?;
+    }
+    let mut trials = Vec::new();
+    for (index, planned) in order.iter().enumerate() {
+        observer.begins(&Started {
+            index,
+            total: order.len(),
+            server: &plan.servers[planned.server].name,
+            clients: planned.clients,
+            round: planned.round,
+        });
+        let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
+            break;
+        };
+        observer.ended(&trial);
+        trials.push(trial);
+        if stop.requested() {
+            break;
+        }
+    }
+    let complete = trials.len() == order.len();
+    run.ending = if complete { Ending::Complete } else { Ending::Interrupted };
+    run.finished_at = Some(utc_now());
+    store.write_run(&run)?;
+    Ok((run, trials))
+}
+
+/// Runs one trial and records it; none when a signal cut it short.
+fn one_trial(
+    plan: &RunPlan,
+    store: &mut Store,
+    planned: &Planned,
+    index: usize,
+    stop: Stop,
+) -> anyhow::Result<Option<Trial>> {
+    let settings = &plan.settings;
+    let mut trial = Trial {
+        index: index as u32,
+        round: planned.round,
+        server: plan.servers[planned.server].name.clone(),
+        clients: planned.clients,
+        started_at: utc_now(),
+        took_s: 0.0,
+        failure: None,
+        load: None,
+        server_side: None,
+        client_side: None,
+        server_counts: None,
+        warnings: Vec::new(),
+    };
+    let began = Instant::now();
+    let mut server = Command::new(&plan.servers[planned.server].command[0]);
+    server.args(&plan.servers[planned.server].command[1..]);
+    server.arg("--log").arg(store.csv("server", &trial));
+    let mut load = load_command(plan, planned);
+    load.arg("--clients-csv").arg(store.csv("clients", &trial));
+    let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
+    let result = trial::run(
+        Setup {
+            server,
+            counts: true,
+            server_cpus: &settings.server_cpus,
+            load,
+            client_cpus: &settings.client_cpus,
+            protocol: plan.protocol,
+            settings: protocol::Settings {
+                size: settings.size_bytes as usize,
+            },
+            load_limit: Duration::from_secs_f64(timed + settings.patience_s),
+        },
+        stop,
+    );
+    if result.interrupted {
+        return Ok(None);
+    }
+    if !result.samples.is_empty() {
+        let path = store.csv("samples", &trial);
+        trial::write_samples(&path, &result.samples)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
+    }
+    trial.took_s = began.elapsed().as_secs_f64();
+    trial.failure = result.failure;
+    trial.load = result.load;
+    trial.server_side = result.server_side;
+    trial.client_side = result.client_side;
+    trial.server_counts = result.server_counts;
+    trial.warnings = warnings::of_trial(&trial, settings);
+    store.add_trial(&trial)?;
+    Ok(Some(trial))
+}
+
+fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
+    let settings = &plan.settings;
+    let seconds = |value: f64| format!("{}us", (value * 1e6).round());
+    let mut load = Command::new(&plan.program);
+    load.arg("load").arg("--controlled");
+    load.args(["--protocol", &settings.protocol]);
+    load.args(["--size", &settings.size_bytes.to_string()]);
+    load.args(["--clients", &planned.clients.to_string()]);
+    load.args(["--duration", &seconds(settings.duration_s)]);
+    load.args(["--warm-up", &seconds(settings.warm_up_s)]);
+    load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
+    load.args(["--patience", &seconds(settings.patience_s)]);
+    load.args(["--threads", &settings.load_threads.to_string()]);
+    load
+}
+
+/// Now, in UTC, RFC 3339, to the second.
+pub(super) fn utc_now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

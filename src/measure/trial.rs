@@ -1,0 +1,243 @@
+//! One trial: start the server, verify it, load it, measure both sides, end both.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::probes::{Moment, Panel, Sample};
+use super::process::{NoLine, Process};
+use super::verify::verify;
+use crate::protocol::{Protocol, Settings};
+use crate::record::{Failure, Load, ServerCounts, Side};
+use crate::sys::signal::Stop;
+
+/// How long a server may take until it listens.
+const START_LIMIT: Duration = Duration::from_secs(10);
+/// How long a server may take to stop, and then the load generator.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// Time between two samples.
+const TICK: Duration = Duration::from_millis(100);
+/// Beside its phases, what a load may take before it counts as hung.
+const SLACK: Duration = Duration::from_secs(30);
+
+/// Everything that one trial needs.
+pub(super) struct Setup<'a> {
+    /// Starts the server; it must print "listening on ADDRESS".
+    pub(super) server: Command,
+    /// Whether the server is one of ours and prints its counts at the end.
+    pub(super) counts: bool,
+    pub(super) server_cpus: &'a [u32],
+    /// Starts the load, all but the address.
+    pub(super) load: Command,
+    pub(super) client_cpus: &'a [u32],
+    pub(super) protocol: &'a dyn Protocol,
+    pub(super) settings: Settings,
+    /// What settle, warm-up and steady part take together, at most.
+    pub(super) load_limit: Duration,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Result {
+    pub(super) failure: Option<Failure>,
+    pub(super) load: Option<Load>,
+    pub(super) server_side: Option<Side>,
+    pub(super) client_side: Option<Side>,
+    pub(super) server_counts: Option<ServerCounts>,
+    pub(super) samples: Vec<(&'static str, Duration, Sample)>,
+    /// A signal asked to stop; whatever else is here is partial.
+    pub(super) interrupted: bool,
+}
+
+/// Why a stage did not go on.
+enum Halt {
+    Failed(Failure),
+    Interrupted,
+}
+
+type Stage<T> = std::result::Result<T, Halt>;
+
+fn failed<T>(stage: &str, reason: impl ToString, output: String) -> Stage<T> {
+    Err(Halt::Failed(Failure {
+        stage: stage.to_owned(),
+        reason: reason.to_string(),
+        output,
+    }))
+}
+
+/// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
+pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
+    let mut result = Result::default();
+    match attempt(setup, stop, &mut result) {
+        Ok(()) => {}
+        Err(Halt::Failed(failure)) => result.failure = Some(failure),
+        Err(Halt::Interrupted) => result.interrupted = true,
+    }
+    result
+}
+
+fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
+    let started = Process::start("the server", setup.server, setup.server_cpus);
+    let mut server = started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
+    let address = wait_until_listening(&mut server, stop)?;
+    if let Err(error) = verify(address, setup.protocol, &setup.settings) {
+        let ended = if server.has_ended() { server.ending() + "; " } else { String::new() };
+        return failed("verify", format!("{ended}{error:#}"), server.output());
+    }
+    let mut load = setup.load;
+    load.arg(address.to_string());
+    let started = Process::start("the load", load, setup.client_cpus);
+    let mut load = started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
+    let watched = watch(&mut load, &mut server, setup.load_limit, stop, result);
+    load.stop(STOP_LIMIT);
+    let died = server.has_ended();
+    let stopped = server.stop(STOP_LIMIT);
+    watched?;
+    if died {
+        return failed("load", server.ending(), server.output());
+    }
+    if !stopped {
+        let reason = format!("the server did not stop within {} s", STOP_LIMIT.as_secs());
+        return failed("stop", reason, server.output());
+    }
+    if setup.counts {
+        let deadline = Instant::now() + STOP_LIMIT;
+        while let Ok(line) = server.line(deadline) {
+            result.server_counts = serde_json::from_str(&line).ok().or(result.server_counts.take());
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the line that says where the server listens.
+fn wait_until_listening(server: &mut Process, stop: Stop) -> Stage<SocketAddr> {
+    let deadline = Instant::now() + START_LIMIT;
+    loop {
+        match server.line(deadline.min(Instant::now() + TICK)) {
+            Ok(line) => {
+                if let Some(address) = listening_address(&line) {
+                    return Ok(address);
+                }
+            }
+            Err(NoLine::Ended) => return failed("start", server.ending(), server.output()),
+            Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
+            Err(NoLine::Late) if Instant::now() >= deadline => {
+                let reason = format!("the server did not listen within {} s", START_LIMIT.as_secs());
+                return failed("start", reason, server.output());
+            }
+            Err(NoLine::Late) => {}
+        }
+    }
+}
+
+/// The address in "listening on ADDRESS ...".
+fn listening_address(line: &str) -> Option<SocketAddr> {
+    let (_, after) = line.split_once("listening on ")?;
+    after.split_whitespace().next()?.trim_end_matches(',').parse().ok()
+}
+
+/// A line of a controlled load: a phase, or the result.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Event {
+    Phase { phase: String },
+    Result(Box<Load>),
+}
+
+/// Follows the load through its phases, sampling both sides, until it gives its result.
+fn watch(
+    load: &mut Process,
+    server: &mut Process,
+    limit: Duration,
+    stop: Stop,
+    result: &mut Result,
+) -> Stage<()> {
+    let deadline = Instant::now() + limit + SLACK;
+    let mut server_side = Panel::attach(server.pid());
+    let mut client_side = Panel::attach(load.pid());
+    let mut both = |moment| {
+        server_side.sample(moment);
+        client_side.sample(moment);
+    };
+    let mut steady = false;
+    loop {
+        let line = load.line(deadline.min(Instant::now() + TICK));
+        match line.as_deref().map(serde_json::from_str::<Event>) {
+            Ok(Ok(Event::Phase { phase })) => match phase.as_str() {
+                "warm-up" => {
+                    both(Moment::Before);
+                    load.go_on();
+                }
+                "steady" => {
+                    both(Moment::Start);
+                    steady = true;
+                }
+                "drain" => {
+                    both(Moment::End);
+                    steady = false;
+                }
+                "hold" => {
+                    both(Moment::After);
+                    load.go_on();
+                }
+                _ => {}
+            },
+            Ok(Ok(Event::Result(figures))) => {
+                result.load = Some(*figures);
+                break;
+            }
+            // Not a line of the protocol between us: it is in the output kept for messages.
+            Ok(Err(_)) => {}
+            Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
+            Err(NoLine::Late) if Instant::now() >= deadline => {
+                return failed("load", "the load did not end in time", load.output());
+            }
+            Err(NoLine::Late) if server.has_ended() => {
+                return failed("load", server.ending(), server.output());
+            }
+            Err(NoLine::Late) if steady => both(Moment::Tick),
+            Err(NoLine::Late) => {}
+            Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
+        }
+    }
+    for (name, panel, side) in [
+        ("server", server_side, &mut result.server_side),
+        ("client", client_side, &mut result.client_side),
+    ] {
+        let (figures, samples) = panel.finish();
+        *side = Some(figures);
+        result.samples.extend(samples.into_iter().map(|(at, sample)| (name, at, sample)));
+    }
+    Ok(())
+}
+
+/// Writes a time series.
+pub(super) fn write_samples(
+    path: &Path,
+    samples: &[(&'static str, Duration, Sample)],
+) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    writeln!(file, "at_s,side,metric,value")?;
+    for (side, at, sample) in samples {
+        writeln!(file, "{:.4},{side},{},{}", at.as_secs_f64(), sample.metric, sample.value)?;
+    }
+    file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_where_a_server_listens() {
+        let address = |line| listening_address(line).map(|address| address.to_string());
+        assert_eq!(address("listening on 127.0.0.1:80 (epoll)").unwrap(), "127.0.0.1:80");
+        assert_eq!(address("now listening on [::1]:8080, ok").unwrap(), "[::1]:8080");
+        assert_eq!(address("listening on all ports"), None);
+        assert_eq!(address("hello"), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! `echo`: every byte comes back.
+//!
+//! The server needs no framing. It counts a request for every [`Settings::size`] bytes, so that
+//! both sides' counts can be held against each other when they were given the same size.
+//!
+//! The client sends slices of one pattern, shared by the whole process, at an offset that differs
+//! between clients and from request to request: a byte that is wrong, missing, doubled or meant
+//! for somebody else shows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use crate::registry::{Entry, Info};
+
+/// The protocol `echo`.
+pub(super) struct Echo;
+
+impl Entry for Echo {
+    fn info(&self) -> Info {
+        Info {
+            name: "echo",
+            summary: "every byte comes back; the client checks each one",
+        }
+    }
+}
+
+impl Protocol for Echo {
+    fn session(&self, settings: &Settings) -> Box<dyn Session> {
+        Box::new(EchoSession {
+            size: settings.size.max(1),
+            part: 0,
+        })
+    }
+
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(EchoRequester {
+            pattern: pattern(settings.size),
+            size: settings.size,
+            next: (client as usize).wrapping_mul(CLIENT_STRIDE) % PATTERN_PERIOD,
+            sent: 0,
+            checked: 0,
+        })
+    }
+}
+
+struct EchoSession {
+    size: usize,
+    /// Bytes of the current request seen so far.
+    part: usize,
+}
+
+impl Session for EchoSession {
+    fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError> {
+        let room = OUTPUT_LIMIT.saturating_sub(out.len());
+        let consumed = input.len().min(room);
+        out.extend_from_slice(&input[..consumed]);
+        let total = self.part + consumed;
+        let requests = if total < self.size {
+            self.part = total;
+            0
+        } else {
+            self.part = total % self.size;
+            (total / self.size) as u64
+        };
+        Ok(Step {
+            consumed,
+            requests,
+            close: false,
+        })
+    }
+}
+
+/// Distinct starting places in the pattern; prime, so that strides visit all of them.
+const PATTERN_PERIOD: usize = 65_521;
+/// Distance between the first requests of neighbouring clients.
+const CLIENT_STRIDE: usize = 7_919;
+/// Distance between one client's requests.
+const REQUEST_STRIDE: usize = 389;
+
+/// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
+///
+/// Kept for the last size asked for, so that all clients of a process share one.
+fn pattern(size: usize) -> Arc<[u8]> {
+    static LAST: Mutex<Option<Arc<[u8]>>> = Mutex::new(None);
+    let length = PATTERN_PERIOD + size;
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(pattern) = last.as_ref().filter(|pattern| pattern.len() == length) {
+        return Arc::clone(pattern);
+    }
+    // A xorshift generator (Marsaglia, 2003): enough to make neighbouring slices differ.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let pattern: Arc<[u8]> = (0..length)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect();
+    *last = Some(Arc::clone(&pattern));
+    pattern
+}
+
+struct EchoRequester {
+    pattern: Arc<[u8]>,
+    size: usize,
+    /// Where the oldest unanswered request starts in the pattern.
+    next: usize,
+    /// Requests made and not yet answered whole.
+    sent: usize,
+    /// Bytes of the oldest one that came back.
+    checked: usize,
+}
+
+impl EchoRequester {
+    /// Where the request `ahead` after the oldest unanswered one starts.
+    fn start(&self, ahead: usize) -> usize {
+        (self.next + ahead * REQUEST_STRIDE) % PATTERN_PERIOD
+    }
+}
+
+impl Requester for EchoRequester {
+    fn request(&mut self, out: &mut Vec<u8>) {
+        let start = self.start(self.sent);
+        out.extend_from_slice(&self.pattern[start..start + self.size]);
+        self.sent += 1;
+    }
+
+    fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
+        let mut completed = 0;
+        while !input.is_empty() {
+            if self.sent == 0 {
+                return Err(ProtocolError {
+                    what: format!("{} bytes more than were sent came back", input.len()),
+                });
+            }
+            let from = self.next + self.checked;
+            let expected = &self.pattern[from..self.next + self.size];
+            let length = expected.len().min(input.len());
+            let (head, rest) = input.split_at(length);
+            if head != &expected[..length] {
+                return Err(self.mismatch(head, expected));
+            }
+            input = rest;
+            self.checked += length;
+            if self.checked == self.size {
+                self.checked = 0;
+                self.next = self.start(1);
+                self.sent -= 1;
+                completed += 1;
+            }
+        }
+        Ok(Replies {
+            completed,
+            close: false,
+        })
+    }
+}
+
+impl EchoRequester {
+    #[cold]
+    fn mismatch(&self, got: &[u8], expected: &[u8]) -> ProtocolError {
+        let at = got.iter().zip(expected).position(|(a, b)| a != b);
+        let at = at.expect("the slices differ");
+        ProtocolError {
+            what: format!(
+                "byte {} of the reply is {:#04x} instead of {:#04x}",
+                self.checked + at,
+                got[at],
+                expected[at]
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn settings(size: usize) -> Settings {
+        Settings { size }
+    }
+
+    /// Lets both halves talk, handing over the bytes in pieces that end at `cuts`.
+    fn talk(size: usize, requests: u32, cuts: &[usize]) -> (u32, u64) {
+        let mut requester = Echo.requester(&settings(size), 3);
+        let mut session = Echo.session(&settings(size));
+        let mut wire = Vec::new();
+        for _ in 0..requests {
+            requester.request(&mut wire);
+        }
+        let (mut completed, mut counted, mut from) = (0, 0, 0);
+        let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (wire.len() + 1)).collect();
+        ends.push(wire.len());
+        ends.sort_unstable();
+        for end in ends {
+            let mut out = Vec::new();
+            let step = session.receive(&wire[from..end], &mut out).unwrap();
+            assert_eq!(step.consumed, end - from);
+            counted += step.requests;
+            completed += requester.receive(&out).unwrap().completed;
+            from = end;
+        }
+        (completed, counted)
+    }
+
+    #[test]
+    fn cut_at_every_byte() {
+        for cut in 0..=60 {
+            assert_eq!(talk(20, 3, &[cut]), (3, 3));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_cuts_give_the_same_replies(
+            size in 1_usize..3000,
+            requests in 1_u32..9,
+            cuts in prop::collection::vec(0_usize..30_000, 0..20),
+        ) {
+            prop_assert_eq!(talk(size, requests, &cuts), (requests, u64::from(requests)));
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_named() {
+        let mut requester = Echo.requester(&settings(100), 0);
+        let mut wire = Vec::new();
+        requester.request(&mut wire);
+        wire[42] ^= 1;
+        let error = requester.receive(&wire).unwrap_err();
+        assert!(error.what.starts_with("byte 42 of the reply is 0x"), "{error}");
+    }
+
+    #[test]
+    fn another_clients_reply_is_refused() {
+        let mut mine = Echo.requester(&settings(100), 0);
+        let mut theirs = Echo.requester(&settings(100), 1);
+        let mut wire = Vec::new();
+        theirs.request(&mut wire);
+        mine.request(&mut Vec::new());
+        assert!(mine.receive(&wire).is_err());
+    }
+
+    #[test]
+    fn a_repeated_reply_is_refused() {
+        let mut requester = Echo.requester(&settings(10), 0);
+        let mut wire = Vec::new();
+        requester.request(&mut wire);
+        assert_eq!(requester.receive(&wire).unwrap().completed, 1);
+        assert!(requester.receive(&wire).is_err());
+    }
+
+    #[test]
+    fn output_is_bounded_and_the_rest_is_taken_later() {
+        let mut session = Echo.session(&settings(1000));
+        let input = vec![7; OUTPUT_LIMIT + 5000];
+        let mut out = Vec::new();
+        let step = session.receive(&input, &mut out).unwrap();
+        assert_eq!(step.consumed, OUTPUT_LIMIT);
+        out.clear();
+        let step = session.receive(&input[step.consumed..], &mut out).unwrap();
+        assert_eq!((step.consumed, out.len()), (5000, 5000));
+    }
+}

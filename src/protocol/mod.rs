@@ -1,0 +1,106 @@
+//! What is said on one connection: bytes in, bytes out, no descriptor and no clock.
+//!
+//! A protocol is one file with both halves side by side: the [`Session`] answers, the
+//! [`Requester`] asks and checks every byte of the answer. Both are driven the same way by every
+//! model and by the load generator, and in tests without any socket.
+//!
+//! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
+
+mod echo;
+
+use std::fmt;
+
+use crate::registry::Entry;
+
+/// Every protocol there is, in the order in which they are listed.
+pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo];
+
+/// Most bytes a session adds to its output before it waits for them to leave.
+///
+/// A session may pass it by one reply. What it has not consumed then is handed to it again.
+pub const OUTPUT_LIMIT: usize = 256 * 1024;
+
+/// Largest request that `--size` may ask for.
+pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
+
+/// What a user can set about a protocol; each one takes what concerns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes in one request.
+    pub size: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { size: 1000 }
+    }
+}
+
+/// Something clients and servers can say to each other.
+pub trait Protocol: Entry + Sync {
+    /// The server half of one connection.
+    fn session(&self, settings: &Settings) -> Box<dyn Session>;
+
+    /// The client half of the connection of client number `client`.
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
+}
+
+/// The server half of one connection.
+pub trait Session: Send {
+    /// Takes bytes that arrived and appends what they call for to `out`.
+    ///
+    /// A session consumes everything, keeping part of a message itself if it must, unless `out`
+    /// has reached [`OUTPUT_LIMIT`].
+    ///
+    /// # Errors
+    /// [`ProtocolError`] when the peer broke the protocol. What `out` holds is still sent, then
+    /// the connection is closed.
+    fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
+}
+
+/// What a session made of the bytes it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// How many of them it took.
+    pub consumed: usize,
+    /// Requests they completed.
+    pub requests: u64,
+    /// Whether to close once the output has left.
+    pub close: bool,
+}
+
+/// The client half of one connection.
+pub trait Requester: Send {
+    /// Appends the next request to `out`.
+    fn request(&mut self, out: &mut Vec<u8>);
+
+    /// Takes bytes that arrived and checks every one of them.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] when they are not what the server should have said.
+    fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
+}
+
+/// What a requester made of the bytes it was given; it always takes all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replies {
+    /// Replies completed and found right.
+    pub completed: u32,
+    /// Whether the server is to close now.
+    pub close: bool,
+}
+
+/// A peer said what the protocol does not allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtocolError {
+    /// What is wrong, naming the place: "byte 17 of the reply is 0x2a instead of 0x00".
+    pub what: String,
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for ProtocolError {}

@@ -1,0 +1,182 @@
+//! Writing a record so that nothing measured is lost, and reading it again.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::{Run, SCHEMA_VERSION, Trial};
+
+/// What went wrong with a record, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("cannot {what} {path}")]
+    File {
+        /// "create", "write", "read", ...
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The directory holds a record already.
+    #[error("{0} holds a record already; name another directory with -o, or remove it")]
+    Taken(PathBuf),
+    /// There is no record.
+    #[error("{0} holds no record (it has no run.json)")]
+    Missing(PathBuf),
+    /// A file is not what a record has there.
+    #[error("{path}, line {line}: {reason}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::File { what, path, source }
+}
+
+/// A record being written.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    trials: File,
+}
+
+impl Store {
+    /// Makes the directory with its parts, so that a place that cannot be written is known before
+    /// anything is measured.
+    ///
+    /// # Errors
+    /// When it cannot be written, or holds a record already.
+    pub fn create(directory: &Path) -> Result<Self, StoreError> {
+        if directory.join("run.json").exists() {
+            return Err(StoreError::Taken(directory.to_owned()));
+        }
+        for part in ["samples", "clients", "server"] {
+            let path = directory.join(part);
+            fs::create_dir_all(&path).map_err(file_error("create", &path))?;
+        }
+        let path = directory.join("trials.jsonl");
+        let trials = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(file_error("create", &path))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            trials,
+        })
+    }
+
+    /// Where the record is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The CSV file of a trial in one of the parts "samples", "clients", "server".
+    pub fn csv(&self, part: &str, trial: &Trial) -> PathBuf {
+        self.directory.join(part).join(format!("{}.csv", trial.file_stem()))
+    }
+
+    /// Writes `run.json` whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
+        let path = self.directory.join("run.json");
+        let draft = self.directory.join("run.json.new");
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&draft)?;
+            serde_json::to_writer_pretty(&mut file, run)?;
+            file.write_all(b"\n")?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)
+        };
+        write().map_err(file_error("write", &path))
+    }
+
+    /// Adds a finished trial; it is on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        let path = self.directory.join("trials.jsonl");
+        let mut write = || -> io::Result<()> {
+            let mut line = serde_json::to_vec(trial)?;
+            line.push(b'\n');
+            self.trials.write_all(&line)?;
+            self.trials.sync_data()
+        };
+        write().map_err(file_error("write", &path))
+    }
+}
+
+/// Reads `run.json` of the record in `directory`.
+///
+/// # Errors
+/// When there is none, or it is not of a form this version knows.
+pub fn read(directory: &Path) -> Result<Run, StoreError> {
+    let path = directory.join("run.json");
+    if !path.exists() {
+        return Err(StoreError::Missing(directory.to_owned()));
+    }
+    let text = fs::read_to_string(&path).map_err(file_error("read", &path))?;
+    parse(&path, 1, &text)
+}
+
+/// Reads all finished trials of the record in `directory`, in the order in which they ran.
+///
+/// A last line without its end was being written when the run was killed; it is left out.
+///
+/// # Errors
+/// When a line is not of a form this version knows.
+pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
+    let path = directory.join("trials.jsonl");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(file_error("read", &path)(error)),
+    };
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole
+        .lines()
+        .enumerate()
+        .map(|(number, line)| parse(&path, number + 1, line))
+        .collect()
+}
+
+fn parse<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    line: usize,
+    text: &str,
+) -> Result<T, StoreError> {
+    let wrong = |line: usize, reason: String| StoreError::Content {
+        path: path.to_owned(),
+        line,
+        reason,
+    };
+    // The version first: a newer form would only give puzzling errors about its fields.
+    #[derive(serde::Deserialize)]
+    struct Version {
+        schema_version: Option<u32>,
+    }
+    if let Ok(Version {
+        schema_version: Some(version),
+    }) = serde_json::from_str(text)
+        && version > SCHEMA_VERSION
+    {
+        let reason = format!(
+            "the record has form {version} and this version of throng knows up to {SCHEMA_VERSION}"
+        );
+        return Err(wrong(line, reason));
+    }
+    serde_json::from_str(text)
+        .map_err(|error| wrong(line + error.line().saturating_sub(1), error.to_string()))
+}

@@ -1,0 +1,155 @@
+//! The end of a server: no new clients, last answers out, then gone, within a stated time.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use super::listen::Client;
+use crate::sys::signal::Stop;
+
+/// The time that clients have to take their last answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Drain {
+    until: Instant,
+}
+
+impl Drain {
+    /// Starts it.
+    pub fn new(grace: Duration) -> Self {
+        Self {
+            until: Instant::now() + grace,
+        }
+    }
+
+    /// What is left of it.
+    pub fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether nothing is left.
+    pub fn over(&self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// How long a readiness loop may wait: until something happens, or until the drain is over.
+    ///
+    /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7), or the loop would spin
+    /// through the last one.
+    pub fn wait_limit(drain: Option<Self>) -> Option<Duration> {
+        drain.map(|drain| Duration::from_millis(drain.left().as_millis() as u64 + 1))
+    }
+}
+
+/// Why [`wait`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// It is time to stop.
+    Stop,
+    /// The descriptor at this place can be read.
+    Ready(usize),
+}
+
+/// Waits until it is time to stop or one of `fds` can be read; the first of several is named.
+///
+/// For the threads and processes that accept and do nothing else.
+///
+/// # Errors
+/// As poll(2) gives them, EINTR apart.
+pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
+    let stop_fd = stop.fd();
+    let mut set: Vec<PollFd<'_>> = fds
+        .iter()
+        .chain(std::iter::once(&stop_fd))
+        .map(|fd| PollFd::new(fd, PollFlags::IN))
+        .collect();
+    loop {
+        match poll(&mut set, None) {
+            Ok(_) | Err(Errno::INTR) if stop.requested() => return Ok(Waited::Stop),
+            Ok(_) => {
+                if let Some(place) = set.iter().position(|fd| !fd.revents().is_empty()) {
+                    return Ok(Waited::Ready(place));
+                }
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The sockets on which threads of this process are blocked, so that they can be woken to stop.
+#[derive(Debug, Default)]
+pub struct Blocked {
+    sockets: Mutex<Sockets>,
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Sockets {
+    next: u64,
+    open: HashMap<u64, Arc<OwnedFd>>,
+}
+
+impl Blocked {
+    /// Registers a client; the pass is to live until just before its connection is closed.
+    pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, Pass) {
+        let socket = Arc::new(client.socket);
+        let mut sockets = self.lock();
+        let number = sockets.next;
+        sockets.next += 1;
+        sockets.open.insert(number, Arc::clone(&socket));
+        let client = Client {
+            socket,
+            peer: client.peer,
+        };
+        let pass = Pass {
+            blocked: Arc::clone(self),
+            number,
+        };
+        (client, pass)
+    }
+
+    /// Ends reading on every socket, so that each thread answers what arrived and ends; when the
+    /// drain is over, ends writing too; returns when all have left, or a second after that.
+    pub fn disband(&self, drain: Drain) {
+        self.shut(Shutdown::Read);
+        self.wait_empty(drain.left());
+        self.shut(Shutdown::Both);
+        self.wait_empty(Duration::from_secs(1));
+    }
+
+    fn shut(&self, how: Shutdown) {
+        for socket in self.lock().open.values() {
+            let _ = shutdown(socket, how);
+        }
+    }
+
+    fn wait_empty(&self, limit: Duration) {
+        let sockets = self.lock();
+        let some_left = |sockets: &mut Sockets| !sockets.open.is_empty();
+        let _ = self.left.wait_timeout_while(sockets, limit, some_left);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Blocked::enter`].
+#[derive(Debug)]
+pub struct Pass {
+    blocked: Arc<Blocked>,
+    number: u64,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.blocked.lock().open.remove(&self.number);
+        self.blocked.left.notify_all();
+    }
+}

@@ -1,0 +1,200 @@
+//! The one listening path of all models: address, backlog, options, and accepting until there is
+//! nobody left to accept, also when descriptors run out.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::counters::{Book, Refusal};
+
+/// Most clients accepted before those already here are looked after again.
+pub const ACCEPT_BATCH: usize = 1024;
+
+/// Whether calls on an accepted socket wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// recv() and send() wait for the peer.
+    Blocking,
+    /// They return EAGAIN instead.
+    NonBlocking,
+}
+
+/// How to listen.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Where; port 0 lets the kernel choose.
+    pub address: SocketAddr,
+    /// Accept-queue length asked for; the kernel caps it at net.core.somaxconn.
+    pub backlog: u32,
+    /// Let several sockets listen on the same port, the kernel dividing the clients among them.
+    pub reuse_port: bool,
+    /// Send small answers at once instead of gathering them (Nagle's algorithm off).
+    pub nodelay: bool,
+}
+
+/// A listening socket, never blocking itself.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: SocketAddr,
+    nodelay: bool,
+    /// A descriptor kept back: given up for a moment to accept, and turn away, a client for whom
+    /// there is no other.
+    spare: Mutex<Option<OwnedFd>>,
+}
+
+impl Listener {
+    /// Listens.
+    ///
+    /// # Errors
+    /// As bind(2) and listen(2) give them.
+    pub fn bind(options: &Options) -> io::Result<Self> {
+        let domain = Domain::for_address(options.address);
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        if options.reuse_port {
+            socket.set_reuse_port(true)?;
+        }
+        socket.set_nonblocking(true)?;
+        if options.nodelay {
+            socket.set_tcp_nodelay(true)?;
+        }
+        socket.bind(&options.address.into())?;
+        socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+        let address = socket
+            .local_addr()?
+            .as_socket()
+            .ok_or_else(|| io::Error::other("the socket has no internet address"))?;
+        Ok(Self {
+            socket,
+            address,
+            nodelay: options.nodelay,
+            spare: Mutex::new(reserve()),
+        })
+    }
+
+    /// Where it listens, with the port the kernel chose.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Clients waiting to be accepted, in order, until there are none or [`ACCEPT_BATCH`] came.
+    pub fn arrivals<'a>(&'a self, book: &'a Book, mode: Mode) -> Arrivals<'a> {
+        Arrivals {
+            listener: self,
+            book,
+            mode,
+            left: ACCEPT_BATCH,
+        }
+    }
+
+    /// Stops listening: the kernel resets who still waits to be accepted.
+    pub fn close(&self) {
+        // Shutting it down also wakes and ends what other processes wait for on this socket.
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+
+    fn accept(&self, mode: Mode) -> Result<Client, Errno> {
+        let flags = match mode {
+            Mode::Blocking => SocketFlags::CLOEXEC,
+            Mode::NonBlocking => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        };
+        let (socket, peer) = acceptfrom_with(&self.socket, flags)?;
+        // Linux hands TCP_NODELAY down from the listening socket; POSIX does not promise it.
+        if self.nodelay && !cfg!(target_os = "linux") {
+            rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+        }
+        let peer = peer.and_then(|peer| peer.try_into().ok());
+        Ok(Client {
+            socket,
+            peer: peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))),
+        })
+    }
+
+    /// Out of descriptors: gives up the spare one for as long as it takes to accept a client and
+    /// close its connection, so that it learns at once and those inside are served on.
+    fn turn_away(&self, book: &Book) -> Result<(), Errno> {
+        let mut spare = self
+            .spare
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let had_spare = spare.take().is_some();
+        let accepted = self.accept(Mode::NonBlocking).map(drop);
+        *spare = reserve();
+        match accepted {
+            Ok(()) => {
+                book.refused(Refusal::Descriptors);
+                Ok(())
+            }
+            Err(Errno::MFILE | Errno::NFILE) => {
+                // Somebody else took the descriptor that was set free. Waiting a moment keeps a
+                // readiness loop from spinning; the clients stay in the accept queue.
+                if !had_spare {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err(Errno::AGAIN)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn reserve() -> Option<OwnedFd> {
+    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+}
+
+/// An accepted connection.
+#[derive(Debug)]
+pub struct Client<S = OwnedFd> {
+    /// Its socket.
+    pub socket: S,
+    /// Where it comes from.
+    pub peer: SocketAddr,
+}
+
+/// See [`Listener::arrivals`].
+#[derive(Debug)]
+pub struct Arrivals<'a> {
+    listener: &'a Listener,
+    book: &'a Book,
+    mode: Mode,
+    left: usize,
+}
+
+impl Iterator for Arrivals<'_> {
+    type Item = Client;
+
+    fn next(&mut self) -> Option<Client> {
+        while self.left > 0 {
+            self.left -= 1;
+            match self.listener.accept(self.mode) {
+                Ok(client) => return Some(client),
+                // The client left before it was accepted, or a signal came.
+                Err(Errno::CONNABORTED | Errno::INTR) => {}
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    if self.listener.turn_away(self.book).is_err() {
+                        return None;
+                    }
+                }
+                Err(Errno::AGAIN) => return None,
+                Err(_) => {
+                    self.book.accept_failed();
+                    return None;
+                }
+            }
+        }
+        None
+    }
+}

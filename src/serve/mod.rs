@@ -1,0 +1,85 @@
+//! Part 1: a reference server for every I/O model.
+//!
+//! All models share listening ([`listen`]), what happens on a connection ([`conn`]), counting
+//! ([`counters`]) and the way to end ([`lifecycle`]). They differ only in how they wait and how
+//! they divide the work, or a comparison would measure their author.
+
+pub mod conn;
+pub mod counters;
+pub mod lifecycle;
+pub mod listen;
+pub mod models;
+pub mod table;
+
+use serde::Serialize;
+
+use crate::protocol::{self, Protocol, Session};
+use crate::registry::Entry;
+use crate::sys::signal::Stop;
+use counters::Book;
+use lifecycle::Drain;
+use listen::Listener;
+
+/// One way to wait for and divide I/O.
+pub trait Model: Entry + Sync {
+    /// What a reader should know about it.
+    fn card(&self) -> Card;
+
+    /// Serves until told to stop, and returns once drained.
+    ///
+    /// # Errors
+    /// Only what breaks the whole server; a broken peer costs one connection.
+    fn run(&self, server: Server) -> anyhow::Result<()>;
+}
+
+/// The fixed block that opens each model's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// How it works, in a sentence or two.
+    pub idea: &'static str,
+    /// The call in which it waits.
+    pub waits_in: &'static str,
+    /// System calls for one request of one client while many are active.
+    pub system_calls: &'static str,
+    /// Processes and threads it consists of.
+    pub processes: &'static str,
+    /// Where it shines.
+    pub good_at: &'static str,
+    /// Where it gives way.
+    pub breaks_when: &'static str,
+    /// Where to read about it.
+    pub source: &'static str,
+    /// What limits it by design, for reports; empty when nothing but resources does.
+    pub limit: &'static str,
+}
+
+/// Everything a model needs in order to serve.
+#[derive(Clone, Copy)]
+pub struct Server {
+    /// Where clients arrive.
+    pub listener: &'static Listener,
+    /// The wish to stop.
+    pub stop: Stop,
+    /// What is said.
+    pub protocol: &'static dyn Protocol,
+    /// How it is said.
+    pub settings: protocol::Settings,
+    /// Where it is counted.
+    pub book: &'static Book,
+    /// Threads or processes that serve, in the models that have a fixed number of them.
+    pub workers: usize,
+    /// How long clients have to take their last answers once told to stop.
+    pub drain: std::time::Duration,
+}
+
+impl Server {
+    /// The server half for a new connection.
+    pub fn session(&self) -> Box<dyn Session> {
+        self.protocol.session(&self.settings)
+    }
+
+    /// Starts the time that clients have for their last answers.
+    pub fn begin_drain(&self) -> Drain {
+        Drain::new(self.drain)
+    }
+}

@@ -1,0 +1,146 @@
+//! One thread, told by epoll which sockets are ready; level-triggered.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+
+use anyhow::Context as _;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::wait_for_events;
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch, Wants};
+use crate::serve::lifecycle::Drain;
+use crate::serve::listen::Mode;
+use crate::serve::table::Table;
+use crate::serve::{Card, Model, Server};
+
+/// The model `epoll`.
+pub(super) struct Epoll;
+
+const CARD: Card = Card {
+    idea: "The kernel keeps the set of sockets and a list of those that became ready. epoll_wait() \
+           copies out only these, and names a socket again while anything is left to read.",
+    waits_in: "epoll_wait()",
+    system_calls: "recv, send, and a share of epoll_wait; epoll_ctl when a client stops reading",
+    processes: "1 process, 1 thread",
+    good_at: "any number of clients, idle ones above all: they cost memory but no time",
+    breaks_when: "one CPU is full: it uses one",
+    source: "epoll(7), level-triggered",
+    limit: "",
+};
+
+impl Entry for Epoll {
+    fn info(&self) -> Info {
+        Info {
+            name: "epoll",
+            summary: "one thread waiting in epoll_wait(), level-triggered",
+        }
+    }
+}
+
+impl Model for Epoll {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let queue = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?;
+        for fd in [server.listener.as_fd(), server.stop.fd()] {
+            epoll::add(&queue, fd, EventData::new_u64(fd.as_raw_fd() as u64), EventFlags::IN)
+                .context("cannot wait for clients")?;
+        }
+        Loop {
+            server: &server,
+            queue,
+            conns: Table::default(),
+            scratch: Scratch::for_many(),
+            drain: None,
+        }
+        .run()
+    }
+}
+
+/// A connection, and whether it waits for room to write rather than for bytes to read.
+struct Slot {
+    conn: Conn,
+    writing: bool,
+}
+
+struct Loop<'a> {
+    server: &'a Server,
+    queue: OwnedFd,
+    conns: Table<Slot>,
+    scratch: Scratch,
+    drain: Option<Drain>,
+}
+
+impl Loop<'_> {
+    fn run(mut self) -> anyhow::Result<()> {
+        let mut events = Vec::with_capacity(1024);
+        let listener = self.server.listener.as_fd().as_raw_fd();
+        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+            wait_for_events(&self.queue, &mut events, Drain::wait_limit(self.drain))?;
+            for event in &events {
+                let fd = event.data.u64() as RawFd;
+                if fd == listener {
+                    self.accept()?;
+                } else {
+                    self.turn(fd);
+                }
+            }
+            if self.drain.is_none() && self.server.stop.requested() {
+                self.begin_drain()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> anyhow::Result<()> {
+        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+            let fd = client.socket.as_raw_fd();
+            epoll::add(&self.queue, &client.socket, EventData::new_u64(fd as u64), EventFlags::IN)
+                .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            let conn = Conn::open(client, self.server);
+            self.conns.insert(fd, Slot { conn, writing: false });
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, fd: RawFd) {
+        let Some(slot) = self.conns.get_mut(fd) else {
+            return;
+        };
+        let writing = match slot.conn.turn(&mut self.scratch, false) {
+            Wants::Read | Wants::MoreRead => false,
+            Wants::Write => true,
+            Wants::Close => {
+                // Closing the socket takes it out of the kernel's set.
+                self.conns.remove(fd);
+                return;
+            }
+        };
+        if writing != slot.writing {
+            slot.writing = writing;
+            let flags = if writing { EventFlags::OUT } else { EventFlags::IN };
+            let data = EventData::new_u64(fd as u64);
+            if epoll::modify(&self.queue, &slot.conn, data, flags).is_err() {
+                slot.conn.broken();
+                self.conns.remove(fd);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) -> anyhow::Result<()> {
+        self.drain = Some(self.server.begin_drain());
+        for fd in [self.server.listener.as_fd(), self.server.stop.fd()] {
+            epoll::delete(&self.queue, fd).context("cannot stop waiting for clients")?;
+        }
+        self.server.listener.close();
+        for fd in self.conns.descriptors() {
+            if let Some(slot) = self.conns.get_mut(fd) {
+                slot.conn.drain();
+                self.turn(fd);
+            }
+        }
+        Ok(())
+    }
+}

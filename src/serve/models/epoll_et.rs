@@ -1,0 +1,154 @@
+//! One thread, told by epoll which sockets became ready; edge-triggered.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::event::epoll::{self, EventData, EventFlags};
+
+use super::wait_for_events;
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch, Wants};
+use crate::serve::lifecycle::Drain;
+use crate::serve::listen::Mode;
+use crate::serve::table::Table;
+use crate::serve::{Card, Model, Server};
+
+/// The model `epoll-et`.
+pub(super) struct EpollEt;
+
+const CARD: Card = Card {
+    idea: "As epoll, but a socket is named once when it becomes ready, for reading and for writing \
+           alike, and not again until that happens anew: whoever leaves bytes unread must remember \
+           to come back. A read shorter than the buffer has emptied the socket, so no further read \
+           is needed to learn it.",
+    waits_in: "epoll_wait()",
+    system_calls: "recv, send, and a share of epoll_wait; never epoll_ctl after the first",
+    processes: "1 process, 1 thread",
+    good_at: "any number of clients, and those that read slowly: waiting to write costs no call",
+    breaks_when: "one CPU is full: it uses one",
+    source: "epoll(7), \"level-triggered and edge-triggered\"",
+    limit: "",
+};
+
+impl Entry for EpollEt {
+    fn info(&self) -> Info {
+        Info {
+            name: "epoll-et",
+            summary: "one thread waiting in epoll_wait(), edge-triggered",
+        }
+    }
+}
+
+/// What a connection is registered for, once and for good.
+const EDGES: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+
+/// The client closed its side, or the connection broke: no further edge will come.
+const LAST: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
+impl Model for EpollEt {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let queue = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?;
+        // Level-triggered: after a full batch of clients the rest is named again.
+        for fd in [server.listener.as_fd(), server.stop.fd()] {
+            epoll::add(&queue, fd, EventData::new_u64(fd.as_raw_fd() as u64), EventFlags::IN)
+                .context("cannot wait for clients")?;
+        }
+        Loop {
+            server: &server,
+            queue,
+            conns: Table::default(),
+            unfinished: Vec::new(),
+            scratch: Scratch::for_many(),
+            drain: None,
+        }
+        .run()
+    }
+}
+
+struct Loop<'a> {
+    server: &'a Server,
+    queue: OwnedFd,
+    conns: Table<Conn>,
+    /// Connections whose turn ended before their bytes did.
+    unfinished: Vec<(RawFd, bool)>,
+    scratch: Scratch,
+    drain: Option<Drain>,
+}
+
+impl Loop<'_> {
+    fn run(mut self) -> anyhow::Result<()> {
+        let mut events = Vec::with_capacity(1024);
+        let listener = self.server.listener.as_fd().as_raw_fd();
+        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+            let limit = if self.unfinished.is_empty() {
+                Drain::wait_limit(self.drain)
+            } else {
+                Some(Duration::ZERO)
+            };
+            wait_for_events(&self.queue, &mut events, limit)?;
+            let unfinished = std::mem::take(&mut self.unfinished);
+            for event in &events {
+                let fd = event.data.u64() as RawFd;
+                if fd == listener {
+                    self.accept()?;
+                } else {
+                    let flags = event.flags; // copied: the structure is packed
+                    self.turn(fd, flags.intersects(LAST));
+                }
+            }
+            for (fd, last) in unfinished {
+                self.turn(fd, last);
+            }
+            if self.drain.is_none() && self.server.stop.requested() {
+                self.begin_drain()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) -> anyhow::Result<()> {
+        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+            let fd = client.socket.as_raw_fd();
+            epoll::add(&self.queue, &client.socket, EventData::new_u64(fd as u64), EDGES)
+                .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            self.conns.insert(fd, Conn::open(client, self.server));
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, fd: RawFd, last: bool) {
+        let Some(conn) = self.conns.get_mut(fd) else {
+            return;
+        };
+        match conn.turn(&mut self.scratch, last) {
+            Wants::Read | Wants::Write => {}
+            Wants::MoreRead => self.unfinished.push((fd, last)),
+            Wants::Close => drop(self.conns.remove(fd)),
+        }
+    }
+
+    fn begin_drain(&mut self) -> anyhow::Result<()> {
+        self.drain = Some(self.server.begin_drain());
+        for fd in [self.server.listener.as_fd(), self.server.stop.fd()] {
+            epoll::delete(&self.queue, fd).context("cannot stop waiting for clients")?;
+        }
+        self.server.listener.close();
+        for fd in self.conns.descriptors() {
+            if let Some(conn) = self.conns.get_mut(fd) {
+                conn.drain();
+                self.turn(fd, false);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! A process for every client.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd as _;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait as wait_for_child};
+
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch};
+use crate::serve::counters::Refusal;
+use crate::serve::lifecycle::{Waited, wait};
+use crate::serve::listen::{Client, Mode};
+use crate::serve::{Card, Model, Server};
+use crate::sys::fork::SingleThreaded;
+use crate::sys::signal::Children;
+
+/// The model `fork`.
+pub(super) struct Fork;
+
+const CARD: Card = Card {
+    idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
+           exits. SIGCHLD tells the parent to reap it.",
+    waits_in: "recv() in each child; poll() and accept() in the parent",
+    system_calls: "recv, send, and two context switches",
+    processes: "1 parent and 1 child a client",
+    good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
+    breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",
+    source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
+    limit: "",
+};
+
+impl Entry for Fork {
+    fn info(&self) -> Info {
+        Info {
+            name: "fork",
+            summary: "a child process for every client",
+        }
+    }
+}
+
+impl Model for Fork {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let single = SingleThreaded::check()?;
+        let news = Children::watch().context("cannot watch for children that end")?;
+        let mut family = Family::default();
+        loop {
+            match wait(server.stop, &[news.fd(), server.listener.as_fd()])? {
+                Waited::Stop => break,
+                Waited::Ready(0) => {
+                    news.clear();
+                    family.reap();
+                }
+                Waited::Ready(_) => {
+                    for client in server.listener.arrivals(server.book, Mode::Blocking) {
+                        let child = single.fork(|| serve_in_child(client, &server));
+                        match child {
+                            Ok(pid) => family.add(pid),
+                            Err(_) => server.book.refused(Refusal::Processes),
+                        }
+                    }
+                }
+            }
+        }
+        server.listener.close();
+        family.disband(&server);
+        Ok(())
+    }
+}
+
+fn serve_in_child(client: Client, server: &Server) -> i32 {
+    if server.stop.renew_in_child().is_err() {
+        return 1;
+    }
+    let conn = Conn::open(client, server);
+    conn.serve_until_stopped(server.stop, &mut Scratch::for_one());
+    0
+}
+
+/// The children of this process.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    children: HashSet<Pid>,
+}
+
+impl Family {
+    pub(super) fn add(&mut self, child: Pid) {
+        self.children.insert(child);
+    }
+
+    /// Takes in every child that has ended; gives their number.
+    pub(super) fn reap(&mut self) -> usize {
+        let before = self.children.len();
+        while let Ok(Some((pid, _))) = wait_for_child(WaitOptions::NOHANG) {
+            self.children.remove(&pid);
+        }
+        before - self.children.len()
+    }
+
+    /// Tells all children to stop, gives them the time to drain, and ends those that are left.
+    pub(super) fn disband(mut self, server: &Server) {
+        let drain = server.begin_drain();
+        self.signal(Signal::TERM);
+        while !self.children.is_empty() && !drain.over() {
+            if self.reap() == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(2).min(drain.left()));
+            }
+        }
+        self.signal(Signal::KILL);
+        while !self.children.is_empty() {
+            match wait_for_child(WaitOptions::empty()) {
+                Ok(Some((pid, _))) => {
+                    self.children.remove(&pid);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        for &child in &self.children {
+            let _ = kill_process(child, signal);
+        }
+    }
+}

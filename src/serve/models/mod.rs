@@ -1,0 +1,56 @@
+//! The models: one file each, listed here.
+//!
+//! Files are meant to be read side by side. Each opens with a [`Card`](super::Card) of the same
+//! fields; what follows is only how the model waits and how it divides the work.
+//!
+//! To add one: a new file, its `mod` line and its line in [`MODELS`].
+
+mod epoll;
+mod epoll_et;
+mod fork;
+mod iterative;
+mod poll;
+mod prefork;
+mod select;
+mod thread;
+mod thread_pool;
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll as epoll_call};
+use rustix::io::Errno;
+
+use super::Model;
+
+/// Every model there is, in the order in which they are listed.
+pub const MODELS: &[&dyn Model] = &[
+    &iterative::Iterative,
+    &fork::Fork,
+    &prefork::Prefork,
+    &thread::Thread,
+    &thread_pool::ThreadPool,
+    &select::Select,
+    &poll::Poll,
+    &epoll::Epoll,
+    &epoll_et::EpollEt,
+];
+
+/// Waits in epoll_wait() for the models that do; fills `events`, leaving none after a signal.
+fn wait_for_events(
+    queue: &OwnedFd,
+    events: &mut Vec<epoll_call::Event>,
+    limit: Option<Duration>,
+) -> anyhow::Result<()> {
+    events.clear();
+    let limit = limit.map(|limit| Timespec {
+        tv_sec: limit.as_secs() as i64,
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    match epoll_call::wait(queue, spare_capacity(events), limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error).context("epoll_wait failed"),
+    }
+}

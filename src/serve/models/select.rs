@@ -1,0 +1,156 @@
+//! One thread, told by select() which sockets are ready.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
+
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch, Wants};
+use crate::serve::counters::Refusal;
+use crate::serve::lifecycle::Drain;
+use crate::serve::listen::Mode;
+use crate::serve::table::Table;
+use crate::serve::{Card, Model, Server};
+use crate::sys::select::{FD_SETSIZE, FdSet, select};
+
+/// The model `select`.
+pub(super) struct Select;
+
+const CARD: Card = Card {
+    idea: "All sockets stand in two bit sets, one for reading and one for writing. select() \
+           copies both into the kernel, walks every descriptor below the highest, and copies the \
+           ready ones back.",
+    waits_in: "select()",
+    system_calls: "recv, send, and a share of select",
+    processes: "1 process, 1 thread",
+    good_at: "some hundreds of clients that are all active; it is everywhere, Windows included",
+    breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more; or most of many clients are idle, \
+                  since each call costs as much as there are descriptors",
+    source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
+    limit: "its sets hold descriptors below 1024 (FD_SETSIZE)",
+};
+
+impl Entry for Select {
+    fn info(&self) -> Info {
+        Info {
+            name: "select",
+            summary: "one thread waiting in select(), below 1024 descriptors",
+        }
+    }
+}
+
+impl Model for Select {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        Loop::new(&server).run()
+    }
+}
+
+struct Loop<'a> {
+    server: &'a Server,
+    /// What is waited for; select() overwrites its arguments, so these are copied each time.
+    read: FdSet,
+    write: FdSet,
+    highest: RawFd,
+    conns: Table<Conn>,
+    scratch: Scratch,
+    drain: Option<Drain>,
+}
+
+impl<'a> Loop<'a> {
+    fn new(server: &'a Server) -> Self {
+        let mut read = FdSet::new(FD_SETSIZE);
+        let listener = server.listener.as_fd();
+        let stop = server.stop.fd();
+        read.insert(listener);
+        read.insert(stop);
+        Self {
+            server,
+            read,
+            write: FdSet::new(FD_SETSIZE),
+            highest: listener.as_raw_fd().max(stop.as_raw_fd()),
+            conns: Table::default(),
+            scratch: Scratch::for_many(),
+            drain: None,
+        }
+    }
+
+    fn run(mut self) -> anyhow::Result<()> {
+        let mut readable = self.read.clone();
+        let mut writable = self.write.clone();
+        let listener = self.server.listener.as_fd().as_raw_fd();
+        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+            readable.copy_from(&self.read);
+            writable.copy_from(&self.write);
+            let limit = Drain::wait_limit(self.drain);
+            match select(self.highest, &mut readable, &mut writable, limit) {
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(anyhow::Error::from(error).context("select failed")),
+            }
+            let mut clients_wait = false;
+            for fd in readable.union(&writable) {
+                if fd == listener {
+                    clients_wait = true;
+                } else {
+                    self.turn(fd);
+                }
+            }
+            if clients_wait {
+                self.accept();
+            }
+            if self.drain.is_none() && self.server.stop.requested() {
+                self.begin_drain();
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self) {
+        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+            let fd = client.socket.as_raw_fd();
+            if fd as usize >= FD_SETSIZE {
+                self.server.book.refused(Refusal::SetSize);
+                continue;
+            }
+            self.read.insert(client.socket.as_fd());
+            self.highest = self.highest.max(fd);
+            self.conns.insert(fd, Conn::open(client, self.server));
+        }
+    }
+
+    fn turn(&mut self, fd: RawFd) {
+        let Some(conn) = self.conns.get_mut(fd) else {
+            return;
+        };
+        match conn.turn(&mut self.scratch, false) {
+            Wants::Read | Wants::MoreRead => {
+                self.read.insert(conn.as_fd());
+                self.write.remove(conn.as_fd());
+            }
+            Wants::Write => {
+                self.write.insert(conn.as_fd());
+                self.read.remove(conn.as_fd());
+            }
+            Wants::Close => {
+                self.read.remove(conn.as_fd());
+                self.write.remove(conn.as_fd());
+                self.conns.remove(fd);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) {
+        self.drain = Some(self.server.begin_drain());
+        self.read.remove(self.server.listener.as_fd());
+        self.read.remove(self.server.stop.fd());
+        self.server.listener.close();
+        for fd in self.conns.descriptors() {
+            if let Some(conn) = self.conns.get_mut(fd) {
+                conn.drain();
+                self.turn(fd);
+            }
+        }
+    }
+}

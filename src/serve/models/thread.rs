@@ -1,0 +1,68 @@
+//! A thread for every client.
+
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch};
+use crate::serve::counters::Refusal;
+use crate::serve::lifecycle::{Blocked, Waited, wait};
+use crate::serve::listen::Mode;
+use crate::serve::{Card, Model, Server};
+
+/// The model `thread`.
+pub(super) struct Thread;
+
+/// Ample for serving; the kernel gives memory to the part that is used.
+pub(super) const STACK_BYTES: usize = 128 * 1024;
+
+const CARD: Card = Card {
+    idea: "The main thread accepts and starts a thread; the thread serves that one client with \
+           blocking calls and ends.",
+    waits_in: "recv() in each thread; poll() and accept() in the main one",
+    system_calls: "recv, send, and two context switches",
+    processes: "1 process, 1 thread a client and the main one",
+    good_at: "plain sequential code for each client; some hundreds of clients; slow handlers",
+    breaks_when: "threads are thousands: stacks, scheduler, limits on threads and mappings",
+    source: "Stevens, UNP vol. 1, 3rd ed., sections 26.4 and 30.10 (one thread per client); \
+             pthreads(7)",
+    limit: "",
+};
+
+impl Entry for Thread {
+    fn info(&self) -> Info {
+        Info {
+            name: "thread",
+            summary: "a thread for every client",
+        }
+    }
+}
+
+impl Model for Thread {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let blocked = Arc::new(Blocked::default());
+        while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+            for client in server.listener.arrivals(server.book, Mode::Blocking) {
+                let (client, pass) = blocked.enter(client);
+                let started = std::thread::Builder::new()
+                    .name("client".to_owned())
+                    .stack_size(STACK_BYTES)
+                    .spawn(move || {
+                        let mut conn = Conn::open(client, &server);
+                        conn.serve(&mut Scratch::for_one());
+                        drop(pass);
+                    });
+                if started.is_err() {
+                    server.book.refused(Refusal::Threads);
+                }
+            }
+        }
+        server.listener.close();
+        blocked.disband(server.begin_drain());
+        Ok(())
+    }
+}

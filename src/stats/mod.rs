@@ -1,0 +1,4 @@
+//! Statistics: pure functions of numbers, each with its reference.
+
+pub mod fairness;
+pub mod steadiness;

@@ -1,0 +1,59 @@
+//! fork(2) for the models that serve with processes.
+
+use std::io;
+
+use rustix::process::Pid;
+
+/// Proof that this process had one thread when it was made.
+///
+/// A child of a process with threads may call nothing but async-signal-safe functions; a child of
+/// a process with one thread is a whole process. The models that fork start no thread.
+#[derive(Debug, Clone, Copy)]
+pub struct SingleThreaded(());
+
+impl SingleThreaded {
+    /// Looks whether the process has one thread.
+    ///
+    /// # Errors
+    /// When it has more. Where there is no `/proc`, the caller is believed.
+    pub fn check() -> io::Result<Self> {
+        match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
+            Ok(threads) if threads > 1 => Err(io::Error::other(format!(
+                "a process with {threads} threads must not fork to serve"
+            ))),
+            _ => Ok(Self(())),
+        }
+    }
+
+    /// Forks; the child runs `child` and then ends with its result as exit code, without running
+    /// anything that the parent meant to run after this call.
+    ///
+    /// On Linux the child gets SIGTERM when the parent dies, so that it never outlives it.
+    ///
+    /// # Errors
+    /// `WouldBlock` (EAGAIN) at the limit of processes, `OutOfMemory`.
+    pub fn fork(self, child: impl FnOnce() -> i32) -> io::Result<Pid> {
+        let parent = rustix::process::getpid();
+        // SAFETY: the process has one thread (`self` proves it), so the child may go on as any
+        // process may.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    #[cfg(target_os = "linux")]
+                    {
+                        let term = Some(rustix::process::Signal::TERM);
+                        let _ = rustix::process::set_parent_process_death_signal(term);
+                        if rustix::process::getppid() != Some(parent) {
+                            return 1; // the parent died before the line above
+                        }
+                    }
+                    child()
+                }));
+                // SAFETY: _exit may be called at any time; it runs no exit handler of the parent.
+                unsafe { libc::_exit(code.unwrap_or(101)) }
+            }
+            pid => Ok(Pid::from_raw(pid).expect("fork gives the parent a positive number")),
+        }
+    }
+}

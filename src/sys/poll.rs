@@ -1,0 +1,73 @@
+//! poll(2) over an array that lives as long as its descriptors change.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, RawFd};
+use std::time::Duration;
+
+/// One line of the array that poll(2) takes.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PollEntry(libc::pollfd);
+
+impl PollEntry {
+    /// Asks whether `fd` can be read.
+    ///
+    /// The entry does not borrow the descriptor: one that was closed meanwhile is reported as
+    /// such by the kernel.
+    pub fn reading(fd: impl AsFd) -> Self {
+        Self(libc::pollfd {
+            fd: fd.as_fd().as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+    }
+
+    /// Asks from now on whether it can be written, or else whether it can be read.
+    pub fn set_writing(&mut self, writing: bool) {
+        self.0.events = if writing { libc::POLLOUT } else { libc::POLLIN };
+    }
+
+    /// The descriptor's number.
+    pub fn fd(&self) -> RawFd {
+        self.0.fd
+    }
+
+    /// Whether the last call found what was asked for, or an error.
+    pub fn is_ready(&self) -> bool {
+        self.0.revents != 0
+    }
+}
+
+/// Waits until an entry is ready; gives the number of those that are.
+///
+/// # Errors
+/// EINTR among others, as poll(2) gives them.
+pub fn poll(entries: &mut [PollEntry], timeout: Option<Duration>) -> io::Result<usize> {
+    let timeout = timeout.map_or(-1, |timeout| {
+        libc::c_int::try_from(timeout.as_millis()).unwrap_or(libc::c_int::MAX)
+    });
+    let count = entries.len() as libc::nfds_t;
+    // SAFETY: `PollEntry` has the layout of pollfd, and the slice is exclusively borrowed and
+    // `count` entries long.
+    let ready = unsafe { libc::poll(entries.as_mut_ptr().cast(), count, timeout) };
+    usize::try_from(ready).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn reports_what_is_ready() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut entries = [PollEntry::reading(&reader), PollEntry::reading(&writer)];
+        entries[1].set_writing(true);
+        assert_eq!(poll(&mut entries, None).unwrap(), 1);
+        assert!(!entries[0].is_ready() && entries[1].is_ready());
+        writer.write_all(b"x").unwrap();
+        assert_eq!(poll(&mut entries[..1], None).unwrap(), 1);
+        assert!(entries[0].is_ready());
+    }
+}

@@ -1,0 +1,143 @@
+//! select(2) over sets whose size is chosen at run time.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::time::Duration;
+
+/// Descriptors that a set of the C library's fixed size can hold.
+pub const FD_SETSIZE: usize = libc::FD_SETSIZE;
+
+const BITS: usize = usize::BITS as usize;
+
+/// A set of descriptors below its capacity, laid out as the kernel wants it: one bit each.
+#[derive(Debug, Clone)]
+pub struct FdSet {
+    words: Vec<usize>,
+}
+
+impl FdSet {
+    /// An empty set with room for descriptors below `capacity`.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            words: vec![0; capacity.div_ceil(BITS).max(FD_SETSIZE / BITS)],
+        }
+    }
+
+    /// Adds a descriptor; it must be below the capacity.
+    pub fn insert(&mut self, fd: BorrowedFd<'_>) {
+        let (word, bit) = place(fd.as_raw_fd());
+        self.words[word] |= bit;
+    }
+
+    /// Takes a descriptor out.
+    pub fn remove(&mut self, fd: BorrowedFd<'_>) {
+        let (word, bit) = place(fd.as_raw_fd());
+        self.words[word] &= !bit;
+    }
+
+    /// Whether the set holds the descriptor.
+    pub fn contains(&self, fd: BorrowedFd<'_>) -> bool {
+        let (word, bit) = place(fd.as_raw_fd());
+        self.words[word] & bit != 0
+    }
+
+    /// Makes this set equal to `other` without allocating.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.words.copy_from_slice(&other.words);
+    }
+
+    /// Descriptors that are in this set or in `other`, in rising order.
+    pub fn union<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = RawFd> + 'a {
+        let words = self.words.iter().zip(&other.words).enumerate();
+        words.flat_map(|(word, (a, b))| {
+            let mut bits = a | b;
+            std::iter::from_fn(move || {
+                (bits != 0).then(|| {
+                    let bit = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    (word * BITS + bit) as RawFd
+                })
+            })
+        })
+    }
+}
+
+fn place(fd: RawFd) -> (usize, usize) {
+    let fd = usize::try_from(fd).expect("an open descriptor is not negative");
+    (fd / BITS, 1 << (fd % BITS))
+}
+
+/// Waits until a descriptor in `read` can be read or one in `write` written; leaves those in the
+/// sets. Descriptors up to and including `highest` are looked at.
+///
+/// # Errors
+/// EINTR among others, as select(2) gives them.
+pub fn select(
+    highest: RawFd,
+    read: &mut FdSet,
+    write: &mut FdSet,
+    timeout: Option<Duration>,
+) -> io::Result<usize> {
+    let count = usize::try_from(highest + 1).map_err(io::Error::other)?;
+    assert!(
+        count <= read.words.len() * BITS && count <= write.words.len() * BITS,
+        "every descriptor looked at has a bit in both sets"
+    );
+    let mut time = timeout.map(|timeout| libc::timeval {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_usec: libc::suseconds_t::from(timeout.subsec_micros()),
+    });
+    let time = time
+        .as_mut()
+        .map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // SAFETY: both sets are at least `count` bits long (asserted above) and exclusively borrowed;
+    // the kernel reads and writes only the first `count` bits, rounded up to words. `time` is null
+    // or points to a live timeval.
+    let ready = unsafe {
+        libc::select(
+            highest + 1,
+            read.words.as_mut_ptr().cast(),
+            write.words.as_mut_ptr().cast(),
+            std::ptr::null_mut(),
+            time,
+        )
+    };
+    usize::try_from(ready).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn finds_what_can_be_read_and_written() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let highest = reader.as_raw_fd().max(writer.as_raw_fd());
+        let run = || {
+            let (mut read, mut write) = (FdSet::new(FD_SETSIZE), FdSet::new(FD_SETSIZE));
+            read.insert(reader.as_fd());
+            let ready = select(highest, &mut read, &mut write, Some(Duration::ZERO)).unwrap();
+            (ready, read.contains(reader.as_fd()))
+        };
+        assert_eq!(run(), (0, false));
+        writer.write_all(b"x").unwrap();
+        assert_eq!(run(), (1, true));
+    }
+
+    #[test]
+    fn union_is_in_rising_order() {
+        let (a, b) = std::io::pipe().unwrap();
+        let (mut left, mut right) = (FdSet::new(FD_SETSIZE), FdSet::new(FD_SETSIZE));
+        left.insert(b.as_fd());
+        right.insert(a.as_fd());
+        right.insert(b.as_fd());
+        let mut expected = vec![a.as_raw_fd(), b.as_raw_fd()];
+        expected.sort_unstable();
+        assert_eq!(left.union(&right).collect::<Vec<_>>(), expected);
+        right.remove(b.as_fd());
+        assert!(!right.contains(b.as_fd()));
+    }
+}

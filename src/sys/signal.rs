@@ -1,0 +1,190 @@
+//! Being told to stop (SIGINT, SIGTERM) and that a child ended (SIGCHLD), in a form that can be
+//! waited for together with sockets: the self-pipe of D. J. Bernstein.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+static STOP: AtomicBool = AtomicBool::new(false);
+static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
+static STOP_READ: AtomicI32 = AtomicI32::new(-1);
+static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
+static CHILD_READ: AtomicI32 = AtomicI32::new(-1);
+static CHILD_WRITE: AtomicI32 = AtomicI32::new(-1);
+/// The socket on which this process is blocked, to be shut for reading when told to stop.
+static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
+
+/// The wish to stop, made by SIGINT or SIGTERM.
+#[derive(Debug, Clone, Copy)]
+pub struct Stop(());
+
+impl Stop {
+    /// From now on SIGINT and SIGTERM ask to stop instead of ending the process.
+    ///
+    /// # Errors
+    /// When no pipe can be made.
+    pub fn install() -> io::Result<Self> {
+        renew(&STOP_READ, &STOP_WRITE)?;
+        handle(libc::SIGINT, on_stop)?;
+        handle(libc::SIGTERM, on_stop)?;
+        Ok(Self(()))
+    }
+
+    /// Whether a signal asked to stop.
+    pub fn requested(self) -> bool {
+        STOP.load(Ordering::Acquire)
+    }
+
+    /// The number of the signal that asked, 0 before one did.
+    pub fn signal(self) -> i32 {
+        STOP_SIGNAL.load(Ordering::Acquire)
+    }
+
+    /// Becomes readable, for good, once asked to stop.
+    pub fn fd(self) -> BorrowedFd<'static> {
+        borrow(&STOP_READ)
+    }
+
+    /// Asks to stop from within.
+    pub fn request(self) {
+        on_stop(libc::SIGTERM);
+    }
+
+    /// In a forked child: a pipe of its own, so that its signals do not wake the parent.
+    ///
+    /// # Errors
+    /// When no pipe can be made.
+    pub fn renew_in_child(self) -> io::Result<()> {
+        renew(&STOP_READ, &STOP_WRITE)?;
+        if STOP.load(Ordering::Acquire) {
+            on_stop(STOP_SIGNAL.load(Ordering::Acquire));
+        }
+        Ok(())
+    }
+
+    /// While the guard lives, a signal that asks to stop also shuts `socket` for reading, so that
+    /// a process blocked in recv() on it wakes with end-of-stream. For processes that serve one
+    /// connection at a time.
+    pub fn interrupts(self, socket: BorrowedFd<'_>) -> Interrupts {
+        BLOCKED_ON.store(socket.as_raw_fd(), Ordering::SeqCst);
+        if self.requested() {
+            shut_blocked();
+        }
+        Interrupts(())
+    }
+}
+
+/// See [`Stop::interrupts`].
+#[derive(Debug)]
+pub struct Interrupts(());
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        BLOCKED_ON.store(-1, Ordering::SeqCst);
+    }
+}
+
+/// Word that a child ended.
+#[derive(Debug)]
+pub struct Children(());
+
+impl Children {
+    /// From now on the end of a child makes [`Children::fd`] readable.
+    ///
+    /// # Errors
+    /// When no pipe can be made.
+    pub fn watch() -> io::Result<Self> {
+        renew(&CHILD_READ, &CHILD_WRITE)?;
+        handle(libc::SIGCHLD, on_child)?;
+        Ok(Self(()))
+    }
+
+    /// Readable when children ended since the last [`Children::clear`].
+    pub fn fd(&self) -> BorrowedFd<'static> {
+        borrow(&CHILD_READ)
+    }
+
+    /// Forgets the news; to be called before reaping.
+    pub fn clear(&self) {
+        let mut bytes = [0_u8; 256];
+        while matches!(rustix::io::read(self.fd(), &mut bytes), Ok(n) if n == bytes.len()) {}
+    }
+}
+
+fn borrow(read: &'static AtomicI32) -> BorrowedFd<'static> {
+    let fd = read.load(Ordering::Acquire);
+    assert!(fd >= 0, "the pipe is made before the handle to it");
+    // SAFETY: the descriptor was made by `renew` and is closed only by `renew` in a forked child,
+    // which has one thread and borrows again after it.
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// Makes a fresh pipe and puts its ends into the statics, closing the old ones.
+fn renew(read: &AtomicI32, write: &AtomicI32) -> io::Result<()> {
+    let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+    close(read.swap(reader.into_raw_fd(), Ordering::AcqRel));
+    close(write.swap(writer.into_raw_fd(), Ordering::AcqRel));
+    Ok(())
+}
+
+fn close(fd: RawFd) {
+    if fd >= 0 {
+        use std::os::fd::FromRawFd as _;
+        // SAFETY: the number came from `into_raw_fd` in `renew` and has just been taken out of the
+        // only place that held it.
+        drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+}
+
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<()> {
+    // SAFETY: an all-zero sigaction is a valid value: no flags, empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as usize;
+    // No SA_RESTART: a blocked call returns EINTR, and every caller here handles it by name.
+    action.sa_flags = libc::SA_NOCLDSTOP;
+    // SAFETY: `action` is initialised, and the handlers below call only async-signal-safe
+    // functions and touch only atomics.
+    if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+extern "C" fn on_stop(signal: libc::c_int) {
+    keep_errno(|| {
+        STOP_SIGNAL.store(signal, Ordering::Release);
+        STOP.store(true, Ordering::SeqCst);
+        shut_blocked();
+        wake(&STOP_WRITE);
+    });
+}
+
+extern "C" fn on_child(_: libc::c_int) {
+    keep_errno(|| wake(&CHILD_WRITE));
+}
+
+fn shut_blocked() {
+    let fd = BLOCKED_ON.load(Ordering::SeqCst);
+    if fd >= 0 {
+        // SAFETY: shutdown is async-signal-safe and harmless on a descriptor that is not a socket;
+        // the owner clears BLOCKED_ON before it closes the socket.
+        unsafe { libc::shutdown(fd, libc::SHUT_RD) };
+    }
+}
+
+fn wake(write: &AtomicI32) {
+    let fd = write.load(Ordering::Acquire);
+    // SAFETY: write is async-signal-safe, the byte outlives the call, and the pipe does not block:
+    // a full one already says all there is to say.
+    unsafe { libc::write(fd, [1_u8].as_ptr().cast(), 1) };
+}
+
+fn keep_errno(body: impl FnOnce()) {
+    // SAFETY: the location of errno of this thread is valid for the thread's life.
+    let errno = unsafe { *libc::__errno_location() };
+    body();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
