@@ -109,7 +109,6 @@ pub struct Outcome {
     /// The figures.
     pub load: Load,
     clients: Vec<(usize, ClientTally)>,
-    began: u64,
 }
 
 impl Outcome {
@@ -148,11 +147,7 @@ impl Outcome {
             slices: if window.has_slices() { slices } else { Vec::new() },
         };
         let load = figures(&clients, window_figures, &service_time, stopped_by, threads);
-        Self {
-            load,
-            clients,
-            began: window.began,
-        }
+        Self { load, clients }
     }
 
     /// Writes a line a client, in order of their numbers, which is the order of connecting.
@@ -174,7 +169,7 @@ impl Outcome {
                 to,
                 "{number},{worker},{},{},{},{},{},{},{},{},{},{}",
                 client.source.map(|source| source.to_string()).unwrap_or_default(),
-                since(Some(self.began), client.connected_at),
+                since(Some(0), client.connected_at),
                 since(client.started_at, client.connected_at),
                 since(client.started_at, client.first_answer_at),
                 client.requests,

@@ -61,7 +61,6 @@ struct WorkerProgress {
 /// When replies counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTimes {
-    pub(super) began: u64,
     from: u64,
     until: u64,
     has_slices: bool,
@@ -98,7 +97,6 @@ impl Shared {
 
     pub(super) fn window(&self) -> WindowTimes {
         WindowTimes {
-            began: self.began,
             from: self.from.load(Relaxed),
             until: self.until.load(Relaxed),
             has_slices: self.has_slices,

@@ -188,7 +188,8 @@ impl Iterator for Arrivals<'_> {
                         return None;
                     }
                 }
-                Err(Errno::AGAIN) => return None,
+                // Nobody is left; or listening has ended, in this process or in its parent.
+                Err(Errno::AGAIN | Errno::INVAL) => return None,
                 Err(_) => {
                     self.book.accept_failed();
                     return None;
