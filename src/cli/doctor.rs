@@ -163,7 +163,11 @@ fn virtual_machine(host: &Host) -> Finding {
     match host.virtual_machine.as_deref() {
         None => Finding::good("machine", "no sign of a hypervisor"),
         Some(name) => {
-            let name = if name == "yes" { String::new() } else { format!(" ({name})") };
+            let name = if name == "yes" {
+                String::new()
+            } else {
+                format!(" ({name})")
+            };
             Finding::good("machine", format!("a virtual machine{name}")).poor(
                 Level::Note,
                 "neighbours take time that it cannot see; absolute rates vary",
@@ -194,14 +198,21 @@ fn describe(findings: &[Finding]) -> String {
             Level::Bad => ("bad ", AnsiColor::Red),
         };
         let style = Style::new().fg_color(Some(colour.into())).bold();
-        let _ = writeln!(text, "{style}{sign}{style:#}  {:<14} {}", finding.subject, finding.found);
+        let _ = writeln!(
+            text,
+            "{style}{sign}{style:#}  {:<14} {}",
+            finding.subject, finding.found
+        );
         for (label, line) in [("", &finding.meaning), ("mend: ", &finding.remedy)] {
             if !line.is_empty() {
                 let _ = writeln!(text, "{:<20} {label}{line}", "");
             }
         }
     }
-    let bad = findings.iter().filter(|finding| finding.level == Level::Bad).count();
+    let bad = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Bad)
+        .count();
     let verdict = match bad {
         0 => "Nothing here would spoil a measurement.".to_owned(),
         1 => "One thing here would spoil a measurement.".to_owned(),
@@ -217,7 +228,10 @@ mod tests {
 
     fn levels(host: &Host) -> Vec<(&'static str, Level)> {
         let findings = examine(host);
-        findings.iter().map(|finding| (finding.subject, finding.level)).collect()
+        findings
+            .iter()
+            .map(|finding| (finding.subject, finding.level))
+            .collect()
     }
 
     #[test]
@@ -249,7 +263,10 @@ mod tests {
         };
         assert!(levels(&host).iter().all(|(_, level)| *level != Level::Good));
         for finding in examine(&host) {
-            assert!(!finding.meaning.is_empty() && !finding.remedy.is_empty(), "{finding:?}");
+            assert!(
+                !finding.meaning.is_empty() && !finding.remedy.is_empty(),
+                "{finding:?}"
+            );
         }
     }
 
@@ -259,6 +276,9 @@ mod tests {
             cpus: 4,
             ..Host::default()
         };
-        assert_eq!(levels(&host), [("CPUs", Level::Good), ("machine", Level::Good)]);
+        assert_eq!(
+            levels(&host),
+            [("CPUs", Level::Good), ("machine", Level::Good)]
+        );
     }
 }

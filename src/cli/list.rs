@@ -64,7 +64,9 @@ fn listed<T: Entry + ?Sized>(entry: &&'static T) -> Listed {
         name: info.name,
         summary: info.summary,
         supported: unsupported.is_none(),
-        reason: unsupported.as_ref().map(|unsupported| unsupported.reason.clone()),
+        reason: unsupported
+            .as_ref()
+            .map(|unsupported| unsupported.reason.clone()),
         remedy: unsupported.map(|unsupported| unsupported.remedy),
     }
 }
@@ -99,7 +101,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             output::text(registry::find("study", STUDIES, name)?.toml)?;
         }
         _ if arguments.toml => {
-            return Err(Usage("--toml prints a study: throng list studies NAME --toml".into()).into());
+            return Err(
+                Usage("--toml prints a study: throng list studies NAME --toml".into()).into(),
+            );
         }
         (Some(kind), Some(name)) => one(kind, name, arguments.json)?,
         (Some(kind), None) if arguments.json => output::json(&kind.entries())?,
@@ -107,12 +111,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         (None, _) if arguments.json => {
             let all: serde_json::Map<String, serde_json::Value> = Kind::value_variants()
                 .iter()
-                .map(|kind| Ok((kind.title().to_owned(), serde_json::to_value(kind.entries())?)))
+                .map(|kind| {
+                    Ok((
+                        kind.title().to_owned(),
+                        serde_json::to_value(kind.entries())?,
+                    ))
+                })
                 .collect::<serde_json::Result<_>>()?;
             output::json(&all)?;
         }
         (None, _) => {
-            let tables: Vec<String> = Kind::value_variants().iter().map(|kind| table(*kind)).collect();
+            let tables: Vec<String> = Kind::value_variants()
+                .iter()
+                .map(|kind| table(*kind))
+                .collect();
             output::text(&tables.join("\n"))?;
         }
     }
@@ -157,7 +169,11 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
             let entries = kind.entries();
             let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
                 let known: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
-                let message = format!("`{name}` is not among {}: {}", kind.title(), known.join(", "));
+                let message = format!(
+                    "`{name}` is not among {}: {}",
+                    kind.title(),
+                    known.join(", ")
+                );
                 return Err(Usage(message).into());
             };
             if json {

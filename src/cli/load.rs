@@ -108,7 +108,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     print(arguments, &plan, &outcome)?;
     if outcome.load.served == 0 {
-        anyhow::bail!("no client was served by {}{}", plan.target, reasons(&outcome.load));
+        anyhow::bail!(
+            "no client was served by {}{}",
+            plan.target,
+            reasons(&outcome.load)
+        );
     }
     Ok(Exit::unless_stopped(stop))
 }
@@ -136,7 +140,9 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         }
         None => Vec::new(),
     };
-    let threads = arguments.threads.map_or_else(|| host::usable_cpus().len(), |n| n as usize);
+    let threads = arguments
+        .threads
+        .map_or_else(|| host::usable_cpus().len(), |n| n as usize);
     Ok(Plan {
         target,
         protocol,
@@ -298,9 +304,17 @@ fn describe(plan: &Plan, load: &Load) -> String {
 
 fn percentiles(latency: &Latency) -> String {
     let time = |us: f64| {
-        if us < 1e3 { format!("{us:.0} µs") } else { format!("{:.2} ms", us / 1e3) }
+        if us < 1e3 {
+            format!("{us:.0} µs")
+        } else {
+            format!("{:.2} ms", us / 1e3)
+        }
     };
-    let mut text = format!("median {}, 90 % {}", time(latency.p50_us), time(latency.p90_us));
+    let mut text = format!(
+        "median {}, 90 % {}",
+        time(latency.p50_us),
+        time(latency.p90_us)
+    );
     if let Some(p99) = latency.p99_us {
         let _ = write!(text, ", 99 % {}", time(p99));
     }
@@ -310,6 +324,14 @@ fn percentiles(latency: &Latency) -> String {
 
 /// ": 3 refused, 1 reset", or nothing.
 fn reasons(load: &Load) -> String {
-    let reasons: Vec<String> = load.errors.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
-    if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join(", ")) }
+    let reasons: Vec<String> = load
+        .errors
+        .iter()
+        .map(|(kind, n)| format!("{n} {kind}"))
+        .collect();
+    if reasons.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reasons.join(", "))
+    }
 }

@@ -77,7 +77,11 @@ enum Exit {
 impl Exit {
     /// Interrupted if a signal asked to stop, else done.
     fn unless_stopped(stop: Stop) -> Self {
-        if stop.requested() { Self::Interrupted } else { Self::Done }
+        if stop.requested() {
+            Self::Interrupted
+        } else {
+            Self::Done
+        }
     }
 }
 
@@ -99,7 +103,11 @@ pub fn main() -> ExitCode {
     };
     let exit = result.unwrap_or_else(|error| {
         output::error(&error);
-        if is_usage(&error) { Exit::Usage } else { Exit::Failed }
+        if is_usage(&error) {
+            Exit::Usage
+        } else {
+            Exit::Failed
+        }
     });
     ExitCode::from(exit as u8)
 }

@@ -30,7 +30,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             continue;
         }
         output::text(&report::terminal::table(&summary, output::width(), true))?;
-        let files: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+        let files: Vec<String> = written
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         output::text(&format!("\nWritten: {}", files.join(", ")))?;
     }
     Ok(Exit::Done)

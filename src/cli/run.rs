@@ -75,7 +75,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     override_study(&mut study, arguments);
     study.check()?;
     let plan = resolve(&study, arguments)?;
-    let directory = arguments.output.clone().unwrap_or_else(|| default_directory(&study.name));
+    let directory = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| default_directory(&study.name));
     let mut store = Store::create(&directory).map_err(|error| Usage(chain(&error)))?;
     let stop = Stop::install().context("cannot handle signals")?;
     let mut shown = Shown {
@@ -90,7 +93,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         output::json(&summary)?;
     } else {
         output::text(&report::terminal::table(&summary, output::width(), true))?;
-        output::text(&format!("\nReport: {}", report_path(&written, &directory).display()))?;
+        output::text(&format!(
+            "\nReport: {}",
+            report_path(&written, &directory).display()
+        ))?;
     }
     if stop.requested() {
         anstream::eprintln!(
@@ -106,7 +112,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 fn report_path<'a>(written: &'a [PathBuf], directory: &'a Path) -> &'a Path {
-    let html = written.iter().find(|path| path.extension().is_some_and(|ending| ending == "html"));
+    let html = written
+        .iter()
+        .find(|path| path.extension().is_some_and(|ending| ending == "html"));
     html.map_or(directory, PathBuf::as_path)
 }
 
@@ -190,12 +198,19 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
             workers: None,
         })
         .collect();
-    let named = if study.servers.is_empty() { &all } else { &study.servers };
+    let named = if study.servers.is_empty() {
+        &all
+    } else {
+        &study.servers
+    };
     let mut servers: Vec<ServerInfo> = Vec::new();
     for spec in named {
         let server = server(spec, settings, program)?;
         if servers.iter().any(|other| other.name == server.name) {
-            let message = format!("two servers are called `{}`; give one a `name`", server.name);
+            let message = format!(
+                "two servers are called `{}`; give one a `name`",
+                server.name
+            );
             return Err(Usage(message).into());
         }
         servers.push(server);

@@ -24,7 +24,9 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
 
 /// Bytes in one request.
 pub(super) fn request_size(text: &str) -> Result<usize, String> {
-    let size: usize = text.parse().map_err(|_| format!("`{text}` is no number of bytes"))?;
+    let size: usize = text
+        .parse()
+        .map_err(|_| format!("`{text}` is no number of bytes"))?;
     let largest = crate::protocol::LARGEST_SIZE;
     if (1..=largest).contains(&size) {
         Ok(size)
@@ -65,7 +67,9 @@ impl FromStr for CpuList {
         }
         let usable = usable_cpus();
         match cpus.iter().find(|cpu| !usable.contains(cpu)) {
-            Some(cpu) => Err(format!("there is no CPU {cpu}; this process may use {usable:?}")),
+            Some(cpu) => Err(format!(
+                "there is no CPU {cpu}; this process may use {usable:?}"
+            )),
             None => Ok(Self(cpus)),
         }
     }
@@ -111,13 +115,22 @@ mod tests {
         assert_eq!(CpuList::from_str("0"), Ok(CpuList(vec![0])));
         assert!(CpuList::from_str("1-0").is_err());
         assert!(CpuList::from_str("").is_err());
-        assert!(CpuList::from_str("1023").unwrap_err().contains("there is no CPU"));
+        assert!(
+            CpuList::from_str("1023")
+                .unwrap_err()
+                .contains("there is no CPU")
+        );
     }
 
     #[test]
     fn other_machines_need_permission() {
         assert!(target("127.0.0.1:80", false).is_ok());
-        assert!(target("192.0.2.1:80", false).unwrap_err().to_string().contains("--allow-remote"));
+        assert!(
+            target("192.0.2.1:80", false)
+                .unwrap_err()
+                .to_string()
+                .contains("--allow-remote")
+        );
         assert!(target("192.0.2.1:80", true).is_ok());
         assert!(target("127.0.0.1:0", false).is_err());
         assert!(target("nonsense", false).is_err());

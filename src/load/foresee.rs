@@ -108,6 +108,9 @@ mod tests {
         assert!(ports.contains("there are 1000 (32768 to 33767)"), "{ports}");
         let descriptors = check(19_969, &RESOURCES).unwrap_err().to_string();
         assert!(descriptors.contains("may have 20000"), "{descriptors}");
-        assert!(descriptors.contains("at most 19968 clients"), "{descriptors}");
+        assert!(
+            descriptors.contains("at most 19968 clients"),
+            "{descriptors}"
+        );
     }
 }

@@ -96,10 +96,19 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
     shared.close();
     let tallies = workers
         .into_iter()
-        .map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a load thread panicked"))?)
+        .map(|worker| {
+            worker
+                .join()
+                .map_err(|_| anyhow::anyhow!("a load thread panicked"))?
+        })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let ending = led?;
-    Ok(Outcome::merge(tallies, &shared.window(), ending.name(), threads))
+    Ok(Outcome::merge(
+        tallies,
+        &shared.window(),
+        ending.name(),
+        threads,
+    ))
 }
 
 fn start_worker(
@@ -125,11 +134,7 @@ fn start_worker(
 }
 
 /// Leads the workers through the phases until connections may be closed.
-fn lead(
-    plan: &Plan,
-    shared: &Shared,
-    watcher: &mut dyn Watcher,
-) -> anyhow::Result<phase::Ending> {
+fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<phase::Ending> {
     let mut phases = Phases::new(plan, now());
     loop {
         let progress = shared.progress();
@@ -138,7 +143,11 @@ fn lead(
         }
         match phases.advance(now(), &progress) {
             Next::Wait(limit) => {
-                watcher.watch(phases.phase(), &progress, phases.share_done(now(), &progress));
+                watcher.watch(
+                    phases.phase(),
+                    &progress,
+                    phases.share_done(now(), &progress),
+                );
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {

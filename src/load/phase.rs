@@ -183,7 +183,9 @@ impl Phases {
         }
         let gave_up = now >= self.news_at + self.patience;
         match self.until {
-            Until::Duration(_) if progress.answered + progress.failed >= self.clients || gave_up => {
+            Until::Duration(_)
+                if progress.answered + progress.failed >= self.clients || gave_up =>
+            {
                 if self.active(progress) == 0 {
                     self.ending = Ending::NoClientsLeft;
                     self.window = (now, now);
@@ -191,7 +193,9 @@ impl Phases {
                 }
                 Next::Enter(Phase::WarmUp)
             }
-            Until::Requests(_) if progress.finished + progress.failed >= self.clients || gave_up => {
+            Until::Requests(_)
+                if progress.finished + progress.failed >= self.clients || gave_up =>
+            {
                 self.window.1 = if gave_up { self.news_at } else { now };
                 if progress.verified == 0 {
                     self.ending = Ending::NoClientsLeft;

@@ -137,14 +137,25 @@ impl Outcome {
             }
         }
         let duration_s = window.duration_ns() as f64 / 1e9;
-        let replies: u64 = clients.iter().map(|(_, client)| client.window_replies).sum();
+        let replies: u64 = clients
+            .iter()
+            .map(|(_, client)| client.window_replies)
+            .sum();
         let window_figures = Window {
             duration_s,
             replies,
-            replies_per_s: if duration_s > 0.0 { replies as f64 / duration_s } else { 0.0 },
+            replies_per_s: if duration_s > 0.0 {
+                replies as f64 / duration_s
+            } else {
+                0.0
+            },
             bytes_sent,
             bytes_received,
-            slices: if window.has_slices() { slices } else { Vec::new() },
+            slices: if window.has_slices() {
+                slices
+            } else {
+                Vec::new()
+            },
         };
         let load = figures(&clients, window_figures, &service_time, stopped_by, threads);
         Self { load, clients }
@@ -168,7 +179,10 @@ impl Outcome {
             writeln!(
                 to,
                 "{number},{worker},{},{},{},{},{},{},{},{},{},{}",
-                client.source.map(|source| source.to_string()).unwrap_or_default(),
+                client
+                    .source
+                    .map(|source| source.to_string())
+                    .unwrap_or_default(),
                 since(Some(0), client.connected_at),
                 since(client.started_at, client.connected_at),
                 since(client.started_at, client.first_answer_at),

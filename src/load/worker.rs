@@ -68,7 +68,11 @@ pub(super) struct WindowTimes {
 
 impl WindowTimes {
     pub(super) fn duration_ns(&self) -> u64 {
-        if self.from == u64::MAX { 0 } else { self.until.saturating_sub(self.from) }
+        if self.from == u64::MAX {
+            0
+        } else {
+            self.until.saturating_sub(self.from)
+        }
     }
 
     pub(super) fn has_slices(&self) -> bool {
@@ -110,7 +114,10 @@ impl Shared {
 
     pub(super) fn progress(&self) -> Progress {
         let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
-            self.progress.iter().map(|worker| counter(worker).load(Relaxed)).sum()
+            self.progress
+                .iter()
+                .map(|worker| counter(worker).load(Relaxed))
+                .sum()
         };
         Progress {
             connected: sum(|worker| &worker.connected),
@@ -230,7 +237,11 @@ impl Worker {
             self.look_at_window();
             self.connect_some();
             let busy = self.unborn < self.clients.len() || !self.unfinished.is_empty();
-            let wait = if busy { Timespec::default() } else { LONGEST_WAIT };
+            let wait = if busy {
+                Timespec::default()
+            } else {
+                LONGEST_WAIT
+            };
             events.clear();
             match epoll::wait(&self.queue, spare_capacity(&mut events), Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -311,7 +322,10 @@ impl Worker {
 
     fn connected(&mut self, place: usize) {
         let client = &mut self.clients[place];
-        let socket = client.socket.as_ref().expect("a connecting client has a socket");
+        let socket = client
+            .socket
+            .as_ref()
+            .expect("a connecting client has a socket");
         match sockopt::socket_error(socket) {
             Ok(Ok(())) => {}
             Ok(Err(error)) | Err(error) => return self.fail(place, ErrorKind::of(error)),
@@ -387,7 +401,11 @@ impl Worker {
 
     /// `amount` if the time lies in the window, else 0.
     fn counts(&self, time: u64, amount: u64) -> u64 {
-        if time >= self.from && time < self.until { amount } else { 0 }
+        if time >= self.from && time < self.until {
+            amount
+        } else {
+            0
+        }
     }
 
     fn answered(&mut self, place: usize, replies: u64, bytes: u64) {
@@ -507,7 +525,11 @@ impl Worker {
             slices: self.slices,
             window_bytes_sent: self.window_bytes_sent,
             window_bytes_received: self.window_bytes_received,
-            clients: self.clients.into_iter().map(|client| client.tally).collect(),
+            clients: self
+                .clients
+                .into_iter()
+                .map(|client| client.tally)
+                .collect(),
         }
     }
 }
@@ -544,6 +566,11 @@ fn begin_connection(plan: &Plan, queue: impl AsFd, place: usize) -> Result<Owned
         Err(error) => return Err(error),
     }
     // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
-    epoll::add(queue, &socket, epoll::EventData::new_u64(place as u64), EDGES)?;
+    epoll::add(
+        queue,
+        &socket,
+        epoll::EventData::new_u64(place as u64),
+        EDGES,
+    )?;
     Ok(socket)
 }

@@ -90,7 +90,11 @@ pub fn sysctl(path: &str) -> Option<String> {
 
 /// Load average over the last minute.
 pub fn load_average() -> Option<f64> {
-    read("/proc/loadavg")?.split_whitespace().next()?.parse().ok()
+    read("/proc/loadavg")?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 fn memory_bytes() -> Option<u64> {
@@ -110,8 +114,19 @@ fn cpu_info(key: &str) -> Option<String> {
 fn virtual_machine() -> Option<String> {
     let told = read("/sys/hypervisor/type").or_else(|| {
         let vendor = read("/sys/class/dmi/id/sys_vendor")?;
-        let known = ["QEMU", "Amazon EC2", "Google", "Microsoft", "VMware", "Xen", "innotek"];
-        known.iter().any(|name| vendor.contains(name)).then_some(vendor)
+        let known = [
+            "QEMU",
+            "Amazon EC2",
+            "Google",
+            "Microsoft",
+            "VMware",
+            "Xen",
+            "innotek",
+        ];
+        known
+            .iter()
+            .any(|name| vendor.contains(name))
+            .then_some(vendor)
     });
     let flag = cpu_info("flags").is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"));
     told.or_else(|| flag.then(|| "yes".to_owned()))

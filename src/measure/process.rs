@@ -184,7 +184,11 @@ fn listen(
             let mut line = Vec::new();
             loop {
                 line.clear();
-                match reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line) {
+                match reader
+                    .by_ref()
+                    .take(LINE_BYTES)
+                    .read_until(b'\n', &mut line)
+                {
                     Ok(0) | Err(_) => return,
                     Ok(_) => {}
                 }

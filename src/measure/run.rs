@@ -67,7 +67,12 @@ pub fn run(
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     let settings = &plan.settings;
-    let order = interleave(plan.servers.len(), &settings.clients, settings.repeats, plan.seed);
+    let order = interleave(
+        plan.servers.len(),
+        &settings.clients,
+        settings.repeats,
+        plan.seed,
+    );
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -107,7 +112,11 @@ pub fn run(
         }
     }
     let complete = trials.len() == order.len();
-    run.ending = if complete { Ending::Complete } else { Ending::Interrupted };
+    run.ending = if complete {
+        Ending::Complete
+    } else {
+        Ending::Interrupted
+    };
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
@@ -195,5 +204,7 @@ fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
 
 /// Now, in UTC, RFC 3339, to the second.
 pub(super) fn utc_now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }

@@ -81,10 +81,15 @@ pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
 
 fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     let started = Process::start("the server", setup.server, setup.server_cpus);
-    let mut server = started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
+    let mut server =
+        started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
     let address = wait_until_listening(&mut server, stop)?;
     if let Err(error) = verify(address, setup.protocol, &setup.settings) {
-        let ended = if server.has_ended() { server.ending() + "; " } else { String::new() };
+        let ended = if server.has_ended() {
+            server.ending() + "; "
+        } else {
+            String::new()
+        };
         return failed("verify", format!("{ended}{error:#}"), server.output());
     }
     let mut load = setup.load;
@@ -106,7 +111,9 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     if setup.counts {
         let deadline = Instant::now() + STOP_LIMIT;
         while let Ok(line) = server.line(deadline) {
-            result.server_counts = serde_json::from_str(&line).ok().or(result.server_counts.take());
+            result.server_counts = serde_json::from_str(&line)
+                .ok()
+                .or(result.server_counts.take());
         }
     }
     Ok(())
@@ -125,7 +132,10 @@ fn wait_until_listening(server: &mut Process, stop: Stop) -> Stage<SocketAddr> {
             Err(NoLine::Ended) => return failed("start", server.ending(), server.output()),
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
-                let reason = format!("the server did not listen within {} s", START_LIMIT.as_secs());
+                let reason = format!(
+                    "the server did not listen within {} s",
+                    START_LIMIT.as_secs()
+                );
                 return failed("start", reason, server.output());
             }
             Err(NoLine::Late) => {}
@@ -136,7 +146,12 @@ fn wait_until_listening(server: &mut Process, stop: Stop) -> Stage<SocketAddr> {
 /// The address in "listening on ADDRESS ...".
 fn listening_address(line: &str) -> Option<SocketAddr> {
     let (_, after) = line.split_once("listening on ")?;
-    after.split_whitespace().next()?.trim_end_matches(',').parse().ok()
+    after
+        .split_whitespace()
+        .next()?
+        .trim_end_matches(',')
+        .parse()
+        .ok()
 }
 
 /// A line of a controlled load: a phase, or the result.
@@ -209,7 +224,9 @@ fn watch(
     ] {
         let (figures, samples) = panel.finish();
         *side = Some(figures);
-        result.samples.extend(samples.into_iter().map(|(at, sample)| (name, at, sample)));
+        result
+            .samples
+            .extend(samples.into_iter().map(|(at, sample)| (name, at, sample)));
     }
     Ok(())
 }
@@ -223,7 +240,13 @@ pub(super) fn write_samples(
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     writeln!(file, "at_s,side,metric,value")?;
     for (side, at, sample) in samples {
-        writeln!(file, "{:.4},{side},{},{}", at.as_secs_f64(), sample.metric, sample.value)?;
+        writeln!(
+            file,
+            "{:.4},{side},{},{}",
+            at.as_secs_f64(),
+            sample.metric,
+            sample.value
+        )?;
     }
     file.flush()
 }
@@ -235,8 +258,14 @@ mod tests {
     #[test]
     fn reads_where_a_server_listens() {
         let address = |line| listening_address(line).map(|address| address.to_string());
-        assert_eq!(address("listening on 127.0.0.1:80 (epoll)").unwrap(), "127.0.0.1:80");
-        assert_eq!(address("now listening on [::1]:8080, ok").unwrap(), "[::1]:8080");
+        assert_eq!(
+            address("listening on 127.0.0.1:80 (epoll)").unwrap(),
+            "127.0.0.1:80"
+        );
+        assert_eq!(
+            address("now listening on [::1]:8080, ok").unwrap(),
+            "[::1]:8080"
+        );
         assert_eq!(address("listening on all ports"), None);
         assert_eq!(address("hello"), None);
     }

@@ -20,7 +20,10 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     if settings.repeats < 5 {
         warnings.push(warning(
             "few-repeats",
-            format!("each figure rests on {} trials, so intervals are rough", settings.repeats),
+            format!(
+                "each figure rests on {} trials, so intervals are rough",
+                settings.repeats
+            ),
             "take --repeats 5 or more before you decide anything on a small difference",
         ));
     }
@@ -41,7 +44,11 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
         ));
     }
     if let Some(name) = &host.virtual_machine {
-        let name = if name == "yes" { String::new() } else { format!(" ({name})") };
+        let name = if name == "yes" {
+            String::new()
+        } else {
+            format!(" ({name})")
+        };
         warnings.push(warning(
             "virtual-machine",
             format!("this is a virtual machine{name}: neighbours take time that it cannot see"),
@@ -113,7 +120,9 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
     (client >= FULL_PERCENT * threads && server < FULL_PERCENT * cpus).then(|| {
         warning(
             "client-limited",
-            format!("the clients' CPU was full ({client:.0} %) and the server's was not ({server:.0} %)"),
+            format!(
+                "the clients' CPU was full ({client:.0} %) and the server's was not ({server:.0} %)"
+            ),
             "read its rate as a lower bound; give the clients more CPUs (--client-cpus)",
         )
     })
@@ -140,7 +149,10 @@ mod tests {
             load_threads: 1,
         };
         let kinds = |host: &Host| -> Vec<String> {
-            of_run(host, &settings).into_iter().map(|warning| warning.kind).collect()
+            of_run(host, &settings)
+                .into_iter()
+                .map(|warning| warning.kind)
+                .collect()
         };
         let quiet = Host::default();
         assert_eq!(kinds(&quiet), ["few-repeats", "loopback"]);
@@ -149,6 +161,9 @@ mod tests {
             virtual_machine: Some("yes".to_owned()),
             ..quiet
         };
-        assert_eq!(kinds(&busy), ["few-repeats", "busy-machine", "virtual-machine", "loopback"]);
+        assert_eq!(
+            kinds(&busy),
+            ["few-repeats", "busy-machine", "virtual-machine", "loopback"]
+        );
     }
 }

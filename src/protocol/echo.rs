@@ -231,7 +231,10 @@ mod tests {
         requester.request(&mut wire);
         wire[42] ^= 1;
         let error = requester.receive(&wire).unwrap_err();
-        assert!(error.what.starts_with("byte 42 of the reply is 0x"), "{error}");
+        assert!(
+            error.what.starts_with("byte 42 of the reply is 0x"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -210,10 +210,19 @@ impl Trial {
         let server: String = self
             .server
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '-' {
+                    c
+                } else {
+                    '_'
+                }
+            })
             .take(40)
             .collect();
-        format!("{:04}-{server}-{}-r{}", self.index, self.clients, self.round)
+        format!(
+            "{:04}-{server}-{}-r{}",
+            self.index, self.clients, self.round
+        )
     }
 }
 

@@ -82,7 +82,9 @@ impl Store {
 
     /// The CSV file of a trial in one of the parts "samples", "clients", "server".
     pub fn csv(&self, part: &str, trial: &Trial) -> PathBuf {
-        self.directory.join(part).join(format!("{}.csv", trial.file_stem()))
+        self.directory
+            .join(part)
+            .join(format!("{}.csv", trial.file_stem()))
     }
 
     /// Writes `run.json` whole or not at all.

@@ -197,7 +197,11 @@ impl Book {
             }
             let peer = SocketAddr::new(ip, (state >> 16) as u16);
             let outcome = OUTCOMES[(state & 0xff) as usize % OUTCOMES.len()].1;
-            write!(to, "{number},{peer},{:.1},", word(CONNECTED_AT) as f64 / 1e3)?;
+            write!(
+                to,
+                "{number},{peer},{:.1},",
+                word(CONNECTED_AT) as f64 / 1e3
+            )?;
             if outcome != "open" {
                 write!(to, "{:.1}", word(CLOSED_AT) as f64 / 1e3)?;
             }
@@ -312,7 +316,10 @@ mod tests {
         book.refused(Refusal::SetSize);
         let counts = book.counts();
         assert_eq!((counts.accepted, counts.peak_open), (2, 2));
-        assert_eq!((counts.requests, counts.bytes_in, counts.bytes_out), (1, 1010, 900));
+        assert_eq!(
+            (counts.requests, counts.bytes_in, counts.bytes_out),
+            (1, 1010, 900)
+        );
         assert_eq!(counts.refused, BTreeMap::from([("set-size".to_owned(), 1)]));
         assert_eq!(
             counts.outcomes,
@@ -324,6 +331,9 @@ mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[1].starts_with("0,127.0.0.1:4000,"), "{csv}");
         assert!(lines[1].ends_with(",1,1000,900,client-closed"), "{csv}");
-        assert!(lines[2].starts_with("1,[::1]:5000,") && lines[2].ends_with(",open"), "{csv}");
+        assert!(
+            lines[2].starts_with("1,[::1]:5000,") && lines[2].ends_with(",open"),
+            "{csv}"
+        );
     }
 }

@@ -213,7 +213,10 @@ impl Study {
         if self.servers.iter().any(|server| server.workers == Some(0)) {
             return wrong("`workers` must be at least 1");
         }
-        let name_is_plain = self.name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let name_is_plain = self
+            .name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if !name_is_plain || self.name.is_empty() || self.name.starts_with('.') {
             return wrong("`name` becomes a directory: letters, digits, `-`, `_` and `.` only");
         }
@@ -234,7 +237,9 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        Study::parse(Path::new("x.toml"), text).unwrap_err().to_string()
+        Study::parse(Path::new("x.toml"), text)
+            .unwrap_err()
+            .to_string()
     }
 
     #[test]

@@ -51,7 +51,10 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "grep Cpus_allowed_list /proc/self/status"]);
         command.stdout(std::process::Stdio::piped());
-        let output = spawn(&mut command, &[0]).unwrap().wait_with_output().unwrap();
+        let output = spawn(&mut command, &[0])
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text.split_whitespace().last(), Some("0"));
     }

@@ -184,5 +184,9 @@ impl Probe for CpuProbe {
 fn percent(from: &Reading, to: &Reading) -> f64 {
     let elapsed = to.at.duration_since(from.at).as_secs_f64();
     let used = to.total.saturating_sub(from.total).as_secs_f64();
-    if elapsed > 0.0 { used / elapsed * 100.0 } else { 0.0 }
+    if elapsed > 0.0 {
+        used / elapsed * 100.0
+    } else {
+        0.0
+    }
 }

@@ -146,7 +146,8 @@ impl Panel {
             sampled.is_ok()
         });
         let at = now.saturating_duration_since(self.began);
-        self.samples.extend(out.into_iter().map(|sample| (at, sample)));
+        self.samples
+            .extend(out.into_iter().map(|sample| (at, sample)));
         if matches!(moment, Moment::Start | Moment::Tick | Moment::End) {
             self.cost += thread_cpu_time().saturating_sub(cpu);
         }

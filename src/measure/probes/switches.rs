@@ -124,8 +124,16 @@ impl Probe for SwitchesProbe {
         let mut rate = |name, from: u64, to: u64| {
             out(name, to.saturating_sub(from) as f64 / elapsed);
         };
-        rate("voluntary_switches_per_s", before.voluntary, after.voluntary);
-        rate("involuntary_switches_per_s", before.involuntary, after.involuntary);
+        rate(
+            "voluntary_switches_per_s",
+            before.voluntary,
+            after.voluntary,
+        );
+        rate(
+            "involuntary_switches_per_s",
+            before.involuntary,
+            after.involuntary,
+        );
         rate("minor_faults_per_s", before.minor, after.minor);
         rate("major_faults_per_s", before.major, after.major);
     }

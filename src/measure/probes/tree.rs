@@ -26,13 +26,18 @@ impl Tree {
             return;
         };
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-        for stat in processes.flatten().filter_map(|process| process.stat().ok()) {
+        for stat in processes
+            .flatten()
+            .filter_map(|process| process.stat().ok())
+        {
             children.entry(stat.ppid).or_default().push(stat.pid);
         }
         let mut pids = vec![self.root];
         let mut next = 0;
         while next < pids.len() {
-            let found = children.remove(&pids[next].cast_signed()).unwrap_or_default();
+            let found = children
+                .remove(&pids[next].cast_signed())
+                .unwrap_or_default();
             pids.extend(found.into_iter().map(i32::cast_unsigned));
             next += 1;
         }

@@ -45,8 +45,13 @@ impl Model for Epoll {
     fn run(&self, server: Server) -> anyhow::Result<()> {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?;
         for fd in [server.listener.as_fd(), server.stop.fd()] {
-            epoll::add(&queue, fd, EventData::new_u64(fd.as_raw_fd() as u64), EventFlags::IN)
-                .context("cannot wait for clients")?;
+            epoll::add(
+                &queue,
+                fd,
+                EventData::new_u64(fd.as_raw_fd() as u64),
+                EventFlags::IN,
+            )
+            .context("cannot wait for clients")?;
         }
         Loop {
             server: &server,
@@ -77,7 +82,10 @@ impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
         let mut events = Vec::with_capacity(1024);
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+        while self
+            .drain
+            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
+        {
             wait_for_events(&self.queue, &mut events, Drain::wait_limit(self.drain))?;
             for event in &events {
                 let fd = event.data.u64() as RawFd;
@@ -95,12 +103,27 @@ impl Loop<'_> {
     }
 
     fn accept(&mut self) -> anyhow::Result<()> {
-        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+        for client in self
+            .server
+            .listener
+            .arrivals(self.server.book, Mode::NonBlocking)
+        {
             let fd = client.socket.as_raw_fd();
-            epoll::add(&self.queue, &client.socket, EventData::new_u64(fd as u64), EventFlags::IN)
-                .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            epoll::add(
+                &self.queue,
+                &client.socket,
+                EventData::new_u64(fd as u64),
+                EventFlags::IN,
+            )
+            .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
             let conn = Conn::open(client, self.server);
-            self.conns.insert(fd, Slot { conn, writing: false });
+            self.conns.insert(
+                fd,
+                Slot {
+                    conn,
+                    writing: false,
+                },
+            );
         }
         Ok(())
     }
@@ -120,7 +143,11 @@ impl Loop<'_> {
         };
         if writing != slot.writing {
             slot.writing = writing;
-            let flags = if writing { EventFlags::OUT } else { EventFlags::IN };
+            let flags = if writing {
+                EventFlags::OUT
+            } else {
+                EventFlags::IN
+            };
             let data = EventData::new_u64(fd as u64);
             if epoll::modify(&self.queue, &slot.conn, data, flags).is_err() {
                 slot.conn.broken();

@@ -60,8 +60,13 @@ impl Model for EpollEt {
         let queue = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?;
         // Level-triggered: after a full batch of clients the rest is named again.
         for fd in [server.listener.as_fd(), server.stop.fd()] {
-            epoll::add(&queue, fd, EventData::new_u64(fd.as_raw_fd() as u64), EventFlags::IN)
-                .context("cannot wait for clients")?;
+            epoll::add(
+                &queue,
+                fd,
+                EventData::new_u64(fd.as_raw_fd() as u64),
+                EventFlags::IN,
+            )
+            .context("cannot wait for clients")?;
         }
         Loop {
             server: &server,
@@ -89,7 +94,10 @@ impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
         let mut events = Vec::with_capacity(1024);
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+        while self
+            .drain
+            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
+        {
             let limit = if self.unfinished.is_empty() {
                 Drain::wait_limit(self.drain)
             } else {
@@ -117,10 +125,19 @@ impl Loop<'_> {
     }
 
     fn accept(&mut self) -> anyhow::Result<()> {
-        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+        for client in self
+            .server
+            .listener
+            .arrivals(self.server.book, Mode::NonBlocking)
+        {
             let fd = client.socket.as_raw_fd();
-            epoll::add(&self.queue, &client.socket, EventData::new_u64(fd as u64), EDGES)
-                .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            epoll::add(
+                &self.queue,
+                &client.socket,
+                EventData::new_u64(fd as u64),
+                EDGES,
+            )
+            .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
             self.conns.insert(fd, Conn::open(client, self.server));
         }
         Ok(())

@@ -65,7 +65,10 @@ struct Loop<'a> {
 
 impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
-        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+        while self
+            .drain
+            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
+        {
             // While draining, nobody is accepted and the wish to stop is known.
             let from = if self.drain.is_some() { FIRST } else { 0 };
             let limit = Drain::wait_limit(self.drain);
@@ -113,7 +116,11 @@ impl Loop<'_> {
     }
 
     fn accept(&mut self) {
-        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+        for client in self
+            .server
+            .listener
+            .arrivals(self.server.book, Mode::NonBlocking)
+        {
             self.entries.push(PollEntry::reading(&client.socket));
             self.conns.push(Conn::open(client, self.server));
         }

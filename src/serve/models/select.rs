@@ -80,7 +80,10 @@ impl<'a> Loop<'a> {
         let mut readable = self.read.clone();
         let mut writable = self.write.clone();
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self.drain.is_none_or(|drain| !drain.over() && !self.conns.is_empty()) {
+        while self
+            .drain
+            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
+        {
             readable.copy_from(&self.read);
             writable.copy_from(&self.write);
             let limit = Drain::wait_limit(self.drain);
@@ -108,7 +111,11 @@ impl<'a> Loop<'a> {
     }
 
     fn accept(&mut self) {
-        for client in self.server.listener.arrivals(self.server.book, Mode::NonBlocking) {
+        for client in self
+            .server
+            .listener
+            .arrivals(self.server.book, Mode::NonBlocking)
+        {
             let fd = client.socket.as_raw_fd();
             if fd as usize >= FD_SETSIZE {
                 self.server.book.refused(Refusal::SetSize);

@@ -107,7 +107,10 @@ impl Queue {
             if let Some(waiting) = state.waiting.pop_front() {
                 return Some(waiting);
             }
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .arrived
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
