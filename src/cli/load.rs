@@ -21,6 +21,10 @@ use crate::registry;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a flag on the command line"
+)]
 #[command(after_help = "\
 Examples:
   throng load 127.0.0.1:7777 --clients 1000 --duration 10s

@@ -45,7 +45,9 @@ impl Tail {
 
     fn text(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines
+            .iter()
+            .fold(String::new(), |text, line| text + line + "\n")
     }
 }
 

@@ -60,10 +60,10 @@ enum Halt {
 
 type Stage<T> = std::result::Result<T, Halt>;
 
-fn failed<T>(stage: &str, reason: impl ToString, output: String) -> Stage<T> {
+fn failed<T>(stage: &str, reason: impl Into<String>, output: String) -> Stage<T> {
     Err(Halt::Failed(Failure {
         stage: stage.to_owned(),
-        reason: reason.to_string(),
+        reason: reason.into(),
         output,
     }))
 }
@@ -84,7 +84,7 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     let mut server =
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
     let address = wait_until_listening(&mut server, stop)?;
-    if let Err(error) = verify(address, setup.protocol, &setup.settings) {
+    if let Err(error) = verify(address, setup.protocol, setup.settings) {
         let ended = if server.has_ended() {
             server.ending() + "; "
         } else {
@@ -204,8 +204,6 @@ fn watch(
                 result.load = Some(*figures);
                 break;
             }
-            // Not a line of the protocol between us: it is in the output kept for messages.
-            Ok(Err(_)) => {}
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
                 return failed("load", "the load did not end in time", load.output());
@@ -214,8 +212,9 @@ fn watch(
                 return failed("load", server.ending(), server.output());
             }
             Err(NoLine::Late) if steady => both(Moment::Tick),
-            Err(NoLine::Late) => {}
             Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
+            // Too early for a sample; or a line that is no event, kept in the output for messages.
+            Err(NoLine::Late) | Ok(Err(_)) => {}
         }
     }
     for (name, panel, side) in [

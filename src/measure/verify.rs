@@ -21,9 +21,9 @@ const BURST: u32 = 3;
 pub(super) fn verify(
     target: SocketAddr,
     protocol: &dyn Protocol,
-    settings: &Settings,
+    settings: Settings,
 ) -> anyhow::Result<()> {
-    let mut requester = protocol.requester(settings, 0);
+    let mut requester = protocol.requester(&settings, 0);
     let mut request = Vec::new();
     requester.request(&mut request);
 

@@ -165,10 +165,6 @@ fn parse<T: serde::de::DeserializeOwned>(
         reason,
     };
     // The version first: a newer form would only give puzzling errors about its fields.
-    #[derive(serde::Deserialize)]
-    struct Version {
-        schema_version: Option<u32>,
-    }
     if let Ok(Version {
         schema_version: Some(version),
     }) = serde_json::from_str(text)
@@ -181,4 +177,10 @@ fn parse<T: serde::de::DeserializeOwned>(
     }
     serde_json::from_str(text)
         .map_err(|error| wrong(line + error.line().saturating_sub(1), error.to_string()))
+}
+
+/// The version of the form alone, whatever else a file holds.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema_version: Option<u32>,
 }

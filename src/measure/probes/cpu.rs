@@ -166,8 +166,8 @@ impl Probe for CpuProbe {
         let (Some(start), Some(end)) = (&self.start, &self.end) else {
             return;
         };
-        let used = end.total.saturating_sub(start.total).as_secs_f64() * 1e3;
-        out("cpu_ms", used);
+        let total_ms = end.total.saturating_sub(start.total).as_secs_f64() * 1e3;
+        out("cpu_ms", total_ms);
         out("cpu_percent", percent(start, end));
         let (Some(before), Some(after)) = (self.ticks_before, self.ticks_after) else {
             return;
@@ -175,8 +175,8 @@ impl Probe for CpuProbe {
         let user = after.user.saturating_sub(before.user) as f64;
         let system = after.system.saturating_sub(before.system) as f64;
         if user + system > 0.0 {
-            out("cpu_user_ms", used * user / (user + system));
-            out("cpu_system_ms", used * system / (user + system));
+            out("cpu_user_ms", total_ms * user / (user + system));
+            out("cpu_system_ms", total_ms * system / (user + system));
         }
     }
 }

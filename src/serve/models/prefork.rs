@@ -65,10 +65,8 @@ impl Model for Prefork {
 
 fn start_child(single: SingleThreaded, server: &Server) -> std::io::Result<rustix::process::Pid> {
     single.fork(|| {
-        let served = server.stop.renew_in_child().map_err(anyhow::Error::from);
-        match served.and_then(|()| serve_one_at_a_time(server)) {
-            Ok(()) => 0,
-            Err(_) => 1,
-        }
+        let renewed = server.stop.renew_in_child().map_err(anyhow::Error::from);
+        let outcome = renewed.and_then(|()| serve_one_at_a_time(server));
+        i32::from(outcome.is_err())
     })
 }
