@@ -80,8 +80,9 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         return warnings;
     }
     warnings.extend(wrong_balance(load));
-    if let Some(trend) = steadiness::trend(&load.window.slices)
-        && trend.is_unsteady()
+    let slices = &load.window.slices;
+    if steadiness::is_unsteady(slices)
+        && let Some(trend) = steadiness::trend(slices)
     {
         warnings.push(warning(
             "unsteady",
