@@ -32,7 +32,8 @@ Examples:
   throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
-byte of it was checked. The time counts from when every client has had its first answer.")]
+byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
+begins, and then the time that counts.")]
 pub(super) struct Arguments {
     /// The server, as HOST:PORT.
     address: String,
@@ -62,6 +63,9 @@ pub(super) struct Arguments {
     /// Without any new first answer for this long, clients still waiting count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
+    /// Let clients go on asking while others still wait for their first answer.
+    #[arg(long)]
+    eager: bool,
     /// Load-generating threads [default: one a CPU].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
@@ -158,6 +162,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         warm_up: arguments.warm_up,
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
+        eager: arguments.eager,
         grace: Duration::from_secs(2),
         threads,
         cpus,

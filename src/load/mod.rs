@@ -39,6 +39,9 @@ pub struct Plan {
     pub connect_timeout: Duration,
     /// Without any new first answer for this long, those still waiting count as never served.
     pub patience: Duration,
+    /// Whether clients that had their first answer go on asking while others still wait for
+    /// theirs. A server that does not get to accepting then keeps some waiting for long.
+    pub eager: bool,
     /// How long the last replies may take.
     pub grace: Duration,
     /// Worker threads.

@@ -3,7 +3,8 @@
 //! settle (connect, first answers) → warm-up → steady (replies count) → drain (last replies) →
 //! hold (connections still open, nothing asked) → done.
 //!
-//! The steady part begins only when every client has had its first verified answer, or none came
+//! A client that had its first answer rests until all have theirs (unless the load is eager). The
+//! steady part begins only when every client has had its first verified answer, or none came
 //! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
 //! fast one. A load bounded by requests counts from the start and goes from settle to hold.
 

@@ -157,7 +157,13 @@ impl Outcome {
                 Vec::new()
             },
         };
-        let load = figures(&clients, window_figures, &service_time, stopped_by, threads);
+        let load = Load {
+            window: window_figures,
+            stopped_by: stopped_by.to_owned(),
+            threads: threads as u32,
+            service_time: latency(&service_time),
+            ..add_up(&clients, window)
+        };
         Self { load, clients }
     }
 
@@ -198,32 +204,15 @@ impl Outcome {
     }
 }
 
-fn figures(
-    clients: &[(usize, ClientTally)],
-    window: Window,
-    service_time: &Histogram<u64>,
-    stopped_by: &str,
-    threads: usize,
-) -> Load {
+/// The figures that are sums over clients.
+fn add_up(clients: &[(usize, ClientTally)], window: &super::worker::WindowTimes) -> Load {
     let mut connect_time = histogram();
     let mut first_answer = histogram();
     let mut errors = BTreeMap::new();
     let mut served = Vec::new();
     let mut load = Load {
         clients: clients.len() as u32,
-        connected: 0,
-        served: 0,
-        never_served: 0,
-        requests: 0,
-        verified: 0,
-        window,
-        service_time: latency(service_time),
-        connect_time: None,
-        first_answer: None,
-        fairness: None,
-        errors: BTreeMap::new(),
-        stopped_by: stopped_by.to_owned(),
-        threads: threads as u32,
+        ..Load::default()
     };
     for (_, client) in clients {
         load.requests += client.requests;
@@ -232,7 +221,10 @@ fn figures(
             load.connected += 1;
             connect_time.saturating_record(then - from);
         }
-        if let (Some(from), Some(then)) = (client.started_at, client.first_answer_at) {
+        let answered = client
+            .first_answer_at
+            .filter(|&time| window.ends_after(time));
+        if let (Some(from), Some(then)) = (client.started_at, answered) {
             load.served += 1;
             first_answer.saturating_record(then - from);
             served.push(client.window_replies);

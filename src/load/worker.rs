@@ -61,12 +61,18 @@ struct WorkerProgress {
 /// When replies counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTimes {
+    began: u64,
     from: u64,
     until: u64,
     has_slices: bool,
 }
 
 impl WindowTimes {
+    /// Whether a time since the load began lies before the end of the window.
+    pub(super) fn ends_after(&self, time: u64) -> bool {
+        self.began.saturating_add(time) < self.until
+    }
+
     pub(super) fn duration_ns(&self) -> u64 {
         if self.from == u64::MAX {
             0
@@ -101,6 +107,7 @@ impl Shared {
 
     pub(super) fn window(&self) -> WindowTimes {
         WindowTimes {
+            began: self.began,
             from: self.from.load(Relaxed),
             until: self.until.load(Relaxed),
             has_slices: self.has_slices,
@@ -267,8 +274,18 @@ impl Worker {
         self.until = self.shared.until.load(Relaxed);
         if from != self.from {
             self.from = from;
+            self.wake_resting();
             self.slice_length = (self.until.saturating_sub(from) / SLICES as u64).max(1);
             self.slice_ends = from.saturating_add(self.slice_length);
+        }
+    }
+
+    /// Everybody has had a first answer: all who rest since then go on asking.
+    fn wake_resting(&mut self) {
+        for place in 0..self.clients.len() {
+            if self.clients[place].state == State::Resting && now() < self.until {
+                self.ask(place);
+            }
         }
     }
 
@@ -430,7 +447,8 @@ impl Worker {
             self.slices[self.slice] += replies;
         }
         client.state = State::Resting;
-        if time < self.until {
+        let settled = self.from != u64::MAX || self.plan.eager;
+        if settled && time < self.until {
             self.ask(place);
         }
     }

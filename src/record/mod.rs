@@ -240,16 +240,16 @@ pub struct Failure {
 }
 
 /// What the clients saw. Also what `throng load --json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
     /// Clients wanted.
     pub clients: u32,
     /// Clients whose connection was established.
     pub connected: u32,
-    /// Clients that had at least one verified answer.
+    /// Clients that had a verified answer before the window ended.
     pub served: u32,
-    /// Clients connected, or still connecting, that never had an answer and saw no error either.
+    /// Clients that had no answer until then and saw no error either.
     pub never_served: u32,
     /// Requests sent whole over the life of the load, warm-up included.
     pub requests: u64,
@@ -279,7 +279,7 @@ pub struct Load {
 }
 
 /// The steady part of a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// Its length.

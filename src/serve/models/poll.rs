@@ -90,22 +90,24 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Gives each ready connection its turn. From the end, since closing one moves the last one,
-    /// which has had its turn, into its place.
+    /// Gives each ready connection its turn, in the order of the array.
     fn serve(&mut self, mut ready: usize) {
-        for place in (0..self.conns.len()).rev() {
-            if ready == 0 {
-                break;
-            }
+        let mut place = 0;
+        while ready > 0 && place < self.conns.len() {
+            let mut stays = true;
             if self.entries[FIRST + place].is_ready() {
                 ready -= 1;
-                self.turn(place);
+                stays = self.turn(place);
             }
+            // Closing one moves the last one, which has not had its turn, into its place.
+            place += usize::from(stays);
         }
     }
 
-    fn turn(&mut self, place: usize) {
-        match self.conns[place].turn(&mut self.scratch, false) {
+    /// Whether the connection stays.
+    fn turn(&mut self, place: usize) -> bool {
+        let wants = self.conns[place].turn(&mut self.scratch, false);
+        match wants {
             Wants::Read | Wants::MoreRead => self.entries[FIRST + place].set_writing(false),
             Wants::Write => self.entries[FIRST + place].set_writing(true),
             Wants::Close => {
@@ -113,6 +115,7 @@ impl Loop<'_> {
                 self.entries.swap_remove(FIRST + place);
             }
         }
+        wants != Wants::Close
     }
 
     fn accept(&mut self) {
