@@ -262,3 +262,158 @@ fn nanoseconds(duration: Duration) -> u64 {
 fn wait_until(now: u64, then: u64) -> Next {
     Next::Wait(Duration::from_nanos(then - now).min(LOOK))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::PROTOCOLS;
+
+    const MS: u64 = 1_000_000;
+
+    fn plan(until: Until) -> Plan {
+        Plan {
+            target: ([127, 0, 0, 1], 1).into(),
+            protocol: PROTOCOLS[0],
+            settings: crate::protocol::Settings::default(),
+            clients: 10,
+            until,
+            warm_up: Duration::from_millis(100),
+            connect_timeout: Duration::from_secs(1),
+            patience: Duration::from_millis(300),
+            eager: false,
+            grace: Duration::from_millis(50),
+            threads: 1,
+            cpus: Vec::new(),
+            nodelay: true,
+        }
+    }
+
+    fn timed() -> Phases {
+        Phases::new(&plan(Until::Duration(Duration::from_millis(500))), 0)
+    }
+
+    fn answered(answered: u64) -> Progress {
+        Progress {
+            connected: 10,
+            answered,
+            ..Progress::default()
+        }
+    }
+
+    fn enter(phases: &mut Phases, now: u64, progress: &Progress, phase: Phase) {
+        assert_eq!(
+            phases.advance(now, progress),
+            Next::Enter(phase),
+            "at {now}"
+        );
+        phases.entered(phase, now);
+    }
+
+    #[test]
+    fn a_timed_load_goes_through_all_phases() {
+        let mut phases = timed();
+        assert!(matches!(phases.advance(MS, &answered(9)), Next::Wait(_)));
+        let all = answered(10);
+        enter(&mut phases, 5 * MS, &all, Phase::WarmUp);
+        assert_eq!(phases.window(), (105 * MS, 605 * MS));
+        assert!(matches!(phases.advance(104 * MS, &all), Next::Wait(_)));
+        enter(&mut phases, 105 * MS, &all, Phase::Steady);
+        enter(&mut phases, 605 * MS, &all, Phase::Drain);
+        let waiting = Progress { waiting: 1, ..all };
+        assert!(matches!(phases.advance(606 * MS, &waiting), Next::Wait(_)));
+        enter(&mut phases, 607 * MS, &all, Phase::Hold);
+        assert_eq!(phases.advance(608 * MS, &all), Next::Done(Ending::Duration));
+    }
+
+    #[test]
+    fn drain_ends_when_its_grace_is_over() {
+        let mut phases = timed();
+        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
+        phases.entered(Phase::Drain, 600 * MS);
+        let stuck = Progress {
+            waiting: 3,
+            ..answered(10)
+        };
+        assert!(matches!(phases.advance(649 * MS, &stuck), Next::Wait(_)));
+        enter(&mut phases, 650 * MS, &stuck, Phase::Hold);
+    }
+
+    #[test]
+    fn patience_counts_from_the_last_first_answer() {
+        let mut phases = timed();
+        assert!(matches!(
+            phases.advance(200 * MS, &answered(1)),
+            Next::Wait(_)
+        ));
+        assert!(matches!(
+            phases.advance(499 * MS, &answered(1)),
+            Next::Wait(_)
+        ));
+        enter(&mut phases, 500 * MS, &answered(1), Phase::WarmUp);
+    }
+
+    #[test]
+    fn nobody_served_ends_the_load() {
+        let mut phases = timed();
+        let refused = Progress {
+            failed: 10,
+            ..Progress::default()
+        };
+        enter(&mut phases, MS, &refused, Phase::Hold);
+        assert_eq!(
+            phases.advance(MS, &refused),
+            Next::Done(Ending::NoClientsLeft)
+        );
+    }
+
+    #[test]
+    fn all_clients_lost_while_steady_ends_the_load() {
+        let mut phases = timed();
+        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
+        enter(&mut phases, 100 * MS, &answered(10), Phase::Steady);
+        let lost = Progress {
+            failed: 10,
+            ..answered(10)
+        };
+        enter(&mut phases, 200 * MS, &lost, Phase::Drain);
+        enter(&mut phases, 200 * MS, &lost, Phase::Hold);
+        assert_eq!(phases.window(), (100 * MS, 200 * MS));
+        assert_eq!(
+            phases.advance(200 * MS, &lost),
+            Next::Done(Ending::NoClientsLeft)
+        );
+    }
+
+    #[test]
+    fn a_counted_load_ends_when_all_have_finished() {
+        let mut phases = Phases::new(&plan(Until::Requests(1000)), MS);
+        let some = Progress {
+            verified: 500,
+            ..answered(10)
+        };
+        assert!(matches!(phases.advance(2 * MS, &some), Next::Wait(_)));
+        let all = Progress {
+            verified: 1000,
+            finished: 10,
+            ..answered(10)
+        };
+        enter(&mut phases, 9 * MS, &all, Phase::Hold);
+        assert_eq!(phases.window(), (MS, 9 * MS));
+        assert_eq!(phases.advance(9 * MS, &all), Next::Done(Ending::Requests));
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_was_measured() {
+        let mut phases = timed();
+        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
+        enter(&mut phases, 100 * MS, &answered(10), Phase::Steady);
+        phases.interrupt(300 * MS);
+        enter(&mut phases, 300 * MS, &answered(10), Phase::Drain);
+        assert_eq!(phases.window(), (100 * MS, 300 * MS));
+        enter(&mut phases, 301 * MS, &answered(10), Phase::Hold);
+        assert_eq!(
+            phases.advance(302 * MS, &answered(10)),
+            Next::Done(Ending::Interrupted)
+        );
+    }
+}

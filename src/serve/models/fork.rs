@@ -22,7 +22,7 @@ const CARD: Card = Card {
     idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
            exits. SIGCHLD tells the parent to reap it.",
     waits_in: "recv() in each child; poll() and accept() in the parent",
-    system_calls: "recv, send, and two context switches",
+    system_calls: "recv, send, and a context switch",
     processes: "1 parent and 1 child a client",
     good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
     breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",

@@ -17,7 +17,7 @@ const CARD: Card = Card {
     idea: "Fork all children before the first client comes; each child accepts from the shared \
            socket and serves one client after the other. A child that dies is replaced.",
     waits_in: "recv() in each busy child; poll() and accept() in each idle one",
-    system_calls: "recv, send, and two context switches",
+    system_calls: "recv, send, and a context switch",
     processes: "1 parent and --workers children",
     good_at: "fork's isolation without a fork a client; a firm bound on what the server uses",
     breaks_when: "more clients stay than there are children: the rest wait in the accept queue",

@@ -20,7 +20,7 @@ const CARD: Card = Card {
     idea: "The main thread accepts and starts a thread; the thread serves that one client with \
            blocking calls and ends.",
     waits_in: "recv() in each thread; poll() and accept() in the main one",
-    system_calls: "recv, send, and two context switches",
+    system_calls: "recv, send, and a context switch",
     processes: "1 process, 1 thread a client and the main one",
     good_at: "plain sequential code for each client; some hundreds of clients; slow handlers",
     breaks_when: "threads are thousands: stacks, scheduler, limits on threads and mappings",

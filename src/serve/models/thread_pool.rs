@@ -21,7 +21,7 @@ const CARD: Card = Card {
            takes one, serves it to its end with blocking calls, and takes the next.",
     waits_in: "recv() in each busy thread, the queue's condition variable in each idle one; \
                poll() and accept() in the main one",
-    system_calls: "recv, send, and two context switches",
+    system_calls: "recv, send, and a context switch",
     processes: "1 process, --workers threads and the main one",
     good_at: "short conversations; a firm bound on what the server uses; no thread a client",
     breaks_when: "more clients stay than there are threads: the rest wait in the queue",
