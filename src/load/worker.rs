@@ -155,8 +155,9 @@ enum State {
 struct Client {
     socket: Option<OwnedFd>,
     requester: Box<dyn Requester>,
-    /// What the socket did not take at once.
+    /// What the socket did not take at once, and how much of that it took since.
     unsent: Vec<u8>,
+    unsent_from: usize,
     state: State,
     /// Requests it may still make.
     budget: u64,
@@ -204,6 +205,7 @@ impl Worker {
                 socket: None,
                 requester: plan.protocol.requester(&plan.settings, client),
                 unsent: Vec::new(),
+                unsent_from: 0,
                 state: State::Unborn,
                 budget: match plan.until {
                     Until::Duration(_) => u64::MAX,
@@ -370,9 +372,7 @@ impl Worker {
             State::Unborn | State::Over => return,
         }
         if !self.clients[place].unsent.is_empty() {
-            let client = &mut self.clients[place];
-            let unsent = std::mem::take(&mut client.unsent);
-            self.send(place, &unsent);
+            self.send_rest(place);
         }
         for _ in 0..READS_A_TURN {
             match self.hear(place, last) {
@@ -477,9 +477,32 @@ impl Worker {
     /// Sends what the socket takes and keeps the rest with the client. Bytes count as sent when
     /// their request was begun.
     fn send(&mut self, place: usize, bytes: &[u8]) {
+        let sent = self.transmit(place, bytes);
+        if sent < bytes.len() {
+            let client = &mut self.clients[place];
+            client.unsent = bytes[sent..].to_vec();
+            client.unsent_from = 0;
+        }
+    }
+
+    /// Sends on what the socket did not take before.
+    fn send_rest(&mut self, place: usize) {
+        let unsent = std::mem::take(&mut self.clients[place].unsent);
+        let from = self.clients[place].unsent_from;
+        let sent = self.transmit(place, &unsent[from..]);
+        let client = &mut self.clients[place];
+        if from + sent < unsent.len() {
+            client.unsent = unsent;
+            client.unsent_from = from + sent;
+        }
+    }
+
+    /// Gives bytes to a client's socket until it takes no more; how many it took. All of them when
+    /// the connection broke, since nothing is to be sent on it any more.
+    fn transmit(&mut self, place: usize, bytes: &[u8]) -> usize {
         let client = &mut self.clients[place];
         let Some(socket) = &client.socket else {
-            return;
+            return bytes.len();
         };
         let mut sent = 0;
         let failure = loop {
@@ -491,10 +514,7 @@ impl Worker {
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    client.unsent.extend_from_slice(&bytes[sent..]);
-                    break None;
-                }
+                Err(Errno::AGAIN) => break None,
                 Err(error) => break Some(error),
             }
         };
@@ -503,7 +523,9 @@ impl Worker {
         self.window_bytes_sent += self.counts(begun, sent as u64);
         if let Some(error) = failure {
             self.fail(place, ErrorKind::of(error));
+            return bytes.len();
         }
+        sent
     }
 
     // Ending.
