@@ -18,6 +18,11 @@ pub(crate) const CASES: &[&Case] = &[
         applies: every_model,
         run: stops_with_a_reply_due,
     },
+    &Case {
+        name: "stops_though_a_client_never_reads",
+        applies: every_model,
+        run: stops_though_a_client_never_reads,
+    },
 ];
 
 fn stops_idle(subject: &Subject) -> anyhow::Result<()> {
@@ -67,4 +72,18 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     );
     let clients = if several { 2 } else { 1 };
     subject.check(&counts, clients, clients)
+}
+
+/// Nobody can keep it from ending.
+fn stops_though_a_client_never_reads(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "8", "--drain", "200ms"])?;
+    let mut flooding = subject.client(&server, 0)?;
+    flooding.flood(50_000_000, std::time::Duration::from_millis(300))?;
+    let counts = server.stop()?;
+    ensure!(
+        counts["accepted"] == 1,
+        "1 client came, but it counted {counts}"
+    );
+    drop(flooding);
+    Ok(())
 }
