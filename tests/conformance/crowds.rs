@@ -1,11 +1,13 @@
 //! Many clients at once, up to and beyond what a server can take.
 
+use std::process::Command;
+
 use anyhow::{Context as _, ensure};
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
 use super::client::{Client, FULL};
-use super::server::Server;
+use super::server::{Server, THRONG};
 use super::{Case, SIZE, Subject, has_fixed_sets, holds_all_descriptors, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
@@ -58,7 +60,10 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
 /// Those for whom there is no descriptor are turned away at once; those inside are served on.
 fn descriptors_run_out(subject: &Subject) -> anyhow::Result<()> {
     let size = SIZE.to_string();
-    let server = Server::start_with_descriptors(64, &subject.arguments(&size))?;
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
+    command.args(subject.arguments(&size));
+    let server = Server::spawn(command)?;
     let counts = crowd_too_large(subject, server, 300)?;
     ensure!(
         counts["refused"]["descriptors"] == counts["turned away"],

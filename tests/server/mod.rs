@@ -34,18 +34,8 @@ impl Server {
         Self::spawn(command)
     }
 
-    /// As [`Server::start`], in a process that may have so many descriptors.
-    pub(crate) fn start_with_descriptors(
-        descriptors: u32,
-        arguments: &[&str],
-    ) -> anyhow::Result<Self> {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\"")]);
-        command.args(["sh", THRONG, "serve"]).args(arguments);
-        Self::spawn(command)
-    }
-
-    fn spawn(mut command: Command) -> anyhow::Result<Self> {
+    /// Runs a command that ends with `throng serve` and waits until it listens.
+    pub(crate) fn spawn(mut command: Command) -> anyhow::Result<Self> {
         command.args(["--listen", "127.0.0.1:0", "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the server")?;
