@@ -10,6 +10,7 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
@@ -211,11 +212,12 @@ impl<S: AsFd> Conn<S> {
         while self.turn(scratch, true) != Wants::Close {}
     }
 
-    /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side.
+    /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side, and if the
+    /// client does not take its last answers within `grace`, as if it had gone.
     ///
     /// For processes that serve one client at a time: there is one such socket in a process.
-    pub fn serve_until_stopped(mut self, stop: Stop, scratch: &mut Scratch) {
-        let interrupts = stop.interrupts(self.socket.as_fd());
+    pub fn serve_until_stopped(mut self, stop: Stop, grace: Duration, scratch: &mut Scratch) {
+        let interrupts = stop.interrupts(self.socket.as_fd(), grace);
         while self.turn(scratch, true) != Wants::Close {}
         drop(interrupts); // before the socket, whose number may be used again
     }

@@ -3,7 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -15,6 +16,8 @@ static CHILD_READ: AtomicI32 = AtomicI32::new(-1);
 static CHILD_WRITE: AtomicI32 = AtomicI32::new(-1);
 /// The socket on which this process is blocked, to be shut for reading when told to stop.
 static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
+/// Seconds after which it is shut for writing too.
+static GRACE_S: AtomicU32 = AtomicU32::new(0);
 
 /// The wish to stop, made by SIGINT or SIGTERM.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +32,7 @@ impl Stop {
         renew(&STOP_READ, &STOP_WRITE)?;
         handle(libc::SIGINT, on_stop)?;
         handle(libc::SIGTERM, on_stop)?;
+        handle(libc::SIGALRM, on_grace_over)?;
         Ok(Self(()))
     }
 
@@ -65,12 +69,15 @@ impl Stop {
     }
 
     /// While the guard lives, a signal that asks to stop also shuts `socket` for reading, so that
-    /// a process blocked in recv() on it wakes with end-of-stream. For processes that serve one
-    /// connection at a time.
-    pub fn interrupts(self, socket: BorrowedFd<'_>) -> Interrupts {
+    /// a process blocked in recv() on it wakes with end-of-stream; and `grace` later, rounded up to
+    /// the seconds of alarm(2), for writing, so that one blocked in send() wakes with EPIPE. For
+    /// processes that serve one connection at a time.
+    pub fn interrupts(self, socket: BorrowedFd<'_>, grace: Duration) -> Interrupts {
+        let seconds = grace.as_millis().div_ceil(1000).max(1);
+        GRACE_S.store(u32::try_from(seconds).unwrap_or(u32::MAX), Ordering::SeqCst);
         BLOCKED_ON.store(socket.as_raw_fd(), Ordering::SeqCst);
         if self.requested() {
-            shut_blocked();
+            release_blocked();
         }
         Interrupts(())
     }
@@ -156,7 +163,7 @@ extern "C" fn on_stop(signal: libc::c_int) {
     keep_errno(|| {
         STOP_SIGNAL.store(signal, Ordering::Release);
         STOP.store(true, Ordering::SeqCst);
-        shut_blocked();
+        release_blocked();
         wake(&STOP_WRITE);
     });
 }
@@ -165,13 +172,29 @@ extern "C" fn on_child(_: libc::c_int) {
     keep_errno(|| wake(&CHILD_WRITE));
 }
 
-fn shut_blocked() {
+extern "C" fn on_grace_over(_: libc::c_int) {
+    keep_errno(|| {
+        shut_blocked(libc::SHUT_RDWR);
+    });
+}
+
+/// Lets whoever is blocked on a socket answer what has arrived, for as long as the grace lasts.
+fn release_blocked() {
+    if shut_blocked(libc::SHUT_RD) {
+        // SAFETY: alarm is async-signal-safe, and its signal has a handler since `Stop::install`.
+        unsafe { libc::alarm(GRACE_S.load(Ordering::SeqCst)) };
+    }
+}
+
+/// Shuts the socket on which this process is blocked; whether there is one.
+fn shut_blocked(how: libc::c_int) -> bool {
     let fd = BLOCKED_ON.load(Ordering::SeqCst);
     if fd >= 0 {
         // SAFETY: shutdown is async-signal-safe and harmless on a descriptor that is not a socket;
         // the owner clears BLOCKED_ON before it closes the socket.
-        unsafe { libc::shutdown(fd, libc::SHUT_RD) };
+        unsafe { libc::shutdown(fd, how) };
     }
+    fd >= 0
 }
 
 fn wake(write: &AtomicI32) {

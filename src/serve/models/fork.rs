@@ -77,7 +77,7 @@ fn serve_in_child(client: Client, server: &Server) -> i32 {
         return 1;
     }
     let conn = Conn::open(client, server);
-    conn.serve_until_stopped(server.stop, &mut Scratch::for_one());
+    conn.serve_until_stopped(server.stop, server.drain, &mut Scratch::for_one());
     0
 }
 

@@ -1,0 +1,93 @@
+//! What there is: help, lists, the examination of the machine.
+
+use throng::serve::models::MODELS;
+use throng::study::Study;
+
+use super::throng;
+
+#[test]
+fn every_subcommand_has_help_with_examples() {
+    for subcommand in ["run", "serve", "load", "report", "list", "doctor"] {
+        let told = throng(&[subcommand, "--help"]);
+        assert_eq!(told.code, 0, "{told:?}");
+        assert!(told.out.contains("Usage: throng"), "{told:?}");
+        assert!(told.out.contains("Examples:"), "{told:?}");
+    }
+    assert_eq!(throng(&["--help"]).code, 0);
+    assert_eq!(
+        throng(&["--version"]).out.trim(),
+        concat!("throng ", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!(throng(&[]).code, 2);
+}
+
+#[test]
+fn lists_are_arrays_of_named_objects() {
+    for kind in [
+        "models",
+        "protocols",
+        "probes",
+        "studies",
+        "exporters",
+        "figures",
+    ] {
+        let told = throng(&["list", kind, "--json"]);
+        assert_eq!(told.code, 0, "{told:?}");
+        let list = told.json();
+        for entry in list.as_array().expect("a list is an array") {
+            assert!(entry["name"].is_string(), "{kind}: {entry}");
+            assert!(entry["summary"].is_string(), "{kind}: {entry}");
+            let supported = entry["supported"].as_bool().expect("yes or no");
+            for key in ["reason", "remedy"] {
+                assert_eq!(entry[key].is_string(), !supported, "{kind}: {entry}");
+            }
+        }
+    }
+    let names: Vec<&str> = MODELS.iter().map(|model| model.info().name).collect();
+    let listed = throng(&["list", "models", "--json"]).json();
+    let listed: Vec<&str> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|model| model["name"].as_str())
+        .collect();
+    assert_eq!(listed, names);
+}
+
+#[test]
+fn a_listed_study_is_a_file_that_can_be_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("copy.toml");
+    std::fs::write(
+        &file,
+        throng(&["list", "studies", "overview", "--toml"]).out,
+    )
+    .unwrap();
+    let study = Study::find(file.to_str().unwrap()).unwrap();
+    assert_eq!(study, Study::find("overview").unwrap());
+}
+
+#[test]
+fn doctor_finds_and_judges() {
+    let told = throng(&["doctor", "--json"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let findings = told.json();
+    let findings = findings.as_array().expect("findings are an array");
+    assert!(findings.iter().any(|finding| finding["subject"] == "CPUs"));
+    for finding in findings {
+        assert!(finding["found"].is_string(), "{finding}");
+        let good = finding["level"] == "good";
+        assert_eq!(finding["remedy"].is_string(), !good, "{finding}");
+    }
+}
+
+#[test]
+fn no_colours_where_nobody_looks() {
+    for arguments in [&["list"][..], &["doctor"], &["serve", "epol"]] {
+        let told = throng(arguments);
+        assert!(
+            !told.out.contains('\x1b') && !told.err.contains('\x1b'),
+            "{told:?}"
+        );
+    }
+}

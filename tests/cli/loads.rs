@@ -1,0 +1,206 @@
+//! `throng load` counts right, and ends by itself whatever the server does.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::server::Server;
+use super::{Told, throng};
+
+/// The result of a load and its errors by kind, once it has ended by itself.
+fn load(address: SocketAddr, options: &[&str]) -> (Told, Value, BTreeMap<String, u64>) {
+    let address = address.to_string();
+    let arguments = [&["load", &address, "--json"], options].concat();
+    let told = throng(&arguments);
+    let result = told.json();
+    let errors = serde_json::from_value(result["errors"].clone()).expect("errors are counts");
+    (told, result, errors)
+}
+
+fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([(kind.to_owned(), clients)])
+}
+
+#[test]
+fn every_reply_of_a_crowd_is_verified() {
+    let server = Server::start(&["epoll"]).unwrap();
+    let options = [
+        "--clients",
+        "500",
+        "--duration",
+        "500ms",
+        "--warm-up",
+        "50ms",
+    ];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["served"], 500, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+    assert_eq!(result["stopped_by"], "duration", "{result}");
+    assert!(result["window"]["replies"].as_u64() >= Some(1), "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(
+        counts["requests"], result["requests"],
+        "both sides count alike"
+    );
+    assert_eq!(counts["accepted"], 500, "{counts}");
+}
+
+#[test]
+fn a_number_of_requests_is_kept_exactly() {
+    let server = Server::start(&["thread"]).unwrap();
+    let options = ["--requests", "1000", "--clients", "10"];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["requests"], 1000, "{result}");
+    assert_eq!(result["verified"], 1000, "{result}");
+    assert_eq!(result["window"]["replies"], 1000, "{result}");
+    assert_eq!(result["stopped_by"], "requests", "{result}");
+    assert_eq!(server.stop().unwrap()["requests"], 1000);
+}
+
+#[test]
+fn a_closed_port_is_an_error_that_is_counted() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (told, result, errors) = load(free, &["--clients", "3", "--duration", "200ms"]);
+    assert_eq!((told.code, errors), (1, one("refused", 3)), "{result}");
+    assert!(
+        told.err.contains("no client was served") && told.err.contains("3 refused"),
+        "{told:?}"
+    );
+    assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
+}
+
+// A load that ends by itself whatever the server does.
+
+/// Answers every connection with `serve`, each on a thread of its own.
+fn garbage(serve: fn(TcpStream) -> std::io::Result<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener
+        .local_addr()
+        .expect("a bound socket has an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Two clients against a server that never serves anybody: what they see of it.
+fn two_victims(serve: fn(TcpStream) -> std::io::Result<()>) -> (Value, BTreeMap<String, u64>) {
+    let options = [
+        "--clients",
+        "2",
+        "--duration",
+        "300ms",
+        "--patience",
+        "300ms",
+    ];
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert_eq!(result["served"], 0, "{result}");
+    assert_eq!(result["verified"], 0, "{result}");
+    assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
+    (result, errors)
+}
+
+#[test]
+fn wrong_bytes_are_a_wrong_reply() {
+    let (result, errors) = two_victims(|mut stream| {
+        stream.read_exact(&mut [0; 1000])?;
+        stream.write_all(&[0; 1000])
+    });
+    assert_eq!(errors, one("wrong-reply", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_closes_at_once_closes_early() {
+    let (result, errors) = two_victims(|stream| {
+        drop(stream);
+        Ok(())
+    });
+    // Which of the two depends on whether the request came before the close.
+    let seen: u64 = ["closed-early", "reset"]
+        .iter()
+        .filter_map(|kind| errors.get(*kind))
+        .sum();
+    assert_eq!(seen, 2, "{result}");
+}
+
+#[test]
+fn half_a_reply_is_closed_early() {
+    let (result, errors) = two_victims(|mut stream| {
+        let mut request = [0; 1000];
+        stream.read_exact(&mut request)?;
+        stream.write_all(&request[..500])
+    });
+    assert_eq!(errors, one("closed-early", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_never_answers_costs_the_patience() {
+    let (result, errors) = two_victims(|mut stream| {
+        let _ = stream.read_to_end(&mut Vec::new())?;
+        Ok(())
+    });
+    assert_eq!(errors, BTreeMap::new(), "{result}");
+    assert_eq!(result["connected"], 2, "{result}");
+    assert_eq!(result["never_served"], 2, "{result}");
+}
+
+#[test]
+fn a_reset_is_a_reset() {
+    let (result, errors) = two_victims(|mut stream| {
+        stream.read_exact(&mut [0; 1000])?;
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))
+    });
+    assert_eq!(errors, one("reset", 2), "{result}");
+}
+
+#[test]
+fn more_than_was_asked_for_is_a_wrong_reply() {
+    let serve = |mut stream: TcpStream| {
+        let mut request = [0; 1000];
+        loop {
+            stream.read_exact(&mut request)?;
+            let mut answer = request.to_vec();
+            answer.push(0);
+            stream.write_all(&answer)?;
+        }
+    };
+    let options = [
+        "--clients",
+        "2",
+        "--duration",
+        "300ms",
+        "--patience",
+        "300ms",
+    ];
+    let (_, result, errors) = load(garbage(serve), &options);
+    assert_eq!(errors, one("wrong-reply", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_stops_answering_leaves_requests_unanswered() {
+    let serve = |mut stream: TcpStream| {
+        let mut request = [0; 1000];
+        for _ in 0..3 {
+            stream.read_exact(&mut request)?;
+            stream.write_all(&request)?;
+        }
+        let _ = stream.read_to_end(&mut Vec::new())?;
+        Ok(())
+    };
+    let options = ["--clients", "2", "--duration", "300ms", "--warm-up", "0s"];
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!((told.code, errors), (0, one("unanswered", 2)), "{result}");
+    assert_eq!(result["verified"], 6, "{result}");
+    assert_eq!(result["requests"], 8, "{result}");
+}

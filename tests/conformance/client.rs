@@ -1,0 +1,224 @@
+//! A client that checks every byte, at any pace, and can be as awkward as real ones are.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Socket, Type};
+use throng::protocol::{Protocol, Requester, Settings};
+
+/// How long anything may take that a client waits for.
+pub(crate) const LIMIT: Duration = Duration::from_secs(15);
+
+/// Most bytes that a client writes and reads at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) write_bytes: usize,
+    pub(crate) read_bytes: usize,
+}
+
+/// As fast as it goes.
+pub(crate) const FULL: Pace = Pace {
+    write_bytes: usize::MAX,
+    read_bytes: 64 * 1024,
+};
+
+pub(crate) struct Client {
+    stream: TcpStream,
+    requester: Box<dyn Requester>,
+    unsent: Vec<u8>,
+}
+
+impl Client {
+    /// Connects; `number` decides what it asks.
+    pub(crate) fn connect(
+        address: SocketAddr,
+        protocol: &dyn Protocol,
+        settings: Settings,
+        number: u64,
+    ) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect_timeout(&address, LIMIT).context("cannot connect")?;
+        Self::over(stream, protocol, settings, number)
+    }
+
+    /// As [`Client::connect`], with kernel buffers of about so many bytes.
+    pub(crate) fn connect_with_buffers(
+        address: SocketAddr,
+        protocol: &dyn Protocol,
+        settings: Settings,
+        buffer_bytes: usize,
+    ) -> anyhow::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_recv_buffer_size(buffer_bytes)?;
+        socket.set_send_buffer_size(buffer_bytes)?;
+        socket
+            .connect_timeout(&address.into(), LIMIT)
+            .context("cannot connect")?;
+        Self::over(socket.into(), protocol, settings, 0)
+    }
+
+    fn over(
+        stream: TcpStream,
+        protocol: &dyn Protocol,
+        settings: Settings,
+        number: u64,
+    ) -> anyhow::Result<Self> {
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            stream,
+            requester: protocol.requester(&settings, number),
+            unsent: Vec::new(),
+        })
+    }
+
+    /// Asks so many times at once and hears all replies.
+    pub(crate) fn converse(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
+        self.ask(requests);
+        self.hear(requests, pace)
+    }
+
+    /// Makes requests; they are sent with what comes next.
+    pub(crate) fn ask(&mut self, requests: u32) {
+        for _ in 0..requests {
+            self.requester.request(&mut self.unsent);
+        }
+    }
+
+    /// Sends everything asked, reading nothing.
+    pub(crate) fn send(&mut self) -> anyhow::Result<()> {
+        self.hear(0, FULL)
+    }
+
+    /// Sends everything asked, and hears so many replies meanwhile and after.
+    pub(crate) fn hear(&mut self, replies: u32, pace: Pace) -> anyhow::Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let mut heard = 0;
+        while heard < replies || !self.unsent.is_empty() {
+            let mut wanted = PollFlags::empty();
+            wanted.set(PollFlags::OUT, !self.unsent.is_empty());
+            wanted.set(PollFlags::IN, heard < replies);
+            let ready = self.wait(wanted, deadline).with_context(|| {
+                format!(
+                    "{heard} of {replies} replies, {} bytes unsent",
+                    self.unsent.len()
+                )
+            })?;
+            if wanted.contains(PollFlags::OUT) && ready.intersects(PollFlags::OUT) {
+                self.write(pace.write_bytes)?;
+            }
+            if wanted.contains(PollFlags::IN) && ready.intersects(PollFlags::IN | PollFlags::HUP) {
+                heard += self.read(pace.read_bytes)?;
+            }
+            ensure!(!ready.contains(PollFlags::NVAL), "the socket is closed");
+        }
+        ensure!(heard == replies, "{heard} replies to {replies} requests");
+        Ok(())
+    }
+
+    fn wait(&self, wanted: PollFlags, deadline: Instant) -> anyhow::Result<PollFlags> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).context("the time left is a timespec")?;
+            let mut set = [PollFd::new(&self.stream, wanted)];
+            match poll(&mut set, Some(&left)) {
+                Ok(0) => bail!("nothing for {} s", LIMIT.as_secs()),
+                Ok(_) => return Ok(set[0].revents()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("poll failed"),
+            }
+        }
+    }
+
+    fn write(&mut self, most: usize) -> anyhow::Result<()> {
+        let piece = self.unsent.len().min(most);
+        match self.stream.write(&self.unsent[..piece]) {
+            Ok(count) => drop(self.unsent.drain(..count)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error).context("cannot send"),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, most: usize) -> anyhow::Result<u32> {
+        let mut input = vec![0; most];
+        match self.stream.read(&mut input) {
+            Ok(0) => bail!("the server closed the connection before its replies were whole"),
+            Ok(count) => Ok(self.requester.receive(&input[..count])?.completed),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error).context("cannot receive"),
+        }
+    }
+
+    /// Sends no more.
+    pub(crate) fn half_close(&mut self) -> anyhow::Result<()> {
+        self.send()?;
+        self.stream
+            .shutdown(Shutdown::Write)
+            .context("cannot half-close")
+    }
+
+    /// Waits for the end of the stream, which is to come without another byte.
+    pub(crate) fn hear_the_end(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            self.wait(PollFlags::IN, deadline)
+                .context("waiting for the end of the stream")?;
+            match self.stream.read(&mut [0; 1]) {
+                Ok(0) => return Ok(()),
+                Ok(_) => bail!("a byte came after the last reply"),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error).context("no orderly end of the stream"),
+            }
+        }
+    }
+
+    /// Waits until all that was sent has reached the server's machine.
+    pub(crate) fn wait_until_arrived(&self) -> anyhow::Result<()> {
+        let port = self.stream.local_addr()?.port();
+        crate::process::eventually("what was sent arrives", || Ok(unacknowledged(port)? == 0))
+    }
+
+    /// Sends up to `bytes` of noise and never reads, until the server takes no more for `pause`
+    /// or ends the connection; gives how much it took.
+    pub(crate) fn flood(&mut self, bytes: usize, pause: Duration) -> anyhow::Result<usize> {
+        let noise: Vec<u8> = (0..256 * 1024_u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
+        self.stream.set_nonblocking(false)?;
+        self.stream.set_write_timeout(Some(pause))?;
+        let mut sent = 0;
+        while sent < bytes {
+            match self.stream.write(&noise) {
+                Ok(count) => sent += count,
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Waits for a byte to arrive and vanishes with it unread: the server gets a reset.
+    pub(crate) fn vanish(self) -> anyhow::Result<()> {
+        self.wait(PollFlags::IN, Instant::now() + LIMIT)
+            .context("waiting to vanish")?;
+        socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO))?;
+        Ok(())
+    }
+}
+
+/// Bytes that the socket on this local port has not yet seen acknowledged.
+fn unacknowledged(port: u16) -> anyhow::Result<u64> {
+    let table = std::fs::read_to_string("/proc/net/tcp")?;
+    let ours = format!(":{port:04X}");
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if fields[1].ends_with(&ours) {
+            let (unsent, _) = fields[4].split_once(':').context("tx_queue:rx_queue")?;
+            return Ok(u64::from_str_radix(unsent, 16)?);
+        }
+    }
+    bail!("/proc/net/tcp has no socket on port {port}")
+}

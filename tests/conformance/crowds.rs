@@ -1,0 +1,137 @@
+//! Many clients at once, up to and beyond what a server can take.
+
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use rustix::process::{Resource, getrlimit};
+use serde_json::Value;
+
+use super::client::{Client, FULL};
+use super::server::{Server, THRONG};
+use super::{Case, SIZE, Subject, has_fixed_sets, holds_all_descriptors, serves_several};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "many_clients_at_once",
+        applies: serves_several,
+        run: many_clients_at_once,
+    },
+    &Case {
+        name: "descriptors_run_out",
+        applies: holds_all_descriptors,
+        run: descriptors_run_out,
+    },
+    &Case {
+        name: "set_is_full",
+        applies: has_fixed_sets,
+        run: set_is_full,
+    },
+];
+
+/// All are connected before the first one asks, and ask before the first one hears.
+fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 200;
+    const ROUNDS: u64 = 3;
+    let server = subject.start_with(SIZE, &[])?; // with as many workers as it likes
+    let connect = |number| subject.client(&server, number);
+    let mut clients = (0..CLIENTS)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for round in 0..ROUNDS {
+        for client in &mut clients {
+            client.ask(1);
+            client.send()?;
+        }
+        for (number, client) in clients.iter_mut().enumerate() {
+            client
+                .hear(1, FULL)
+                .with_context(|| format!("client {number}, round {round}"))?;
+        }
+    }
+    drop(clients);
+    let counts = server.stop()?;
+    ensure!(
+        counts["peak_open"] == CLIENTS,
+        "all were served at once, but it counted {counts}"
+    );
+    subject.check(&counts, CLIENTS, CLIENTS * ROUNDS)
+}
+
+/// Those for whom there is no descriptor are turned away at once; those inside are served on.
+fn descriptors_run_out(subject: &Subject) -> anyhow::Result<()> {
+    let size = SIZE.to_string();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
+    command.args(subject.arguments(&size));
+    let server = Server::spawn(command)?;
+    let counts = crowd_too_large(subject, server, 300)?;
+    ensure!(
+        counts["refused"]["descriptors"] == counts["turned away"],
+        "it counted {counts}"
+    );
+    Ok(())
+}
+
+/// As with descriptors, but at the 1024th, which has no bit in the sets.
+fn set_is_full(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 1100;
+    if getrlimit(Resource::Nofile)
+        .maximum
+        .is_some_and(|limit| limit < CLIENTS + 50)
+    {
+        println!("not tried: {CLIENTS} clients need more descriptors than this machine allows");
+        return Ok(());
+    }
+    let server = subject.start(SIZE)?;
+    let counts = crowd_too_large(subject, server, CLIENTS)?;
+    ensure!(
+        counts["refused"]["set-size"] == counts["turned away"],
+        "it counted {counts}"
+    );
+    ensure!(
+        counts["accepted"].as_u64() > Some(1000),
+        "it counted {counts}"
+    );
+    Ok(())
+}
+
+/// More clients than fit in: some are turned away, all others are served, also afterwards. Gives
+/// the server's counts and "turned away", the number of clients that saw it.
+fn crowd_too_large(subject: &Subject, server: Server, crowd: u64) -> anyhow::Result<Value> {
+    let connect = |number| subject.client(&server, number);
+    let clients = (0..crowd)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let mut inside: Vec<Client> = Vec::new();
+    for mut client in clients {
+        if client.converse(1, FULL).is_ok() {
+            inside.push(client);
+        }
+    }
+    let admitted = inside.len() as u64;
+    ensure!(
+        0 < admitted && admitted < crowd,
+        "{admitted} of {crowd} clients came in"
+    );
+    for client in &mut inside {
+        client.converse(1, FULL).context("one of those inside")?;
+    }
+    // A place that becomes free is given to the next who comes.
+    let first = inside.swap_remove(0);
+    leave(first)?;
+    subject
+        .client(&server, 0)?
+        .converse(1, FULL)
+        .context("a newcomer once there is a place")?;
+    drop(inside);
+    let mut counts = server.stop()?;
+    subject.check(&counts, admitted + 1, 2 * admitted + 1)?;
+    counts["turned away"] = (crowd - admitted).into();
+    Ok(counts)
+}
+
+/// Leaves, and waits until the server has closed its side too.
+fn leave(mut client: Client) -> anyhow::Result<()> {
+    client.half_close()?;
+    client.hear_the_end()
+}

@@ -1,0 +1,89 @@
+//! The end of a server: answers that are due still go out, and nothing is left behind.
+
+use anyhow::{Context as _, ensure};
+use throng::protocol::Settings;
+
+use super::client::{Client, FULL, Pace};
+use super::process::{children, parent_of};
+use super::{Case, SIZE, Subject, every_model, serves_several};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "stops_idle",
+        applies: every_model,
+        run: stops_idle,
+    },
+    &Case {
+        name: "stops_with_a_reply_due",
+        applies: every_model,
+        run: stops_with_a_reply_due,
+    },
+    &Case {
+        name: "stops_though_a_client_never_reads",
+        applies: every_model,
+        run: stops_though_a_client_never_reads,
+    },
+];
+
+fn stops_idle(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start(SIZE)?;
+    let children = children(server.pid())?;
+    subject.check(&server.stop()?, 0, 0)?;
+    ensure!(
+        children.iter().all(|child| parent_of(*child).is_none()),
+        "a child outlived it"
+    );
+    Ok(())
+}
+
+/// SIGTERM comes while most of a reply has not left: it leaves, whole, and the end follows it.
+fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 200_000;
+    let server = subject.start(LARGE)?;
+    let several = serves_several(subject.model);
+    let mut idle = several
+        .then(|| subject.client_asking(&server, 1, LARGE))
+        .transpose()?;
+    if let Some(idle) = &mut idle {
+        idle.converse(1, FULL)?;
+    }
+    let settings = Settings { size: LARGE };
+    let mut due =
+        Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
+    due.ask(1);
+    due.send()?;
+    due.wait_until_arrived()?;
+    let children = children(server.pid())?;
+    server.terminate()?;
+    let slowly = Pace {
+        write_bytes: 1,
+        read_bytes: 3000,
+    };
+    due.hear(1, slowly).context("the reply that was due")?;
+    due.hear_the_end().context("after the reply that was due")?;
+    if let Some(idle) = &mut idle {
+        idle.hear_the_end().context("a client without a request")?;
+    }
+    drop((due, idle));
+    let counts = server.counts()?;
+    ensure!(
+        children.iter().all(|child| parent_of(*child).is_none()),
+        "a child outlived it"
+    );
+    let clients = if several { 2 } else { 1 };
+    subject.check(&counts, clients, clients)
+}
+
+/// Nobody can keep it from ending.
+fn stops_though_a_client_never_reads(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "8", "--drain", "200ms"])?;
+    let mut flooding = subject.client(&server, 0)?;
+    flooding.flood(50_000_000, std::time::Duration::from_millis(300))?;
+    let counts = server.stop()?;
+    ensure!(
+        counts["accepted"] == 1,
+        "1 client came, but it counted {counts}"
+    );
+    drop(flooding);
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! One client at a time, in every awkward way of sending and receiving.
+
+use anyhow::Context as _;
+use throng::protocol::Settings;
+
+use super::client::{Client, FULL, Pace};
+use super::{Case, SIZE, Subject, every_model};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "one_byte_at_a_time",
+        applies: every_model,
+        run: one_byte_at_a_time,
+    },
+    &Case {
+        name: "short_reads_and_writes",
+        applies: every_model,
+        run: short_reads_and_writes,
+    },
+    &Case {
+        name: "half_close",
+        applies: every_model,
+        run: half_close,
+    },
+    &Case {
+        name: "large_message",
+        applies: every_model,
+        run: large_message,
+    },
+    &Case {
+        name: "several_requests_at_once",
+        applies: every_model,
+        run: several_requests_at_once,
+    },
+    &Case {
+        name: "clients_one_after_the_other",
+        applies: every_model,
+        run: clients_one_after_the_other,
+    },
+];
+
+fn one_byte_at_a_time(subject: &Subject) -> anyhow::Result<()> {
+    const REQUESTS: u32 = 3;
+    let server = subject.start(100)?;
+    let mut client = subject.client_asking(&server, 1, 100)?;
+    let pace = Pace {
+        write_bytes: 1,
+        read_bytes: 1,
+    };
+    client.converse(REQUESTS, pace)?;
+    drop(client);
+    subject.check(&server.stop()?, 1, REQUESTS.into())
+}
+
+/// Buffers far smaller than the message: neither side can write it at once.
+fn short_reads_and_writes(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 300_000;
+    let server = subject.start(LARGE)?;
+    let settings = Settings { size: LARGE };
+    let mut client =
+        Client::connect_with_buffers(server.address(), subject.protocol, settings, 4096)?;
+    let pace = Pace {
+        write_bytes: 1777,
+        read_bytes: 555,
+    };
+    client.converse(1, pace)?;
+    drop(client);
+    subject.check(&server.stop()?, 1, 1)
+}
+
+/// The client says that it will ask no more, and still gets every answer.
+fn half_close(subject: &Subject) -> anyhow::Result<()> {
+    const REQUESTS: u32 = 5;
+    let server = subject.start(SIZE)?;
+    let mut client = subject.client(&server, 2)?;
+    client.ask(REQUESTS);
+    client.half_close()?;
+    client.hear(REQUESTS, FULL)?;
+    client.hear_the_end()?;
+    subject.check(&server.stop()?, 1, REQUESTS.into())
+}
+
+fn large_message(subject: &Subject) -> anyhow::Result<()> {
+    const MEBIBYTE: usize = 1 << 20;
+    let server = subject.start(MEBIBYTE)?;
+    let mut client = subject.client_asking(&server, 3, MEBIBYTE)?;
+    client.converse(1, FULL)?;
+    client.converse(2, FULL)?;
+    drop(client);
+    subject.check(&server.stop()?, 1, 3)
+}
+
+fn several_requests_at_once(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start(SIZE)?;
+    let mut client = subject.client(&server, 4)?;
+    client.converse(50, FULL)?;
+    drop(client);
+    subject.check(&server.stop()?, 1, 50)
+}
+
+fn clients_one_after_the_other(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 30;
+    let server = subject.start(SIZE)?;
+    for number in 0..CLIENTS {
+        let mut client = subject.client(&server, number)?;
+        client
+            .converse(2, FULL)
+            .with_context(|| format!("client {number}"))?;
+    }
+    subject.check(&server.stop()?, CLIENTS, 2 * CLIENTS)
+}

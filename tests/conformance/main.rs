@@ -1,0 +1,173 @@
+//! Every model with every protocol through the same hard cases, against the real binary.
+//!
+//! The tests come from the tables: a new model or protocol is tested without a change here, under
+//! the name `MODEL::PROTOCOL::CASE`. Which cases make sense for a model follows from its card.
+
+mod client;
+mod crowds;
+mod endings;
+mod exchanges;
+mod process;
+mod trouble;
+
+#[path = "../server/mod.rs"]
+mod server;
+
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use libtest_mimic::{Arguments, Failed, Trial};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
+use throng::protocol::{PROTOCOLS, Protocol, Settings};
+use throng::serve::Model;
+use throng::serve::models::MODELS;
+
+use client::Client;
+use server::Server;
+
+/// One hard case.
+#[derive(Clone, Copy)]
+struct Case {
+    name: &'static str,
+    /// Whether it makes sense for a model.
+    applies: fn(&dyn Model) -> bool,
+    run: fn(&Subject) -> anyhow::Result<()>,
+}
+
+/// What a case is tried on.
+#[derive(Clone, Copy)]
+struct Subject {
+    model: &'static dyn Model,
+    protocol: &'static dyn Protocol,
+}
+
+fn every_model(_: &dyn Model) -> bool {
+    true
+}
+
+/// Whether a second client has to wait until the first one has left.
+fn serves_one_at_a_time(model: &dyn Model) -> bool {
+    model.card().limit.contains("one client at a time")
+}
+
+fn serves_several(model: &dyn Model) -> bool {
+    !serves_one_at_a_time(model)
+}
+
+/// Whether it gives each client a child process of its own.
+fn forks_for_each_client(model: &dyn Model) -> bool {
+    model.card().processes.contains("1 child a client")
+}
+
+/// Whether it has a fixed number of child processes.
+fn has_worker_processes(model: &dyn Model) -> bool {
+    model.card().processes.contains("--workers children")
+}
+
+/// Whether the descriptors of all clients are in one process. Elsewhere each child has one client,
+/// and no number of clients can use its descriptors up.
+fn holds_all_descriptors(model: &dyn Model) -> bool {
+    model.card().processes.starts_with("1 process") && serves_several(model)
+}
+
+/// Whether its sets of descriptors have a fixed size.
+fn has_fixed_sets(model: &dyn Model) -> bool {
+    model.card().limit.contains("FD_SETSIZE")
+}
+
+/// Bytes of a request where the case asks for nothing else.
+const SIZE: usize = 1000;
+
+impl Subject {
+    /// Starts the server, for requests of `size` bytes. Models with a fixed number of workers get
+    /// as many as the few clients of most cases need, since 256 processes take a while to start.
+    fn start(&self, size: usize) -> anyhow::Result<Server> {
+        self.start_with(size, &["--workers", "8"])
+    }
+
+    fn start_with(&self, size: usize, options: &[&str]) -> anyhow::Result<Server> {
+        let size = size.to_string();
+        Server::start(&[&self.arguments(&size)[..], options].concat())
+    }
+
+    fn arguments<'a>(&self, size: &'a str) -> [&'a str; 5] {
+        let (model, protocol) = (self.model.info().name, self.protocol.info().name);
+        [model, "--protocol", protocol, "--size", size]
+    }
+
+    fn client(&self, server: &Server, number: u64) -> anyhow::Result<Client> {
+        self.client_asking(server, number, SIZE)
+    }
+
+    fn client_asking(&self, server: &Server, number: u64, size: usize) -> anyhow::Result<Client> {
+        Client::connect(server.address(), self.protocol, Settings { size }, number)
+    }
+
+    /// Holds a server's counts against what was asked of it and answered whole.
+    fn check(&self, counts: &Value, clients: u64, requests: u64) -> anyhow::Result<()> {
+        ensure!(
+            counts["accepted"] == clients,
+            "{clients} clients, but it counted {counts}"
+        );
+        ensure!(
+            counts["requests"] == requests,
+            "{requests} requests, but it counted {counts}"
+        );
+        if self.protocol.info().name == "echo" {
+            ensure!(
+                counts["bytes_in"] == counts["bytes_out"],
+                "an echo, but it counted {counts}"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn main() -> ExitCode {
+    raise_descriptor_limit();
+    let mut arguments = Arguments::from_args();
+    // More of them at once would only make each wait for the others.
+    arguments.test_threads = arguments.test_threads.or(Some(4));
+    let cases = [
+        exchanges::CASES,
+        crowds::CASES,
+        trouble::CASES,
+        endings::CASES,
+    ]
+    .concat();
+    let mut trials = Vec::new();
+    for &model in MODELS {
+        for &protocol in PROTOCOLS {
+            let (name, said) = (model.info().name, protocol.info().name);
+            if let Err(unsupported) = model.supported().and_then(|()| protocol.supported()) {
+                println!("not here: {name} with {said}: {unsupported}");
+                continue;
+            }
+            let subject = Subject { model, protocol };
+            for &case in cases.iter().filter(|case| (case.applies)(model)) {
+                trials.push(Trial::test(
+                    format!("{name}::{said}::{}", case.name),
+                    move || {
+                        let failed =
+                            |error| Failed::from(format!("{name}, {}: {error:#}", case.name));
+                        (case.run)(&subject).map_err(failed)
+                    },
+                ));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Some cases have more clients than the usual soft limit has descriptors.
+fn raise_descriptor_limit() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    );
+}

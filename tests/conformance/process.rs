@@ -1,0 +1,71 @@
+//! What `/proc` says about the processes of a server.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use rustix::process::Pid;
+
+/// How long something may take that has to show in `/proc`.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Looks until it is so; for what gives no event to wait for.
+pub(crate) fn eventually(
+    what: &str,
+    mut so: impl FnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + LIMIT;
+    while !so()? {
+        if Instant::now() >= deadline {
+            bail!("not within {} s: {what}", LIMIT.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+/// The children of a process, zombies included.
+pub(crate) fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name
+            .to_str()
+            .and_then(|name| name.parse().ok())
+            .and_then(Pid::from_raw)
+        else {
+            continue;
+        };
+        if parent_of(pid) == Some(parent) {
+            children.push(pid);
+        }
+    }
+    Ok(children)
+}
+
+/// The parent of a process; none when there is no such process.
+pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let parent = after_name.split(' ').nth(1)?;
+    Pid::from_raw(parent.parse().ok()?)
+}
+
+/// Most memory that a process and its children have had, in bytes.
+pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {
+    let mut total = peak_of(pid).context("the server is gone")?;
+    for child in children(pid)? {
+        total += peak_of(child).unwrap_or(0);
+    }
+    Ok(total)
+}
+
+fn peak_of(pid: Pid) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}

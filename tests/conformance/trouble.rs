@@ -1,0 +1,172 @@
+//! Clients that misbehave, and what it costs the others: nothing.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use rustix::process::{Signal, kill_process};
+
+use super::client::FULL;
+use super::process::{children, eventually, peak_memory};
+use super::server::Server;
+use super::{
+    Case, SIZE, Subject, every_model, forks_for_each_client, has_worker_processes, serves_several,
+};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "client_vanishes",
+        applies: every_model,
+        run: client_vanishes,
+    },
+    &Case {
+        name: "client_says_nothing",
+        applies: serves_several,
+        run: client_says_nothing,
+    },
+    &Case {
+        name: "client_never_reads",
+        applies: every_model,
+        run: client_never_reads,
+    },
+    &Case {
+        name: "children_are_reaped",
+        applies: forks_for_each_client,
+        run: children_are_reaped,
+    },
+    &Case {
+        name: "dead_worker_is_replaced",
+        applies: has_worker_processes,
+        run: dead_worker_is_replaced,
+    },
+];
+
+/// A client resets its connection with answers unread.
+fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 200_000;
+    let server = subject.start(LARGE)?;
+    let several = serves_several(subject.model);
+    let mut bystander = subject.client_asking(&server, 1, LARGE)?;
+    bystander.converse(1, FULL)?;
+    let mut bystander = several.then_some(bystander);
+    for number in 2..6 {
+        let mut vanishing = subject.client_asking(&server, number, LARGE)?;
+        vanishing.ask(1);
+        vanishing.send()?;
+        vanishing.vanish()?;
+        if let Some(bystander) = &mut bystander {
+            bystander
+                .converse(1, FULL)
+                .context("a client that was there")?;
+        }
+    }
+    subject
+        .client_asking(&server, 7, LARGE)?
+        .converse(2, FULL)
+        .context("a client that came")?;
+    drop(bystander);
+    let counts = server.stop()?;
+    ensure!(
+        counts["accepted"] == 6,
+        "6 clients came, but it counted {counts}"
+    );
+    ensure!(
+        counts["outcomes"]["reset"] == 4,
+        "4 clients vanished, but it counted {counts}"
+    );
+    Ok(())
+}
+
+fn client_says_nothing(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start(SIZE)?;
+    let silent = subject.client(&server, 0)?;
+    let mut talking = subject.client(&server, 1)?;
+    for _ in 0..20 {
+        talking.converse(1, FULL)?;
+    }
+    subject
+        .client(&server, 2)?
+        .converse(1, FULL)
+        .context("a client that came later")?;
+    drop((silent, talking));
+    subject.check(&server.stop()?, 3, 21)
+}
+
+/// A client sends and sends and reads nothing: the server must not keep it all in memory.
+fn client_never_reads(subject: &Subject) -> anyhow::Result<()> {
+    const NOISE_BYTES: usize = 100_000_000;
+    const MOST_GROWTH: u64 = 64 << 20;
+    let server = subject.start(SIZE)?;
+    subject.client(&server, 0)?.converse(1, FULL)?;
+    let before = peak_memory(server.pid())?;
+    let mut flooding = subject.client(&server, 1)?;
+    let taken = flooding.flood(NOISE_BYTES, Duration::from_millis(300))?;
+    if serves_several(subject.model) {
+        subject
+            .client(&server, 2)?
+            .converse(1, FULL)
+            .context("a client beside it")?;
+    }
+    let growth = peak_memory(server.pid())?.saturating_sub(before);
+    ensure!(
+        growth < MOST_GROWTH,
+        "{taken} bytes were taken and memory grew by {growth} bytes"
+    );
+    drop(flooding);
+    subject
+        .client(&server, 3)?
+        .converse(1, FULL)
+        .context("a client after it")?;
+    server.stop()?;
+    Ok(())
+}
+
+fn children_are_reaped(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start(SIZE)?;
+    let connect = |number| subject.client(&server, number);
+    let mut clients = (0..20).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.converse(1, FULL)?;
+    }
+    ensure!(
+        children(server.pid())?.len() == 20,
+        "a child for each of 20 clients"
+    );
+    drop(clients);
+    no_children(&server)?;
+    // A child that is killed costs its client, and is reaped like any other.
+    let mut client = subject.client(&server, 0)?;
+    client.converse(1, FULL)?;
+    let child = *children(server.pid())?
+        .first()
+        .context("a client has a child")?;
+    kill_process(child, Signal::KILL)?;
+    no_children(&server)?;
+    client.hear_the_end()?;
+    subject.check(&server.stop()?, 21, 21)
+}
+
+fn no_children(server: &Server) -> anyhow::Result<()> {
+    eventually("all children are gone, zombies too", || {
+        Ok(children(server.pid())?.is_empty())
+    })
+}
+
+fn dead_worker_is_replaced(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "3"])?;
+    let before = children(server.pid())?;
+    let dead = *before.first().context("it has children")?;
+    kill_process(dead, Signal::KILL)?;
+    eventually("another child takes the place of the dead one", || {
+        let now = children(server.pid())?;
+        Ok(now.len() == 3 && !now.contains(&dead))
+    })?;
+    let connect = |number| subject.client(&server, number);
+    let mut clients = (0..3).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client
+            .converse(1, FULL)
+            .context("one of as many clients as there are workers")?;
+    }
+    drop(clients);
+    subject.check(&server.stop()?, 3, 3)
+}
