@@ -25,9 +25,10 @@ Examples:
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
   throng run mine.toml --json
+  throng run --resume throng-results/20260101T120000Z-overview
 
 The record and the report are in throng-results/TIME-STUDY, or where -o says. Ctrl-C keeps the
-trials that are finished.")]
+trials that are finished; --resume goes on from there.")]
 pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]
@@ -65,21 +66,23 @@ pub(super) struct Arguments {
     /// Seed of the order of trials [default: from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Go on with an unfinished run: its settings, its order, without the trials it has.
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "output", "models", "clients", "repeats", "duration", "warm_up", "size", "backlog",
+        "server_cpus", "client_cpus", "seed",
+    ])]
+    resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let mut study = Study::find(&arguments.study)?;
-    override_study(&mut study, arguments);
-    study.check()?;
-    let plan = resolve(&study, arguments)?;
-    let directory = arguments
-        .output
-        .clone()
-        .unwrap_or_else(|| default_directory(&study.name));
-    let mut store = Store::create(&directory).map_err(|error| Usage(chain(&error)))?;
+    let (mut store, plan) = match &arguments.resume {
+        Some(directory) => resume(directory)?,
+        None => begin(arguments)?,
+    };
+    let directory = store.directory().to_owned();
     let stop = Stop::install().context("cannot handle signals")?;
     let mut shown = Shown {
         bar: has_viewer().then(|| Bar::new("starting")),
@@ -109,6 +112,36 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         anyhow::bail!("every trial failed; the reasons are in the report");
     }
     Ok(Exit::unless_stopped(stop))
+}
+
+/// A new run, resolved, with its directory made.
+fn begin(arguments: &Arguments) -> anyhow::Result<(Store, RunPlan)> {
+    let mut study = Study::find(&arguments.study)?;
+    override_study(&mut study, arguments);
+    study.check()?;
+    let plan = resolve(&study, arguments)?;
+    let directory = arguments.output.clone();
+    let directory = directory.unwrap_or_else(|| default_directory(&study.name));
+    let store = Store::create(&directory).map_err(|error| Usage(chain(&error)))?;
+    Ok((store, plan))
+}
+
+/// An earlier run, with what it has.
+fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
+    let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
+    host::raise_descriptor_limit();
+    let plan = RunPlan {
+        study: run.study,
+        protocol: registry::find("protocol", PROTOCOLS, &run.settings.protocol)?,
+        settings: run.settings,
+        servers: run.servers,
+        program: std::env::current_exe().context("cannot find this program's file")?,
+        seed: run.seed,
+        arguments: run.arguments,
+        host: host::look(),
+        done,
+    };
+    Ok((store, plan))
 }
 
 fn report_path<'a>(written: &'a [PathBuf], directory: &'a Path) -> &'a Path {
@@ -184,6 +217,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         arguments: std::env::args().collect(),
         host: host::look(),
         settings,
+        done: Vec::new(),
     })
 }
 

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 use crate::sys::spawn::spawn;
 
@@ -16,7 +18,7 @@ use crate::sys::spawn::spawn;
 const TAIL_LINES: usize = 20;
 /// Longest line kept; the rest of it is dropped.
 const LINE_BYTES: u64 = 1 << 20;
-/// Lines that may wait to be read before the process has to wait with its output.
+/// Lines that may wait to be read; more are dropped.
 const QUEUE_LINES: usize = 1024;
 
 /// A running process.
@@ -27,7 +29,7 @@ pub(super) struct Process {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     tail: Tail,
-    ended: Option<ExitStatus>,
+    reaped: Option<ExitStatus>,
 }
 
 /// The last lines a process wrote on either stream.
@@ -81,7 +83,7 @@ impl Process {
             child,
             lines,
             tail,
-            ended: None,
+            reaped: None,
         })
     }
 
@@ -106,12 +108,18 @@ impl Process {
         }
     }
 
-    /// Whether it has ended by itself.
-    pub(super) fn has_ended(&mut self) -> bool {
-        if self.ended.is_none() {
-            self.ended = self.child.try_wait().ok().flatten();
-        }
-        self.ended.is_some()
+    /// Whether it has ended. It is not reaped yet, so that its number stays its own until all of
+    /// its group are ended.
+    pub(super) fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.reaped.is_some()
+            || self
+                .group()
+                .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
+    }
+
+    fn group(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id().cast_signed())
     }
 
     /// How it ended, for a message.
@@ -121,7 +129,10 @@ impl Process {
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
-        match self.ended {
+        if self.has_ended() {
+            self.kill();
+        }
+        match self.reaped {
             Some(status) => format!("{} ended with {status}", self.what),
             None => format!("{} closed its output", self.what),
         }
@@ -146,24 +157,23 @@ impl Process {
         stopped
     }
 
-    fn signal(&mut self, signal: Signal) {
-        if !self.has_ended()
-            && let Some(pid) = Pid::from_raw(self.child.id().cast_signed())
-        {
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
             let _ = kill_process(pid, signal);
         }
     }
 
     /// Ends it and every process of its group.
     fn kill(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            // Also when the leader has ended: its children may live on in the group. The group's
-            // number is not given to anybody else while the leader is not reaped or members live.
+        if self.reaped.is_some() {
+            return;
+        }
+        // Also when the leader has ended: its children may live on in the group. The group's number
+        // is given to nobody else while the leader is not reaped.
+        if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        if self.ended.is_none() {
-            self.ended = self.child.wait().ok();
-        }
+        self.reaped = self.child.wait().ok();
     }
 }
 
@@ -197,10 +207,10 @@ fn listen(
                 let text = String::from_utf8_lossy(&line);
                 let text = text.trim_end();
                 tail.push(text);
-                // Nobody may want lines any more, but the stream is read on, or the process would
-                // be stopped by a full pipe.
+                // Nobody may want lines any more, or not as many: the stream is read on all the
+                // same, or the process would be stopped by a full pipe.
                 if let Some(to) = &to {
-                    let _ = to.send(text.to_owned());
+                    let _ = to.try_send(text.to_owned());
                 }
             }
         })

@@ -32,6 +32,8 @@ pub struct RunPlan {
     pub arguments: Vec<String>,
     /// The machine.
     pub host: Host,
+    /// Trials that an earlier invocation of the same run finished.
+    pub done: Vec<Trial>,
 }
 
 /// A trial that begins.
@@ -78,7 +80,10 @@ pub fn run(
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
         study: plan.study.clone(),
         seed: plan.seed,
-        started_at: utc_now(),
+        started_at: plan
+            .done
+            .first()
+            .map_or_else(utc_now, |trial| trial.started_at.clone()),
         finished_at: None,
         ending: Ending::Unfinished,
         arguments: plan.arguments.clone(),
@@ -93,8 +98,11 @@ pub fn run(
         // What measures must not run where the server runs.
         host::bind_to(&settings.client_cpus)?;
     }
-    let mut trials = Vec::new();
+    let mut trials = plan.done.clone();
     for (index, planned) in order.iter().enumerate() {
+        if plan.done.iter().any(|trial| trial.index as usize == index) {
+            continue;
+        }
         observer.begins(&Started {
             index,
             total: order.len(),

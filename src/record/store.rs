@@ -75,6 +75,36 @@ impl Store {
         })
     }
 
+    /// Goes on with the record in `directory`; a last line cut off in the middle is taken out.
+    ///
+    /// # Errors
+    /// When there is none, it is not of a form this version knows, or it cannot be written.
+    pub fn resume(directory: &Path) -> Result<(Self, Run, Vec<Trial>), StoreError> {
+        let run = read(directory)?;
+        let trials = read_trials(directory)?;
+        let path = directory.join("trials.jsonl");
+        let open = || -> io::Result<File> {
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .create(true)
+                .open(&path)?;
+            let text = fs::read(&path)?;
+            let whole = text
+                .iter()
+                .rposition(|&byte| byte == b'\n')
+                .map_or(0, |end| end + 1);
+            file.set_len(whole as u64)?;
+            Ok(file)
+        };
+        let trials_file = open().map_err(file_error("write", &path))?;
+        let store = Self {
+            directory: directory.to_owned(),
+            trials: trials_file,
+        };
+        Ok((store, run, trials))
+    }
+
     /// Where the record is.
     pub fn directory(&self) -> &Path {
         &self.directory
