@@ -51,7 +51,10 @@ trap 'if [ -n "$server" ]; then kill "$server" 2> /dev/null || true; fi; rm -rf 
 load_once() {
   rm -f "$work"/{out,result}
   touch "$work/out"
-  "${on_server[@]}" $throng serve "$1" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
+  # No more workers than clients: idle ones all wake for each client that comes, which differs
+  # from run to run by more than a request costs.
+  "${on_server[@]}" $throng serve "$1" --listen 127.0.0.1:0 --cpus 0 --json --drain 30s \
+    --workers $(($2 < 100 ? $2 : 100)) > "$work/out" &
   server=$!
   local address=
   for _ in $(seq 200); do
