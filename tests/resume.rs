@@ -1,0 +1,92 @@
+//! A run that was cut off goes on where it stopped: nothing is lost, nothing is done twice.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use throng::record::{self, Ending, Trial};
+
+fn throng(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_throng"))
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn run(directory: &Path) -> Output {
+    let directory = directory.to_str().unwrap();
+    throng(&[
+        "run",
+        "--models",
+        "epoll,poll",
+        "--clients",
+        "1,3",
+        "--repeats",
+        "2",
+        "--duration",
+        "50ms",
+        "--warm-up",
+        "10ms",
+        "--seed",
+        "7",
+        "-o",
+        directory,
+        "--json",
+    ])
+}
+
+fn places(trials: &[Trial]) -> Vec<(u32, String, u32)> {
+    let place = |trial: &Trial| (trial.index, trial.server.clone(), trial.clients);
+    trials.iter().map(place).collect()
+}
+
+#[test]
+fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("record");
+    assert!(run(&directory).status.success());
+    let whole = record::read_trials(&directory).unwrap();
+    assert_eq!(whole.len(), 8);
+
+    // As if it had been killed while it wrote the fourth trial.
+    let path = directory.join("trials.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: String = text.lines().take(3).flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(&path, kept).unwrap();
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap();
+    file.write_all(b"{\"index\":3,\"rou").unwrap();
+    assert_eq!(record::read_trials(&directory).unwrap(), whole[..3]);
+
+    let resumed = throng(&["run", "--resume", directory.to_str().unwrap(), "--json"]);
+    assert!(
+        resumed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&resumed.stderr)
+    );
+    let trials = record::read_trials(&directory).unwrap();
+    assert_eq!(
+        places(&trials),
+        places(&whole),
+        "the same trials in the same order"
+    );
+    assert_eq!(
+        trials[..3],
+        whole[..3],
+        "what was finished is not done again"
+    );
+    let run = record::read(&directory).unwrap();
+    assert_eq!(run.ending, Ending::Complete);
+    assert_eq!(run.started_at, whole[0].started_at);
+}
+
+#[test]
+fn a_directory_without_a_record_cannot_be_resumed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = throng(&["run", "--resume", scratch.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("holds no record"), "{message}");
+}
