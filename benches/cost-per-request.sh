@@ -112,8 +112,8 @@ for model in $models; do
     many_counts=$(perf_counts "$model" "$crowd" $((few + more)))
     per_request=$(differences "$few_counts" "$many_counts" $more)
     if [ -z "$hardware" ]; then
-      # Valgrind runs some fifty times slower; differences of user instructions need few requests.
-      more=$((crowd * 20))
+      # Valgrind runs some fifty times slower, so fewer.
+      more=20000
       few_counts=$(valgrind_counts "$model" "$crowd" $few)
       many_counts=$(valgrind_counts "$model" "$crowd" $((few + more)))
       user=$(differences "$few_counts" "$many_counts" $more)

@@ -66,7 +66,6 @@ impl Model for Fork {
                 }
             }
         }
-        server.listener.close();
         family.disband(&server);
         Ok(())
     }
@@ -101,10 +100,12 @@ impl Family {
         before - self.children.len()
     }
 
-    /// Tells all children to stop, gives them the time to drain, and ends those that are left.
+    /// Tells all children to stop, ends listening, gives them the time to drain, and ends those that are left.
     pub(super) fn disband(mut self, server: &Server) {
         let drain = server.begin_drain();
         self.signal(Signal::TERM);
+        // After the signal: idle children wait for this socket, and would wake to find it shut.
+        server.listener.close();
         while !self.children.is_empty() && !drain.over() {
             if self.reap() == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(2).min(drain.left()));

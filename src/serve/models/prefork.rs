@@ -57,7 +57,6 @@ impl Model for Prefork {
                 }
             }
         }
-        server.listener.close();
         family.disband(&server);
         Ok(())
     }
