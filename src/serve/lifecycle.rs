@@ -96,7 +96,8 @@ struct Sockets {
 }
 
 impl Blocked {
-    /// Registers a client; the pass is to live until just before its connection is closed.
+    /// Registers a client; the pass is to be dropped after its connection, or the server may end
+    /// before the connection's line is written.
     pub fn enter(self: &Arc<Self>, client: Client) -> (Client<Arc<OwnedFd>>, Pass) {
         let socket = Arc::new(client.socket);
         let mut sockets = self.lock();
@@ -149,7 +150,8 @@ pub struct Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.blocked.lock().open.remove(&self.number);
+        let socket = self.blocked.lock().open.remove(&self.number);
+        drop(socket); // closed here, outside the lock
         self.blocked.left.notify_all();
     }
 }

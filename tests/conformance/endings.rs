@@ -19,6 +19,11 @@ pub(crate) const CASES: &[&Case] = &[
         run: stops_with_a_reply_due,
     },
     &Case {
+        name: "counts_are_whole_at_the_end",
+        applies: serves_several,
+        run: counts_are_whole_at_the_end,
+    },
+    &Case {
         name: "stops_though_a_client_never_reads",
         applies: every_model,
         run: stops_though_a_client_never_reads,
@@ -72,6 +77,32 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     );
     let clients = if several { 2 } else { 1 };
     subject.check(&counts, clients, clients)
+}
+
+/// All connections end at the same moment, the last one of all being the server's end.
+fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 100;
+    let server = subject.start_with(SIZE, &[])?;
+    let connect = |number| subject.client(&server, number);
+    let mut clients = (0..CLIENTS)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    for client in &mut clients {
+        client.converse(1, FULL)?;
+    }
+    let counts = server.stop()?;
+    subject.check(&counts, CLIENTS, CLIENTS)?;
+    let ended: u64 = counts["outcomes"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, clients)| clients.as_u64())
+        .sum();
+    ensure!(
+        ended == CLIENTS && counts["outcomes"]["open"].is_null(),
+        "it counted {counts}"
+    );
+    Ok(())
 }
 
 /// Nobody can keep it from ending.

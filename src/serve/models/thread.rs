@@ -54,6 +54,7 @@ impl Model for Thread {
                     .spawn(move || {
                         let mut conn = Conn::open(client, &server);
                         conn.serve(&mut Scratch::for_one());
+                        drop(conn); // its line is written before it counts as gone
                         drop(pass);
                     });
                 if started.is_err() {
