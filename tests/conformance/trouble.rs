@@ -153,8 +153,13 @@ fn no_children(server: &Server) -> anyhow::Result<()> {
 
 fn dead_worker_is_replaced(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "3"])?;
-    let before = children(server.pid())?;
-    let dead = *before.first().context("it has children")?;
+    // It listens a moment before it has all its children.
+    let mut before = Vec::new();
+    eventually("it has 3 children", || {
+        before = children(server.pid())?;
+        Ok(before.len() == 3)
+    })?;
+    let dead = before[0];
     kill_process(dead, Signal::KILL)?;
     eventually("another child takes the place of the dead one", || {
         let now = children(server.pid())?;
