@@ -73,7 +73,13 @@ pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
     let mut result = Result::default();
     match attempt(setup, stop, &mut result) {
         Ok(()) => {}
-        Err(Halt::Failed(failure)) => result.failure = Some(failure),
+        // Figures of a load that went wrong would pass for those of one that did not.
+        Err(Halt::Failed(failure)) => {
+            result = Result {
+                failure: Some(failure),
+                ..Result::default()
+            }
+        }
         Err(Halt::Interrupted) => result.interrupted = true,
     }
     result
