@@ -1,0 +1,159 @@
+//! Servers that fail: their trials say why, and the run goes on with the others.
+
+use std::path::PathBuf;
+
+use throng::measure::{self, Observer, RunPlan, Started};
+use throng::protocol::PROTOCOLS;
+use throng::record::{Ending, Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
+use throng::sys::signal::Stop;
+
+use super::THRONG;
+
+/// Clients of each trial.
+const CLIENTS: u32 = 40;
+
+/// Nobody watches.
+struct Unseen;
+
+impl Observer for Unseen {
+    fn begins(&mut self, _: &Started<'_>) {}
+    fn ended(&mut self, _: &Trial) {}
+}
+
+/// Runs a server that is started by this shell command, which is given throng's path as $0 and the
+/// options that every server is given, and a good one. Gives the trial of the first.
+fn beside_a_good_one(script: &str) -> Trial {
+    let server = |name: &str, command: &[&str]| ServerInfo {
+        name: name.to_owned(),
+        summary: String::new(),
+        structural_limit: None,
+        command: command.iter().map(ToString::to_string).collect(),
+    };
+    let good = [
+        THRONG,
+        "serve",
+        "epoll",
+        "--listen",
+        "127.0.0.1:0",
+        "--json",
+    ];
+    let servers = vec![
+        server("bad", &["sh", "-c", script, THRONG]),
+        server("good", &good),
+    ];
+    let (run, trials) = run(servers);
+    assert_eq!(run.ending, Ending::Complete);
+    let (bad, good): (Vec<Trial>, Vec<Trial>) =
+        trials.into_iter().partition(|trial| trial.server == "bad");
+    assert_eq!((bad.len(), good.len()), (1, 1));
+    assert_eq!(good[0].failure, None);
+    assert!(good[0].server_counts.is_some());
+    bad.into_iter().next().expect("there is one")
+}
+
+fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
+    let plan = RunPlan {
+        study: StudyInfo {
+            name: "failures".to_owned(),
+            question: "does it go on?".to_owned(),
+        },
+        settings: Settings {
+            protocol: "echo".to_owned(),
+            size_bytes: 1000,
+            clients: vec![CLIENTS],
+            repeats: 1,
+            duration_s: 0.5,
+            warm_up_s: 0.0,
+            connect_timeout_s: 2.0,
+            patience_s: 0.5,
+            backlog: 16,
+            server_cpus: Vec::new(),
+            client_cpus: Vec::new(),
+            load_threads: 1,
+        },
+        protocol: PROTOCOLS[0],
+        servers,
+        program: PathBuf::from(THRONG),
+        seed: 1,
+        arguments: Vec::new(),
+        host: Host::default(),
+        done: Vec::new(),
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = Store::create(directory.path()).expect("a new record");
+    let stop = Stop::install().expect("signals can be handled");
+    let ran = measure::run(&plan, &mut store, &mut Unseen, stop).expect("the record is written");
+    let written = throng::record::read_trials(directory.path()).expect("a record");
+    assert_eq!(written, ran.1, "what was measured is what was written");
+    ran
+}
+
+/// The stage in which a trial failed, once its reason and output are found to say this.
+fn failure(trial: &Trial, reason: &str, output: &str) -> String {
+    let failure = trial.failure.as_ref().expect("the trial failed");
+    assert!(failure.reason.contains(reason), "{failure:?}");
+    assert!(failure.output.contains(output), "{failure:?}");
+    assert_eq!(
+        (&trial.load, &trial.server_counts),
+        (&None, &None),
+        "no figures"
+    );
+    failure.stage.clone()
+}
+
+#[test]
+fn a_server_that_dies_at_once() {
+    let trial = beside_a_good_one("echo out of cheese >&2; exit 3");
+    assert_eq!(failure(&trial, "exit status: 3", "out of cheese"), "start");
+}
+
+#[test]
+fn a_server_that_cannot_be_started() {
+    let name = |name: &str, program: &str| ServerInfo {
+        name: name.to_owned(),
+        summary: String::new(),
+        structural_limit: None,
+        command: vec![program.to_owned()],
+    };
+    let (_, trials) = run(vec![
+        name("none", "/nonexistent/server"),
+        name("neither", "/"),
+    ]);
+    for trial in &trials {
+        assert_eq!(failure(trial, "cannot start the server", ""), "start");
+    }
+    assert_eq!(trials.len(), 2);
+}
+
+#[test]
+fn a_server_that_says_something_else_and_closes_its_output() {
+    let trial = beside_a_good_one("echo hello; exec >&-; exec sleep 60");
+    assert_eq!(failure(&trial, "closed its output", "hello"), "start");
+}
+
+#[test]
+fn a_server_that_listens_nowhere() {
+    let trial = beside_a_good_one("echo listening on 127.0.0.1:1; exec sleep 60");
+    assert_eq!(
+        failure(&trial, "a single request", "listening on"),
+        "verify"
+    );
+}
+
+#[test]
+fn a_server_that_dies_under_load() {
+    // It is under load once it has more descriptors than clients.
+    let trial = beside_a_good_one(&format!(
+        "\"$0\" serve epoll --listen 127.0.0.1:0 \"$@\" & \
+         while [ \"$(ls /proc/$!/fd | wc -l)\" -lt {CLIENTS} ]; do sleep 0.02; done; \
+         echo killing it >&2; kill -9 $!; wait $!"
+    ));
+    assert_eq!(
+        failure(
+            &trial,
+            "the server ended with exit status: 137",
+            "killing it"
+        ),
+        "load"
+    );
+}

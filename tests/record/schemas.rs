@@ -1,0 +1,269 @@
+//! `schemas/*.schema.json`: they describe all that a record can hold, and nothing else.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use throng::record::{
+    Ending, Failure, Fairness, Host, Latency, Load, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
+    Settings, Side, StudyInfo, Trial, Warning, Window,
+};
+use throng::registry::Unsupported;
+
+/// Both schemas.
+pub(crate) struct Schemas {
+    run: Validator,
+    trial: Validator,
+}
+
+impl Schemas {
+    pub(crate) fn read() -> Self {
+        let compile = |name| jsonschema::validator_for(&schema(name)).expect("a valid schema");
+        Self {
+            run: compile("run"),
+            trial: compile("trial"),
+        }
+    }
+
+    pub(crate) fn check_run(&self, run: &Value) {
+        check(&self.run, run);
+    }
+
+    pub(crate) fn check_trial(&self, trial: &Value) {
+        check(&self.trial, trial);
+    }
+}
+
+fn schema(name: &str) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    super::json(&root.join(format!("schemas/{name}.schema.json")))
+}
+
+fn check(schema: &Validator, value: &Value) {
+    let wrong: Vec<String> = schema
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}\n{value:#}");
+}
+
+#[test]
+fn everything_a_record_can_hold_is_described() {
+    let schemas = Schemas::read();
+    schemas.check_run(&full_run());
+    schemas.check_trial(&full_trial());
+}
+
+#[test]
+fn everything_described_can_be_in_a_record() {
+    for (name, value) in [("run", full_run()), ("trial", full_trial())] {
+        let schema = schema(name);
+        let mut unused = Vec::new();
+        compare(&schema, &schema, &value, name, &mut unused);
+        assert!(unused.is_empty(), "no record has {unused:?}");
+    }
+}
+
+/// Collects described properties that `value`, which has all there are, does not have.
+fn compare(root: &Value, schema: &Value, value: &Value, path: &str, unused: &mut Vec<String>) {
+    let named = schema["$ref"]
+        .as_str()
+        .and_then(|name| root.pointer(&name[1..]));
+    let schema = named.unwrap_or(schema);
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        assert!(
+            inner["description"].is_string(),
+            "{path} has no description"
+        );
+        match value.get(name) {
+            Some(value) => compare(root, inner, value, &path, unused),
+            None => unused.push(path),
+        }
+    }
+    if schema["properties"].is_object() {
+        assert_eq!(schema["additionalProperties"], false, "{path} is open");
+    }
+    if let Some(first) = value.get(0) {
+        compare(root, &schema["items"], first, &format!("{path}[0]"), unused);
+    }
+}
+
+#[test]
+fn what_is_not_described_is_refused() {
+    let schemas = Schemas::read();
+    for place in [
+        "",
+        "/study",
+        "/settings",
+        "/host",
+        "/servers/0",
+        "/warnings/0",
+    ] {
+        let mut run = full_run();
+        assert!(schemas.run.is_valid(&run));
+        run.pointer_mut(place).expect("the place exists")["surprise"] = json!(1);
+        assert!(!schemas.run.is_valid(&run), "at `{place}`");
+    }
+    for place in [
+        "",
+        "/load",
+        "/load/window",
+        "/server_side",
+        "/server_counts",
+        "/failure",
+    ] {
+        let mut trial = full_trial();
+        trial.pointer_mut(place).expect("the place exists")["surprise"] = json!(1);
+        assert!(!schemas.trial.is_valid(&trial), "at `{place}`");
+    }
+}
+
+/// A run that has every value there can be.
+fn full_run() -> Value {
+    let run = Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        study: StudyInfo {
+            name: "full".to_owned(),
+            question: "is all of it described?".to_owned(),
+        },
+        seed: 1,
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        finished_at: Some("2026-01-01T12:00:01Z".to_owned()),
+        ending: Ending::Complete,
+        arguments: vec!["throng".to_owned()],
+        settings: Settings {
+            protocol: "echo".to_owned(),
+            size_bytes: 1000,
+            clients: vec![1],
+            repeats: 1,
+            duration_s: 1.0,
+            warm_up_s: 0.0,
+            connect_timeout_s: 1.0,
+            patience_s: 1.0,
+            backlog: 1,
+            server_cpus: vec![0],
+            client_cpus: vec![1],
+            load_threads: 1,
+        },
+        servers: vec![ServerInfo {
+            name: "epoll".to_owned(),
+            summary: "one".to_owned(),
+            structural_limit: Some("some".to_owned()),
+            command: vec!["throng".to_owned()],
+        }],
+        host: Host {
+            kernel: "Linux 6".to_owned(),
+            cpu_model: Some("some".to_owned()),
+            cpus: 2,
+            memory_bytes: Some(1),
+            virtual_machine: Some("yes".to_owned()),
+            descriptors_soft: Some(1),
+            descriptors_hard: Some(1),
+            somaxconn: Some(1),
+            ephemeral_ports: Some((1, 2)),
+            load_average_1min: Some(0.0),
+            governor: Some("performance".to_owned()),
+        },
+        trials_planned: 1,
+        warnings: vec![warning()],
+    };
+    serde_json::to_value(run).expect("a run is JSON")
+}
+
+/// A trial that has every value there can be, though no real one has all of them.
+fn full_trial() -> Value {
+    let latency = || {
+        Some(Latency {
+            count: 1,
+            min_us: 1.0,
+            mean_us: 1.0,
+            p50_us: 1.0,
+            p90_us: 1.0,
+            p99_us: Some(1.0),
+            p999_us: Some(1.0),
+            p9999_us: Some(1.0),
+            max_us: 1.0,
+            histogram: "HISTFAAA".to_owned(),
+        })
+    };
+    let load = Load {
+        clients: 1,
+        connected: 1,
+        served: 1,
+        never_served: 0,
+        requests: 1,
+        verified: 1,
+        window: Window {
+            duration_s: 1.0,
+            replies: 1,
+            replies_per_s: 1.0,
+            bytes_sent: 1,
+            bytes_received: 1,
+            slices: vec![1],
+        },
+        service_time: latency(),
+        connect_time: latency(),
+        first_answer: latency(),
+        fairness: Some(Fairness {
+            mean: 1.0,
+            min: 1,
+            max: 1,
+            jain: 1.0,
+            slowest_decile_share: 1.0,
+            starved: 0,
+        }),
+        errors: counts("reset"),
+        stopped_by: "duration".to_owned(),
+        threads: 1,
+    };
+    let trial = Trial {
+        index: 0,
+        round: 0,
+        server: "epoll".to_owned(),
+        clients: 1,
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        took_s: 1.0,
+        failure: Some(Failure {
+            stage: "load".to_owned(),
+            reason: "it broke".to_owned(),
+            output: "why".to_owned(),
+        }),
+        load: Some(load),
+        server_side: Some(side()),
+        client_side: Some(side()),
+        server_counts: Some(ServerCounts {
+            refused: counts("descriptors"),
+            outcomes: counts("drained"),
+            ..ServerCounts::default()
+        }),
+        warnings: vec![warning()],
+    };
+    serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {
+    BTreeMap::from([(kind.to_owned(), N::from(1))])
+}
+
+fn side() -> Side {
+    let unsupported = Unsupported {
+        reason: "none".to_owned(),
+        remedy: "some".to_owned(),
+    };
+    Side {
+        metrics: BTreeMap::from([("cpu_percent".to_owned(), 1.0)]),
+        unavailable: BTreeMap::from([("cpu".to_owned(), unsupported)]),
+        probe_cost_ms: 0.1,
+    }
+}
+
+fn warning() -> Warning {
+    Warning {
+        kind: "loopback".to_owned(),
+        message: "seen".to_owned(),
+        remedy: "do".to_owned(),
+    }
+}
