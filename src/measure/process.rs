@@ -45,6 +45,11 @@ impl Tail {
         lines.push_back(line.chars().take(500).collect());
     }
 
+    /// Whether both streams have been heard to their end: the threads that listen are gone.
+    fn is_whole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     fn text(&self) -> String {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines
@@ -124,9 +129,9 @@ impl Process {
 
     /// How it ended, for a message.
     pub(super) fn ending(&mut self) -> String {
-        // Closing its output comes a moment before the end.
+        // Closing its output comes a moment before the end, and hearing its last words after it.
         let deadline = Instant::now() + Duration::from_millis(500);
-        while !self.has_ended() && Instant::now() < deadline {
+        while !(self.has_ended() && self.tail.is_whole()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
         if self.has_ended() {
