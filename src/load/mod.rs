@@ -3,8 +3,10 @@
 //! [`run`] starts worker threads that share nothing but a few counters ([`worker`]), leads them
 //! through the phases of a load ([`phase`]) and puts together what they saw ([`tally`]).
 
+mod client;
 pub mod foresee;
 pub mod phase;
+mod shared;
 mod tally;
 mod worker;
 
@@ -17,8 +19,9 @@ use rustix::thread::CpuSet;
 
 use crate::protocol::{self, Protocol};
 use phase::{Next, Phase, Phases, Progress};
+use shared::Shared;
 pub use tally::Outcome;
-use worker::{Shared, Worker};
+use worker::Worker;
 
 /// A load, ready to run.
 #[derive(Clone)]

@@ -114,7 +114,7 @@ pub struct Outcome {
 impl Outcome {
     pub(super) fn merge(
         tallies: Vec<WorkerTally>,
-        window: &super::worker::WindowTimes,
+        window: &super::shared::WindowTimes,
         stopped_by: &str,
         threads: usize,
     ) -> Self {
@@ -205,7 +205,7 @@ impl Outcome {
 }
 
 /// The figures that are sums over clients.
-fn add_up(clients: &[(usize, ClientTally)], window: &super::worker::WindowTimes) -> Load {
+fn add_up(clients: &[(usize, ClientTally)], window: &super::shared::WindowTimes) -> Load {
     let mut connect_time = histogram();
     let mut first_answer = histogram();
     let mut errors = BTreeMap::new();

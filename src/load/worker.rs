@@ -8,21 +8,21 @@
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use anyhow::Context as _;
 use hdrhistogram::Histogram;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{self, RecvFlags, SendFlags, sockopt};
 
+use super::client::{Client, LAST, State, begin_connection};
 use super::phase::Progress;
-use super::tally::{ClientTally, ErrorKind, SLICES, WorkerTally, histogram};
-use super::{Plan, Until, now};
-use crate::protocol::Requester;
+use super::shared::Shared;
+use super::tally::{ErrorKind, SLICES, WorkerTally, histogram};
+use super::{Plan, now};
 
 /// Bytes read at once; the buffer is the worker's.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -35,135 +35,6 @@ const LONGEST_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 10_000_000,
 };
-
-/// What the workers and their leader share.
-pub(super) struct Shared {
-    began: u64,
-    from: AtomicU64,
-    until: AtomicU64,
-    close: AtomicBool,
-    has_slices: bool,
-    progress: Vec<WorkerProgress>,
-}
-
-/// One worker's counters, alone on their cache lines.
-#[derive(Default)]
-#[repr(align(128))]
-struct WorkerProgress {
-    connected: AtomicU64,
-    answered: AtomicU64,
-    failed: AtomicU64,
-    finished: AtomicU64,
-    waiting: AtomicU64,
-    verified: AtomicU64,
-}
-
-/// When replies counted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WindowTimes {
-    began: u64,
-    from: u64,
-    until: u64,
-    has_slices: bool,
-}
-
-impl WindowTimes {
-    /// Whether a time since the load began lies before the end of the window.
-    pub(super) fn ends_after(&self, time: u64) -> bool {
-        self.began.saturating_add(time) < self.until
-    }
-
-    pub(super) fn duration_ns(&self) -> u64 {
-        if self.from == u64::MAX {
-            0
-        } else {
-            self.until.saturating_sub(self.from)
-        }
-    }
-
-    pub(super) fn has_slices(&self) -> bool {
-        self.has_slices && self.duration_ns() > 0
-    }
-}
-
-impl Shared {
-    pub(super) fn new(threads: usize, plan: &Plan) -> Self {
-        let began = now();
-        let timed = matches!(plan.until, Until::Duration(_));
-        Self {
-            began,
-            from: AtomicU64::new(if timed { u64::MAX } else { began }),
-            until: AtomicU64::new(u64::MAX),
-            close: AtomicBool::new(false),
-            has_slices: timed,
-            progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
-        }
-    }
-
-    pub(super) fn set_window(&self, (from, until): (u64, u64)) {
-        self.from.store(from, Relaxed);
-        self.until.store(until, Relaxed);
-    }
-
-    pub(super) fn window(&self) -> WindowTimes {
-        WindowTimes {
-            began: self.began,
-            from: self.from.load(Relaxed),
-            until: self.until.load(Relaxed),
-            has_slices: self.has_slices,
-        }
-    }
-
-    /// Lets the workers close their connections and end.
-    pub(super) fn close(&self) {
-        self.close.store(true, Relaxed);
-    }
-
-    pub(super) fn progress(&self) -> Progress {
-        let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
-            self.progress
-                .iter()
-                .map(|worker| counter(worker).load(Relaxed))
-                .sum()
-        };
-        Progress {
-            connected: sum(|worker| &worker.connected),
-            answered: sum(|worker| &worker.answered),
-            failed: sum(|worker| &worker.failed),
-            finished: sum(|worker| &worker.finished),
-            waiting: sum(|worker| &worker.waiting),
-            verified: sum(|worker| &worker.verified),
-        }
-    }
-}
-
-/// Where a client stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Its turn to connect has not come.
-    Unborn,
-    /// connect() has not come back.
-    Connecting,
-    /// A request is out.
-    Asking,
-    /// It has nothing to ask.
-    Resting,
-    /// It ended.
-    Over,
-}
-
-struct Client {
-    socket: Option<OwnedFd>,
-    requester: Box<dyn Requester>,
-    /// What the socket did not take at once, and how much of that it took since.
-    unsent: Vec<u8>,
-    unsent_from: usize,
-    state: State,
-    /// Requests it may still make.
-    budget: u64,
-    sent_at: u64,
-    tally: ClientTally,
-}
 
 /// One thread's clients.
 pub(super) struct Worker {
@@ -201,24 +72,12 @@ impl Worker {
         let count = u64::from(plan.clients);
         let clients = (number as u64..count)
             .step_by(threads)
-            .map(|client| Client {
-                socket: None,
-                requester: plan.protocol.requester(&plan.settings, client),
-                unsent: Vec::new(),
-                unsent_from: 0,
-                state: State::Unborn,
-                budget: match plan.until {
-                    Until::Duration(_) => u64::MAX,
-                    Until::Requests(total) => total / count + u64::from(client < total % count),
-                },
-                sent_at: 0,
-                tally: ClientTally::default(),
-            })
+            .map(|client| Client::new(plan, client))
             .collect();
         Ok(Self {
             plan: plan.clone(),
             number,
-            from: shared.from.load(Relaxed),
+            from: shared.window().from,
             until: u64::MAX,
             shared,
             queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
@@ -242,7 +101,7 @@ impl Worker {
     /// Drives the clients until they may be closed.
     pub(super) fn run(mut self) -> anyhow::Result<WorkerTally> {
         let mut events = Vec::with_capacity(1024);
-        while !self.shared.close.load(Relaxed) {
+        while !self.shared.may_close() {
             self.look_at_window();
             self.connect_some();
             let busy = self.unborn < self.clients.len() || !self.unfinished.is_empty();
@@ -265,15 +124,16 @@ impl Worker {
                 self.turn(place, false);
             }
             self.give_up_connecting();
-            self.publish();
+            self.shared.publish(self.number, &self.progress);
         }
         Ok(self.finish())
     }
 
     /// Takes over when replies count, as the leader has set it.
     fn look_at_window(&mut self) {
-        let from = self.shared.from.load(Relaxed);
-        self.until = self.shared.until.load(Relaxed);
+        let window = self.shared.window();
+        let from = window.from;
+        self.until = window.until;
         if from != self.from {
             self.from = from;
             self.wake_resting();
@@ -289,16 +149,6 @@ impl Worker {
                 self.ask(place);
             }
         }
-    }
-
-    fn publish(&self) {
-        let published = &self.shared.progress[self.number];
-        published.connected.store(self.progress.connected, Relaxed);
-        published.answered.store(self.progress.answered, Relaxed);
-        published.failed.store(self.progress.failed, Relaxed);
-        published.finished.store(self.progress.finished, Relaxed);
-        published.waiting.store(self.progress.waiting, Relaxed);
-        published.verified.store(self.progress.verified, Relaxed);
     }
 
     // Connecting.
@@ -578,39 +428,4 @@ impl Worker {
 enum Heard {
     More,
     Nothing,
-}
-
-/// The server closed its side, or the connection broke: no further edge will come.
-const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
-    .union(epoll::EventFlags::HUP)
-    .union(epoll::EventFlags::ERR);
-
-/// What a socket is registered for, once and for good.
-const EDGES: epoll::EventFlags = epoll::EventFlags::IN
-    .union(epoll::EventFlags::OUT)
-    .union(epoll::EventFlags::RDHUP)
-    .union(epoll::EventFlags::ET);
-
-fn begin_connection(plan: &Plan, queue: impl AsFd, place: usize) -> Result<OwnedFd, Errno> {
-    let family = match plan.target {
-        std::net::SocketAddr::V4(_) => net::AddressFamily::INET,
-        std::net::SocketAddr::V6(_) => net::AddressFamily::INET6,
-    };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))?;
-    if plan.nodelay {
-        sockopt::set_tcp_nodelay(&socket, true)?;
-    }
-    match net::connect(&socket, &plan.target) {
-        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-        Err(error) => return Err(error),
-    }
-    // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
-    epoll::add(
-        queue,
-        &socket,
-        epoll::EventData::new_u64(place as u64),
-        EDGES,
-    )?;
-    Ok(socket)
 }

@@ -1,0 +1,100 @@
+//! One client of a load: where it stands, what it may still ask, and how its connection begins.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{self, SocketFlags, SocketType, sockopt};
+
+use super::tally::ClientTally;
+use super::{Plan, Until};
+use crate::protocol::Requester;
+
+/// Where a client stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its turn to connect has not come.
+    Unborn,
+    /// connect() has not come back.
+    Connecting,
+    /// A request is out.
+    Asking,
+    /// It has nothing to ask.
+    Resting,
+    /// It ended.
+    Over,
+}
+
+/// One client, over its life.
+pub(super) struct Client {
+    pub(super) socket: Option<OwnedFd>,
+    pub(super) requester: Box<dyn Requester>,
+    /// What the socket did not take at once, and how much of that it took since.
+    pub(super) unsent: Vec<u8>,
+    pub(super) unsent_from: usize,
+    pub(super) state: State,
+    /// Requests it may still make.
+    pub(super) budget: u64,
+    pub(super) sent_at: u64,
+    pub(super) tally: ClientTally,
+}
+
+impl Client {
+    /// Client `number` of a load, before its turn to connect.
+    pub(super) fn new(plan: &Plan, number: u64) -> Self {
+        let count = u64::from(plan.clients);
+        Self {
+            socket: None,
+            requester: plan.protocol.requester(&plan.settings, number),
+            unsent: Vec::new(),
+            unsent_from: 0,
+            state: State::Unborn,
+            budget: match plan.until {
+                Until::Duration(_) => u64::MAX,
+                Until::Requests(total) => total / count + u64::from(number < total % count),
+            },
+            sent_at: 0,
+            tally: ClientTally::default(),
+        }
+    }
+}
+
+/// The server closed its side, or the connection broke: no further edge will come.
+pub(super) const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
+    .union(epoll::EventFlags::HUP)
+    .union(epoll::EventFlags::ERR);
+
+/// What a socket is registered for, once and for good.
+const EDGES: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::OUT)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
+
+/// Begins to connect the client at `place` among its worker's; the answer comes from `queue`.
+pub(super) fn begin_connection(
+    plan: &Plan,
+    queue: impl AsFd,
+    place: usize,
+) -> Result<OwnedFd, Errno> {
+    let family = match plan.target {
+        std::net::SocketAddr::V4(_) => net::AddressFamily::INET,
+        std::net::SocketAddr::V6(_) => net::AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))?;
+    if plan.nodelay {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+    }
+    match net::connect(&socket, &plan.target) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
+        Err(error) => return Err(error),
+    }
+    // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
+    epoll::add(
+        queue,
+        &socket,
+        epoll::EventData::new_u64(place as u64),
+        EDGES,
+    )?;
+    Ok(socket)
+}

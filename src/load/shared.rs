@@ -1,0 +1,128 @@
+//! What the workers of a load and their leader share: the window in which replies count, and how
+//! far the clients are.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use super::phase::Progress;
+use super::{Plan, Until, now};
+
+/// What the workers and their leader share.
+pub(super) struct Shared {
+    /// When the load began, on the clock of [`now`].
+    pub(super) began: u64,
+    from: AtomicU64,
+    until: AtomicU64,
+    close: AtomicBool,
+    has_slices: bool,
+    progress: Vec<WorkerProgress>,
+}
+
+/// One worker's counters, alone on their cache lines.
+#[derive(Default)]
+#[repr(align(128))]
+struct WorkerProgress {
+    connected: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+    finished: AtomicU64,
+    waiting: AtomicU64,
+    verified: AtomicU64,
+}
+
+/// When replies counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowTimes {
+    began: u64,
+    /// The first nanosecond, `u64::MAX` as long as it is not known.
+    pub(super) from: u64,
+    /// The first one after it.
+    pub(super) until: u64,
+    has_slices: bool,
+}
+
+impl WindowTimes {
+    /// Whether a time since the load began lies before the end of the window.
+    pub(super) fn ends_after(&self, time: u64) -> bool {
+        self.began.saturating_add(time) < self.until
+    }
+
+    pub(super) fn duration_ns(&self) -> u64 {
+        if self.from == u64::MAX {
+            0
+        } else {
+            self.until.saturating_sub(self.from)
+        }
+    }
+
+    pub(super) fn has_slices(&self) -> bool {
+        self.has_slices && self.duration_ns() > 0
+    }
+}
+
+impl Shared {
+    pub(super) fn new(threads: usize, plan: &Plan) -> Self {
+        let began = now();
+        let timed = matches!(plan.until, Until::Duration(_));
+        Self {
+            began,
+            from: AtomicU64::new(if timed { u64::MAX } else { began }),
+            until: AtomicU64::new(u64::MAX),
+            close: AtomicBool::new(false),
+            has_slices: timed,
+            progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
+        }
+    }
+
+    pub(super) fn set_window(&self, (from, until): (u64, u64)) {
+        self.from.store(from, Relaxed);
+        self.until.store(until, Relaxed);
+    }
+
+    pub(super) fn window(&self) -> WindowTimes {
+        WindowTimes {
+            began: self.began,
+            from: self.from.load(Relaxed),
+            until: self.until.load(Relaxed),
+            has_slices: self.has_slices,
+        }
+    }
+
+    /// Lets the workers close their connections and end.
+    pub(super) fn close(&self) {
+        self.close.store(true, Relaxed);
+    }
+
+    /// Whether they may.
+    pub(super) fn may_close(&self) -> bool {
+        self.close.load(Relaxed)
+    }
+
+    /// Tells how far the clients of worker `number` are.
+    pub(super) fn publish(&self, number: usize, progress: &Progress) {
+        let published = &self.progress[number];
+        published.connected.store(progress.connected, Relaxed);
+        published.answered.store(progress.answered, Relaxed);
+        published.failed.store(progress.failed, Relaxed);
+        published.finished.store(progress.finished, Relaxed);
+        published.waiting.store(progress.waiting, Relaxed);
+        published.verified.store(progress.verified, Relaxed);
+    }
+
+    /// How far the clients are, all workers together.
+    pub(super) fn progress(&self) -> Progress {
+        let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
+            self.progress
+                .iter()
+                .map(|worker| counter(worker).load(Relaxed))
+                .sum()
+        };
+        Progress {
+            connected: sum(|worker| &worker.connected),
+            answered: sum(|worker| &worker.answered),
+            failed: sum(|worker| &worker.failed),
+            finished: sum(|worker| &worker.finished),
+            waiting: sum(|worker| &worker.waiting),
+            verified: sum(|worker| &worker.verified),
+        }
+    }
+}
