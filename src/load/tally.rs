@@ -244,7 +244,7 @@ fn add_up(clients: &[(usize, ClientTally)], window: &super::shared::WindowTimes)
         max: fairness.max,
         jain: fairness.jain,
         slowest_decile_share: fairness.slowest_decile_share,
-        starved: fairness.starved as u32,
+        starved: fairness.starved,
     });
     load
 }
