@@ -1,0 +1,13 @@
+//! Statistics, pure: numbers in, numbers out. Imports nothing of ours.
+//!
+//! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
+//! - [`fairness`]: how evenly clients were served.
+//! - [`steadiness`]: whether a rate drifted while it was measured.
+
+pub mod fairness;
+pub mod interval;
+pub mod steadiness;
+
+pub use fairness::{Fairness, fairness};
+pub use interval::{Interval, Verdict, bootstrap_median, bootstrap_ratio, median};
+pub use steadiness::{Trend, is_unsteady, trend};
