@@ -70,6 +70,8 @@ struct Ranking<'a> {
     best: &'a Row,
     /// Not distinguishable from the best.
     level: Vec<&'a str>,
+    /// With one trial only, so not compared.
+    single: Vec<&'a str>,
     /// Worse than the best, least difference first, with value over the best's.
     behind: Vec<(&'a Row, Interval)>,
 }
@@ -83,18 +85,28 @@ impl Answer {
             notes: Vec::new(),
         };
         let Some((largest, others)) = summary.clients.split_last() else {
-            answer.headline.push("No trial has finished, so there is no answer yet.".to_owned());
+            answer
+                .headline
+                .push("No trial has finished, so there is no answer yet.".to_owned());
             return answer;
         };
         answer.headline = headline(summary, *largest);
-        answer.others = others.iter().rev().map(|clients| brief(summary, *clients)).collect();
+        answer.others = others
+            .iter()
+            .rev()
+            .map(|clients| brief(summary, *clients))
+            .collect();
         answer.notes = notes(summary);
         answer
     }
 
     /// All sentences in reading order.
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
-        self.headline.iter().chain(&self.others).chain(&self.notes).map(String::as_str)
+        self.headline
+            .iter()
+            .chain(&self.others)
+            .chain(&self.notes)
+            .map(String::as_str)
     }
 }
 
@@ -107,8 +119,10 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
             sentences.push(rate_withheld(&with, &ranked).unwrap_or_else(|| {
-                rank(&ranked, &RATE, summary.seed)
-                    .map_or_else(|| format!("{with}, no rate was measured."), |r| sentence(&with, &r, &RATE))
+                rank(&ranked, &RATE, summary.seed).map_or_else(
+                    || format!("{with}, no rate was measured."),
+                    |r| sentence(&with, &r, &RATE),
+                )
             }));
             for measure in [&COST, &FAIRNESS] {
                 if let Some(ranking) = rank(&ranked, measure, summary.seed) {
@@ -154,22 +168,42 @@ fn brief(summary: &Summary, clients: u32) -> String {
 
 /// Rows that served every client in every good trial.
 fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
-    summary.rows_at(clients).filter(|row| row.served_all).collect()
+    summary
+        .rows_at(clients)
+        .filter(|row| row.served_all)
+        .collect()
 }
 
 /// `None` when fewer than two of the rows have the measure.
 fn rank<'a>(rows: &[&'a Row], measure: &Measure, seed: u64) -> Option<Ranking<'a>> {
-    let mut valued: Vec<(&Row, f64)> =
-        rows.iter().filter_map(|row| Some((*row, (measure.of_row)(row)?))).collect();
+    let mut valued: Vec<(&Row, f64)> = rows
+        .iter()
+        .filter_map(|row| Some((*row, (measure.of_row)(row)?)))
+        .collect();
     if valued.len() < 2 {
         return None;
+    }
+    let repeated = |row: &Row| rounds(row, measure).len() >= 2;
+    let mut single = Vec::new();
+    if valued.iter().filter(|(row, _)| repeated(row)).count() >= 2 {
+        single = valued
+            .iter()
+            .filter(|(row, _)| !repeated(row))
+            .map(|(row, _)| row.server.as_str())
+            .collect();
+        valued.retain(|(row, _)| repeated(row));
     }
     valued.sort_by(|a, b| a.1.total_cmp(&b.1));
     if measure.higher_is_better {
         valued.reverse();
     }
     let (best, best_rounds) = (valued[0].0, rounds(valued[0].0, measure));
-    let mut ranking = Ranking { best, level: Vec::new(), behind: Vec::new() };
+    let mut ranking = Ranking {
+        best,
+        level: Vec::new(),
+        single,
+        behind: Vec::new(),
+    };
     for (row, _) in &valued[1..] {
         let ratio = bootstrap_ratio(&rounds(row, measure), &best_rounds, seed);
         match (Verdict::of_ratio(ratio, measure.higher_is_better), ratio) {
@@ -195,7 +229,7 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
             "{with}, {} cannot be told apart in {}; the best median is {name}'s: {best}.",
             list(&with_best(ranking)),
             measure.alike
-        );
+        ) + &not_compared(ranking);
     }
     let mut text = format!("{with}, {name} {}: {best}", measure.superlative);
     if let [.., (worst, ratio)] = ranking.behind.as_slice() {
@@ -208,30 +242,58 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
             ));
             text.push_str(&format!(", {} {}", worst.server, ratio_text(ratio)));
         } else {
-            text.push_str(&format!("; {} {} {} times that", worst.server, measure.verb, ratio_text(ratio)));
+            text.push_str(&format!(
+                "; {} {} {} times that",
+                worst.server,
+                measure.verb,
+                ratio_text(ratio)
+            ));
         }
     }
     text.push('.');
     if !ranking.level.is_empty() {
-        text.push_str(&format!(" {} cannot be told apart from it.", list(&ranking.level)));
+        text.push_str(&format!(
+            " {} cannot be told apart from it.",
+            list(&ranking.level)
+        ));
     }
-    text
+    text + &not_compared(ranking)
+}
+
+/// " fork has one trial only and is not compared."
+fn not_compared(ranking: &Ranking<'_>) -> String {
+    match ranking.single.as_slice() {
+        [] => String::new(),
+        [one] => format!(" {one} has one trial only and is not compared."),
+        several => format!(
+            " {} have one trial only and are not compared.",
+            list(several)
+        ),
+    }
 }
 
 fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
     if ranking.behind.is_empty() {
-        return format!("no server stands out in {} (best median: {}, {best})", measure.alike, ranking.best.server);
+        return format!(
+            "no server stands out in {} (best median: {}, {best})",
+            measure.alike, ranking.best.server
+        );
     }
     let level = match ranking.level.as_slice() {
         [] => String::new(),
         level => format!(", level with {}", list(level)),
     };
-    format!("{} {} ({best}{level})", ranking.best.server, measure.superlative)
+    format!(
+        "{} {} ({best}{level})",
+        ranking.best.server, measure.superlative
+    )
 }
 
 fn with_best<'a>(ranking: &Ranking<'a>) -> Vec<&'a str> {
-    std::iter::once(ranking.best.server.as_str()).chain(ranking.level.iter().copied()).collect()
+    std::iter::once(ranking.best.server.as_str())
+        .chain(ranking.level.iter().copied())
+        .collect()
 }
 
 fn value(row: &Row, measure: &Measure) -> String {
@@ -245,7 +307,11 @@ fn ratio_text(ratio: &Interval) -> String {
 
 fn alone(with: &str, row: &Row, servers: usize) -> String {
     let only = if servers > 1 { "only " } else { "" };
-    let mut text = format!("{with}, {only}{} served all of them: {}", row.server, value(row, &RATE));
+    let mut text = format!(
+        "{with}, {only}{} served all of them: {}",
+        row.server,
+        value(row, &RATE)
+    );
     if (COST.of_row)(row).is_some() {
         text.push_str(&format!(" at {}", value(row, &COST)));
     }
@@ -268,7 +334,11 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     if limited.is_empty() {
         return None;
     }
-    let who = if limited.len() == rows.len() { "every server".to_owned() } else { list(&limited) };
+    let who = if limited.len() == rows.len() {
+        "every server".to_owned()
+    } else {
+        list(&limited)
+    };
     Some(format!(
         "{with}, the load generator was the limit for {who}: the rates are lower bounds and are not ranked."
     ))
@@ -296,7 +366,10 @@ fn starved(rows: &[&Row]) -> Option<String> {
         .map(|(server, starved)| format!("{server} up to {}", whole(f64::from(starved))))
         .collect();
     (!starving.is_empty()).then(|| {
-        format!("Clients that got less than a tenth of the mean: {}.", list(&starving))
+        format!(
+            "Clients that got less than a tenth of the mean: {}.",
+            list(&starving)
+        )
     })
 }
 
@@ -306,14 +379,21 @@ fn not_ranked(row: &Row) -> Option<String> {
         return None;
     }
     if row.trials_ok == 0 {
-        let reason = row.failures.first().map_or("no figures were taken", String::as_str);
+        let reason = row
+            .failures
+            .first()
+            .map_or("no figures were taken", String::as_str);
         return Some(format!("{} failed in every trial ({reason}).", row.server));
     }
     let reason = row.structural_limit.as_ref().map_or_else(
         || "so it is not ranked here".to_owned(),
         |limit| format!("its design limits it to {limit}"),
     );
-    Some(format!("{} served {} clients: {reason}.", row.server, served_of(row)))
+    Some(format!(
+        "{} served {} clients: {reason}.",
+        row.server,
+        served_of(row)
+    ))
 }
 
 /// "1 of 1,000"; "0 of 1,000" cannot arise from what was not measured.
@@ -326,10 +406,10 @@ fn served_of(row: &Row) -> String {
 
 fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
-    let fewest = summary.rows.iter().map(|row| row.trials_ok).filter(|trials| *trials > 0).min();
-    match fewest {
-        Some(1) => notes.push(
-            "Some servers have one trial only: nothing can be told apart from one trial; use at least 5 repeats."
+    let counts = || summary.rows.iter().map(|row| row.trials_ok);
+    match counts().filter(|trials| *trials > 1).min() {
+        None if counts().any(|trials| trials == 1) => notes.push(
+            "Each server has one trial only, and one trial tells nothing apart: use at least 5 repeats."
                 .to_owned(),
         ),
         Some(trials) if (trials as usize) < ENOUGH_TRIALS => notes.push(format!(
@@ -340,11 +420,96 @@ fn notes(summary: &Summary) -> Vec<String> {
     }
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     if failed > 0 {
-        notes.push(format!("{} of {} failed and are left out.", counted(failed, "trial"), summary.trials_run));
+        notes.push(format!(
+            "{} of {} failed and are left out.",
+            counted(failed, "trial"),
+            summary.trials_run
+        ));
     }
     let missing = summary.trials_planned.saturating_sub(summary.trials_run);
     if missing > 0 {
-        notes.push(format!("The run ended early: {} of {} did not take place.", counted(missing, "trial"), summary.trials_planned));
+        notes.push(format!(
+            "The run ended early: {} of {} did not take place.",
+            counted(missing, "trial"),
+            summary.trials_planned
+        ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Trial;
+    use crate::report::fixture;
+
+    fn answer(change: impl Fn(&mut Trial)) -> String {
+        let (run, mut trials) = fixture::record();
+        trials.iter_mut().for_each(change);
+        let summary = Summary::of(&run, &trials).unwrap();
+        Answer::of(&summary)
+            .sentences()
+            .map(|sentence| format!("{sentence}\n"))
+            .collect()
+    }
+
+    fn client_cpu(trial: &mut Trial, percent: f64) {
+        let side = trial.client_side.as_mut().unwrap();
+        side.metrics.insert("cpu_percent".to_owned(), percent);
+    }
+
+    #[test]
+    fn of_a_whole_record() {
+        insta::assert_snapshot!(answer(|_| ()));
+    }
+
+    #[test]
+    fn rates_are_withheld_when_the_load_generator_was_the_limit() {
+        let text = answer(|trial| {
+            client_cpu(trial, 99.0);
+            let side = trial.server_side.as_mut().unwrap();
+            side.metrics.insert("cpu_percent".to_owned(), 60.0);
+        });
+        assert!(
+            text.contains("the load generator was the limit for every server"),
+            "{text}"
+        );
+        assert!(!text.contains("served most"), "{text}");
+        assert!(text.contains("costs least"), "{text}");
+    }
+
+    #[test]
+    fn rates_are_near_the_ceiling_when_both_sides_are_full() {
+        let text = answer(|trial| client_cpu(trial, 99.0));
+        assert!(
+            text.contains("close to the generator's own ceiling"),
+            "{text}"
+        );
+        assert!(text.contains("served most"), "{text}");
+    }
+
+    #[test]
+    fn a_side_that_was_not_measured_limits_nothing_and_is_not_ranked() {
+        let text = answer(|trial| {
+            trial.server_side = None;
+            trial.client_side = None;
+        });
+        assert!(
+            text.contains("served most") && !text.contains("costs least"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_trial_tells_nothing_apart() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.round == 0);
+        let text: String = Answer::of(&Summary::of(&run, &trials).unwrap())
+            .sentences()
+            .collect();
+        assert!(
+            text.contains("cannot be told apart in rate") && !text.contains("served most"),
+            "{text}"
+        );
+    }
 }

@@ -60,7 +60,9 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
             .filter(|trial| trial.failure.is_none() && trial.load.is_some())
             .min_by_key(|trial| trial.round);
         let Some(trial) = first else { continue };
-        let path = dir.join("clients").join(format!("{}.csv", trial.file_stem()));
+        let path = dir
+            .join("clients")
+            .join(format!("{}.csv", trial.file_stem()));
         let rows = match File::open(&path) {
             Ok(file) => parse(BufReader::new(file)),
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -136,9 +138,14 @@ mod tests {
 
     #[test]
     fn clients_come_in_order_of_connection_and_empty_fields_are_absent() {
-        let text = format!("{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20,5,30,4,4,0,4,4,\n");
+        let text = format!(
+            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20,5,30,4,4,0,4,4,\n"
+        );
         let rows = parse(text.as_bytes()).unwrap();
-        let seen: Vec<_> = rows.iter().map(|row| (row.place, row.window_replies)).collect();
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.place, row.window_replies))
+            .collect();
         assert_eq!(seen, [(1, Some(0)), (2, Some(8)), (3, None)]);
         assert_eq!(rows[2].first_answer_us, None);
     }
@@ -152,8 +159,12 @@ mod tests {
 
     #[test]
     fn too_many_clients_are_thinned_out_evenly() {
-        let rows: Vec<ClientRow> =
-            (1..=100).map(|place| ClientRow { place, ..ClientRow::default() }).collect();
+        let rows: Vec<ClientRow> = (1..=100)
+            .map(|place| ClientRow {
+                place,
+                ..ClientRow::default()
+            })
+            .collect();
         let places: Vec<usize> = thin(rows, 25).iter().map(|row| row.place).collect();
         assert_eq!(places.len(), 25);
         assert_eq!(places[..3], [1, 5, 9]);

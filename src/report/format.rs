@@ -18,10 +18,13 @@ pub fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let digits_before = value.abs().log10().floor() as i32 + 1;
+    let first_guess = value.abs().log10().floor() as i32 + 1;
+    let unit = 10_f64.powi(first_guess - 3);
+    let value = (value / unit).round() * unit;
+    // Rounding may have carried over: 999.6 has become 1000.
+    let digits_before = (value.abs() * (1.0 + 1e-12)).log10().floor() as i32 + 1;
     if digits_before > 3 {
-        let unit = 10_f64.powi(digits_before - 3);
-        return whole((value / unit).round() * unit);
+        return whole(value);
     }
     let decimals = (3 - digits_before).clamp(0, 6) as usize;
     format!("{value:.decimals$}")
@@ -37,7 +40,11 @@ pub fn whole(value: f64) -> String {
         }
         text.push(digit);
     }
-    if value <= -0.5 { format!("-{text}") } else { text }
+    if value <= -0.5 {
+        format!("-{text}")
+    } else {
+        text
+    }
 }
 
 /// A time given in microseconds: "6.41 µs", "12.3 ms", "1.02 s".
@@ -108,13 +115,16 @@ mod tests {
         let texts = [158_234.0, 1000.0, 999.6, 64.12, 6.409, 0.012_34, 0.0].map(number);
         assert_eq!(
             texts,
-            ["158,000", "1,000", "1000", "64.1", "6.41", "0.0123", "0"]
+            ["158,000", "1,000", "1,000", "64.1", "6.41", "0.0123", "0"]
         );
     }
 
     #[test]
     fn times_and_sizes_have_fitting_units() {
-        assert_eq!([6.4, 999.9, 1_020_000.0].map(time), ["6.40 µs", "1.00 ms", "1.02 s"]);
+        assert_eq!(
+            [6.4, 999.9, 1_020_000.0].map(time),
+            ["6.40 µs", "1.00 ms", "1.02 s"]
+        );
         assert_eq!([512.0, 2_400_000.0].map(bytes), ["512 B", "2.29 MiB"]);
     }
 

@@ -124,7 +124,8 @@ impl Marker {
 fn around(corners: u32, degrees: f64, radius: f64) -> Vec<(f64, f64)> {
     (0..corners)
         .map(|corner| {
-            let angle = degrees.to_radians() + std::f64::consts::TAU * f64::from(corner) / f64::from(corners);
+            let angle = degrees.to_radians()
+                + std::f64::consts::TAU * f64::from(corner) / f64::from(corners);
             (radius * angle.sin(), -radius * angle.cos())
         })
         .collect()
@@ -152,7 +153,10 @@ mod tests {
         for one in 0..16 {
             for other in 0..one {
                 let (a, b) = (look(one), look(other));
-                assert!((a.dashed, a.marker) != (b.dashed, b.marker), "{one} and {other}");
+                assert!(
+                    (a.dashed, a.marker) != (b.dashed, b.marker),
+                    "{one} and {other}"
+                );
             }
         }
     }
@@ -162,7 +166,11 @@ mod tests {
         fn luminance((red, green, blue): Rgb) -> f64 {
             let linear = |channel: u8| {
                 let share = f64::from(channel) / 255.0;
-                if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+                if share <= 0.040_45 {
+                    share / 12.92
+                } else {
+                    ((share + 0.055) / 1.055).powf(2.4)
+                }
             };
             0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
         }
@@ -171,8 +179,14 @@ mod tests {
             (a.max(b) + 0.05) / (a.min(b) + 0.05)
         };
         for place in 0..8 {
-            assert!(contrast(look(place).light, (255, 255, 255)) >= 3.0, "light {place}");
-            assert!(contrast(look(place).dark, (22, 27, 34)) >= 3.0, "dark {place}");
+            assert!(
+                contrast(look(place).light, (255, 255, 255)) >= 3.0,
+                "light {place}"
+            );
+            assert!(
+                contrast(look(place).dark, (22, 27, 34)) >= 3.0,
+                "dark {place}"
+            );
         }
     }
 }

@@ -218,7 +218,11 @@ impl Summary {
             question: run.study.question.clone(),
             seed: run.seed,
             repeats: run.settings.repeats,
-            servers: run.servers.iter().map(|server| server.name.clone()).collect(),
+            servers: run
+                .servers
+                .iter()
+                .map(|server| server.name.clone())
+                .collect(),
             clients,
             trials_planned: run.trials_planned,
             trials_run: trials.len() as u32,
@@ -242,7 +246,11 @@ impl Row {
             .collect();
         let loads = || good.iter().map(|(_, load)| *load);
         let of_loads = |value: fn(&Load) -> u32| {
-            median(&loads().map(|load| f64::from(value(load))).collect::<Vec<_>>())
+            median(
+                &loads()
+                    .map(|load| f64::from(value(load)))
+                    .collect::<Vec<_>>(),
+            )
         };
         let greatest = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
         let quantity = |values: Vec<f64>| Quantity::of(&values, run.seed);
@@ -254,8 +262,13 @@ impl Row {
         }
         let server_side = SideRow::of(run, &good, |trial| trial.server_side.as_ref());
         let client_side = SideRow::of(run, &good, |trial| trial.client_side.as_ref());
-        let rounds: Vec<Round> = good.iter().map(|(trial, load)| Round::of(trial, load)).collect();
-        let cost = rounds.iter().filter_map(|round| round.server_cpu_us_per_reply);
+        let rounds: Vec<Round> = good
+            .iter()
+            .map(|(trial, load)| Round::of(trial, load))
+            .collect();
+        let cost = rounds
+            .iter()
+            .filter_map(|round| round.server_cpu_us_per_reply);
         Ok(Self {
             server: trials[0].server.clone(),
             clients: trials[0].clients,
@@ -268,16 +281,22 @@ impl Row {
             served_all: !good.is_empty() && loads().all(|load| load.served >= load.clients),
             never_served: of_loads(|load| load.never_served),
             replies_per_s: quantity(rounds.iter().map(|round| round.replies_per_s).collect()),
-            replies_per_server_cpu_s: quantity(cost.filter(|c| *c > 0.0).map(|c| 1e6 / c).collect()),
+            replies_per_server_cpu_s: quantity(
+                cost.filter(|c| *c > 0.0).map(|c| 1e6 / c).collect(),
+            ),
             full: full(run, &server_side, &client_side),
             server_side,
             client_side,
             service_time: merge(loads().filter_map(|load| load.service_time.as_ref()))?,
             first_answer_max_us: greatest(
-                loads().filter_map(|load| Some(load.first_answer.as_ref()?.max_us)).collect(),
+                loads()
+                    .filter_map(|load| Some(load.first_answer.as_ref()?.max_us))
+                    .collect(),
             ),
             connect_max_us: greatest(
-                loads().filter_map(|load| Some(load.connect_time.as_ref()?.max_us)).collect(),
+                loads()
+                    .filter_map(|load| Some(load.connect_time.as_ref()?.max_us))
+                    .collect(),
             ),
             fairness: FairnessRow::of(run.seed, loads()),
             errors,
@@ -303,7 +322,10 @@ impl Quantity {
 
 impl Round {
     fn of(trial: &Trial, load: &Load) -> Self {
-        let cost = trial.server_side.as_ref().and_then(|side| per_reply(side, load, "cpu_ms"));
+        let cost = trial
+            .server_side
+            .as_ref()
+            .and_then(|side| per_reply(side, load, "cpu_ms"));
         Self {
             round: trial.round,
             replies_per_s: load.window.replies_per_s,
@@ -314,12 +336,11 @@ impl Round {
 }
 
 impl SideRow {
-    fn of(
-        run: &Run,
-        good: &[(&Trial, &Load)],
-        side: impl Fn(&Trial) -> Option<&Side>,
-    ) -> Self {
-        let sides = || good.iter().filter_map(|(trial, load)| Some((side(trial)?, *load)));
+    fn of(run: &Run, good: &[(&Trial, &Load)], side: impl Fn(&Trial) -> Option<&Side>) -> Self {
+        let sides = || {
+            good.iter()
+                .filter_map(|(trial, load)| Some((side(trial)?, *load)))
+        };
         let of_replies = |name: &str, factor: f64| -> Vec<f64> {
             sides()
                 .filter_map(|(side, load)| per_reply(side, load, name))
@@ -327,14 +348,17 @@ impl SideRow {
                 .collect()
         };
         let plain = |name: &str| {
-            let values: Vec<f64> =
-                sides().filter_map(|(side, _)| side.metrics.get(name).copied()).collect();
+            let values: Vec<f64> = sides()
+                .filter_map(|(side, _)| side.metrics.get(name).copied())
+                .collect();
             median(&values)
         };
         let per_reply_of_rate = |name: &str| {
             let values: Vec<f64> = sides()
                 .filter(|(_, load)| load.window.replies_per_s > 0.0)
-                .filter_map(|(side, load)| Some(side.metrics.get(name)? / load.window.replies_per_s))
+                .filter_map(|(side, load)| {
+                    Some(side.metrics.get(name)? / load.window.replies_per_s)
+                })
                 .collect();
             median(&values)
         };
@@ -388,9 +412,16 @@ fn failures(trials: &[&Trial]) -> Vec<String> {
 fn full(run: &Run, server: &SideRow, client: &SideRow) -> Option<Full> {
     let settings = &run.settings;
     let cpus = |bound: &[u32]| {
-        if bound.is_empty() { run.host.cpus.max(1) } else { bound.len() as u32 }
+        if bound.is_empty() {
+            run.host.cpus.max(1)
+        } else {
+            bound.len() as u32
+        }
     };
-    let tasks = server.threads.unwrap_or(f64::INFINITY).max(server.processes.unwrap_or(1.0));
+    let tasks = server
+        .threads
+        .unwrap_or(f64::INFINITY)
+        .max(server.processes.unwrap_or(1.0));
     let server_cpus = f64::from(cpus(&settings.server_cpus)).min(tasks.max(1.0));
     let client_cpus = f64::from(cpus(&settings.client_cpus).min(settings.load_threads.max(1)));
     let server = server.cpu_percent? >= 100.0 * FULL * server_cpus;

@@ -122,17 +122,30 @@ pub struct Point {
 impl Axis {
     /// Linear, from 0.
     const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
-        Self { label, unit, log: false, from_zero: true }
+        Self {
+            label,
+            unit,
+            log: false,
+            from_zero: true,
+        }
     }
 
     /// Logarithmic.
     const fn logarithmic(label: &'static str, unit: Option<&'static str>) -> Self {
-        Self { label, unit, log: true, from_zero: false }
+        Self {
+            label,
+            unit,
+            log: true,
+            from_zero: false,
+        }
     }
 
     /// "memory (MiB)".
     pub fn title(&self) -> String {
-        self.unit.map_or_else(|| self.label.to_owned(), |unit| format!("{} ({unit})", self.label))
+        self.unit.map_or_else(
+            || self.label.to_owned(),
+            |unit| format!("{} ({unit})", self.label),
+        )
     }
 }
 
@@ -168,9 +181,16 @@ impl AgainstClients {
             return None;
         }
         let single = summary.clients.len() == 1;
-        let hollow = series.iter().flat_map(|series| &series.points).any(|point| point.partial);
+        let hollow = series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.partial);
         let mut caption = self.caption.to_owned();
-        if series.iter().flat_map(|series| &series.points).any(|point| point.low.is_some()) {
+        if series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.low.is_some())
+        {
             caption.push_str(" Median over trials with its 95 % interval.");
         }
         if hollow {
@@ -227,7 +247,11 @@ fn alternative(figure: &Figure, clients: u32) -> String {
 
 /// A value without an interval, because it is an extreme or comes from merged histograms.
 fn bare(value: f64) -> Quantity {
-    Quantity { median: value, low: None, high: None }
+    Quantity {
+        median: value,
+        low: None,
+        high: None,
+    }
 }
 
 /// A quantity in another unit.
@@ -249,14 +273,20 @@ mod tests {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
         let clients = fixture::client_logs(&run);
-        let source = Source { summary: &summary, clients: &clients };
+        let source = Source {
+            summary: &summary,
+            clients: &clients,
+        };
         for kind in FIGURES {
             let figure = kind.build(&source).unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
         }
         let empty = Summary::of(&run, &[]).unwrap();
-        let source = Source { summary: &empty, clients: &[] };
+        let source = Source {
+            summary: &empty,
+            clients: &[],
+        };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
 
@@ -265,7 +295,10 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100);
         let summary = Summary::of(&run, &trials).unwrap();
-        let figure = throughput::Throughput.build(&Source { summary: &summary, clients: &[] });
+        let figure = throughput::Throughput.build(&Source {
+            summary: &summary,
+            clients: &[],
+        });
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }
 }

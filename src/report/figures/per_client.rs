@@ -23,7 +23,11 @@ impl FigureKind for PerClient {
             .clients
             .iter()
             .filter_map(|log| {
-                let place = source.summary.servers.iter().position(|name| *name == log.server)?;
+                let place = source
+                    .summary
+                    .servers
+                    .iter()
+                    .position(|name| *name == log.server)?;
                 Some(Series {
                     name: log.server.clone(),
                     place,
@@ -49,9 +53,15 @@ impl FigureKind for PerClient {
         (!series.is_empty()).then(|| Figure {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            alternative: format!("{}, one point a client in order of connection.", self.info().summary),
+            alternative: format!(
+                "{}, one point a client in order of connection.",
+                self.info().summary
+            ),
             caption,
-            x: Axis { from_zero: false, ..Axis::linear("client, in order of connection", None) },
+            x: Axis {
+                from_zero: false,
+                ..Axis::linear("client, in order of connection", None)
+            },
             y: Axis::linear("replies in the steady part", None),
             kind: Kind::Points,
             series,
