@@ -19,7 +19,7 @@ fn table() -> String {
             "| `{}` | {} | {} | {} | {} |",
             info.name, info.summary, card.system_calls, card.processes, card.breaks_when
         )
-        .unwrap();
+        .expect("writing to a string does not fail");
     }
     table
 }

@@ -14,7 +14,7 @@ fn throng(arguments: &[&str]) -> Output {
 }
 
 fn run(directory: &Path) -> Output {
-    let directory = directory.to_str().unwrap();
+    let directory = directory.to_str().expect("the scratch path is UTF-8");
     throng(&[
         "run",
         "--models",

@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let run = record::read(directory)?;
         let trials = record::read_trials(directory)?;
         let written = report::write_all(directory)?;
-        let summary = report::summary::Summary::of(&run, &trials);
+        let summary = report::summary::Summary::of(&run, &trials)?;
         if arguments.json {
             output::json(&summary)?;
             continue;

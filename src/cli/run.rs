@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let (run, trials) = measure::run(&plan, &mut store, &mut shown, stop)?;
     drop(shown);
     let written = report::write_all(&directory)?;
-    let summary = report::summary::Summary::of(&run, &trials);
+    let summary = report::summary::Summary::of(&run, &trials)?;
     if arguments.json {
         output::json(&summary)?;
     } else {

@@ -1,31 +1,206 @@
-//! stub
-pub mod summary {
-    use crate::record::*;
-    #[derive(serde::Serialize)]
-    pub struct Summary {
-        trials: Vec<Trial>,
+//! Part 3b: a record made into pages, tables and pictures. Runs nothing.
+//!
+//! The way through: [`crate::record`] → [`summary`] (numbers) → [`answer`] (words) and
+//! [`figures`] (plots as data) → [`exporters`] (files) and [`terminal`] (text).
+
+pub mod answer;
+pub mod clients;
+mod columns;
+pub mod exporters;
+pub mod figures;
+pub mod format;
+pub mod histograms;
+pub mod palette;
+pub mod render;
+pub mod summary;
+pub mod terminal;
+
+#[cfg(test)]
+mod fixture;
+
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::record::{self, Run, Trial};
+use answer::Answer;
+use clients::ClientLog;
+use exporters::EXPORTERS;
+use figures::{FIGURES, Figure, Source};
+use summary::Summary;
+
+/// Everything an exporter needs.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its trials, as they are in the record.
+    pub trials: &'a [Trial],
+    /// The numbers.
+    pub summary: Summary,
+    /// The answer in words.
+    pub answer: Answer,
+    /// The figures the record has data for.
+    pub figures: Vec<Figure>,
+}
+
+impl<'a> Report<'a> {
+    /// Makes the report of a run; `clients` may be empty.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn of(run: &'a Run, trials: &'a [Trial], clients: &[ClientLog]) -> anyhow::Result<Self> {
+        let summary = Summary::of(run, trials)?;
+        let source = Source {
+            summary: &summary,
+            clients,
+        };
+        let figures = FIGURES
+            .iter()
+            .filter_map(|kind| kind.build(&source))
+            .collect();
+        Ok(Self {
+            run,
+            trials,
+            answer: Answer::of(&summary),
+            summary,
+            figures,
+        })
     }
-    impl Summary {
-        pub fn of(_: &Run, t: &[Trial]) -> Self {
-            Summary { trials: t.to_vec() }
+}
+
+/// A record read from disk, to make a [`Report`] of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The run.
+    pub run: Run,
+    /// Its trials.
+    pub trials: Vec<Trial>,
+    /// The clients of the largest load.
+    pub clients: Vec<ClientLog>,
+}
+
+impl Loaded {
+    /// The report of this record.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn report(&self) -> anyhow::Result<Report<'_>> {
+        Report::of(&self.run, &self.trials, &self.clients)
+    }
+}
+
+/// Reads the record in `dir`.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
+    let run = record::read(dir)?;
+    let trials = record::read_trials(dir)?;
+    let clients = clients::read_largest(dir, &run, &trials)?;
+    Ok(Loaded {
+        run,
+        trials,
+        clients,
+    })
+}
+
+/// Reads the record in `dir` and writes every export and still figure beside it. Returns what was
+/// written, the page first.
+///
+/// # Errors
+/// When the record cannot be read or a file cannot be written, naming it.
+pub fn write_all(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let loaded = load(dir)?;
+    let report = loaded.report()?;
+    let mut written = Vec::new();
+    for exporter in EXPORTERS {
+        let path = dir.join(exporter.file_name());
+        let cannot_write = || format!("cannot write {}", path.display());
+        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
+        exporter
+            .render(&report, &mut to)
+            .with_context(cannot_write)?;
+        to.flush().with_context(cannot_write)?;
+        written.push(path);
+    }
+    if !report.figures.is_empty() {
+        let pictures = dir.join("figures");
+        fs::create_dir_all(&pictures)
+            .with_context(|| format!("cannot make {}", pictures.display()))?;
+        for figure in &report.figures {
+            let (svg, png) = (
+                pictures.join(format!("{}.svg", figure.id)),
+                pictures.join(format!("{}.png", figure.id)),
+            );
+            render::still::svg(figure, &svg)?;
+            render::still::png(figure, &png)?;
+            written.extend([svg, png]);
         }
     }
+    Ok(written)
 }
-pub mod terminal {
-    pub fn table(_: &super::summary::Summary, _: usize, _: bool) -> String {
-        String::new()
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_written_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fixture::write(dir.path());
+        let written = write_all(dir.path()).unwrap();
+        assert_eq!(written.len(), EXPORTERS.len() + 2 * FIGURES.len());
+        assert!(
+            written
+                .iter()
+                .all(|path| path.metadata().unwrap().len() > 500)
+        );
     }
-}
-pub mod exporters {
-    use crate::registry::*;
-    pub trait X: Entry {}
-    pub const EXPORTERS: &[&dyn X] = &[];
-}
-pub mod figures {
-    use crate::registry::*;
-    pub trait X: Entry {}
-    pub const FIGURES: &[&dyn X] = &[];
-}
-pub fn write_all(_: &std::path::Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    Ok(vec![])
+
+    #[test]
+    fn a_record_without_trials_still_gives_a_report() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, _) = fixture::record();
+        fs::write(
+            dir.path().join("run.json"),
+            serde_json::to_vec(&run).unwrap(),
+        )
+        .unwrap();
+        fs::write(dir.path().join("trials.jsonl"), "").unwrap();
+        assert_eq!(write_all(dir.path()).unwrap().len(), EXPORTERS.len());
+        let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+        assert!(page.contains("No trial has finished"));
+    }
+
+    #[test]
+    fn a_record_of_failures_only_still_gives_a_report() {
+        let (run, trials) = fixture::record();
+        let failed: Vec<Trial> = trials
+            .into_iter()
+            .filter(|trial| trial.clients == 100)
+            .map(|trial| Trial {
+                load: None,
+                failure: Some(fixture::failure()),
+                ..trial
+            })
+            .collect();
+        let report = Report::of(&run, &failed, &[]).unwrap();
+        assert!(report.figures.is_empty());
+        for exporter in EXPORTERS {
+            exporter.render(&report, &mut Vec::new()).unwrap();
+        }
+        assert!(terminal::table(&report.summary, 80, false).contains("failed"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fixture::write(dir.path());
+        fs::create_dir(dir.path().join("report.html")).unwrap();
+        let error = write_all(dir.path()).unwrap_err();
+        assert!(error.to_string().ends_with("report.html"), "{error}");
+    }
 }

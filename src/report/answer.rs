@@ -1,0 +1,515 @@
+//! The answer in words: who served most, who costs least, who is fairest, and what cannot be said.
+//!
+//! What is never done: ranking a server that did not serve every client, ranking rates that the
+//! load generator limited, or calling one of two better when the trials do not tell them apart.
+
+use serde::Serialize;
+
+use super::format::{ABSENT, counted, index, list, number, time, whole};
+use super::summary::{Full, Round, Row, Summary};
+use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
+use crate::stats::{Interval, Verdict, bootstrap_ratio};
+
+/// The answer to a study's question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// For the largest number of clients.
+    pub headline: Vec<String>,
+    /// Shorter, for the other numbers of clients.
+    pub others: Vec<String>,
+    /// What limits the trust in both.
+    pub notes: Vec<String>,
+}
+
+/// What servers are ranked by.
+struct Measure {
+    /// "costs least".
+    superlative: &'static str,
+    /// "costs", before "1.52 times that".
+    verb: &'static str,
+    /// "cost the same", of several that cannot be told apart.
+    alike: &'static str,
+    higher_is_better: bool,
+    of_round: fn(&Round) -> Option<f64>,
+    of_row: fn(&Row) -> Option<f64>,
+    text: fn(f64) -> String,
+}
+
+const RATE: Measure = Measure {
+    superlative: "served most",
+    verb: "served",
+    alike: "rate",
+    higher_is_better: true,
+    of_round: |round| Some(round.replies_per_s),
+    of_row: |row| Some(row.replies_per_s?.median),
+    text: |rate| format!("{} requests a second", number(rate)),
+};
+
+const COST: Measure = Measure {
+    superlative: "costs least",
+    verb: "costs",
+    alike: "CPU cost",
+    higher_is_better: false,
+    of_round: |round| round.server_cpu_us_per_reply,
+    of_row: |row| Some(row.server_side.cpu_us_per_reply?.median),
+    text: |cost| format!("{} of server CPU a request", time(cost)),
+};
+
+const FAIRNESS: Measure = Measure {
+    superlative: "is fairest",
+    verb: "has",
+    alike: "fairness",
+    higher_is_better: true,
+    of_round: |round| round.jain,
+    of_row: |row| Some(row.fairness?.jain.median),
+    text: |jain| format!("Jain's index {}", index(jain)),
+};
+
+/// The servers ranked by one measure.
+struct Ranking<'a> {
+    best: &'a Row,
+    /// Not distinguishable from the best.
+    level: Vec<&'a str>,
+    /// With one trial only, so not compared.
+    single: Vec<&'a str>,
+    /// Worse than the best, least difference first, with value over the best's.
+    behind: Vec<(&'a Row, Interval)>,
+}
+
+impl Answer {
+    /// Answers from the numbers of a run.
+    pub fn of(summary: &Summary) -> Self {
+        let mut answer = Self {
+            headline: Vec::new(),
+            others: Vec::new(),
+            notes: Vec::new(),
+        };
+        let Some((largest, others)) = summary.clients.split_last() else {
+            answer
+                .headline
+                .push("No trial has finished, so there is no answer yet.".to_owned());
+            return answer;
+        };
+        answer.headline = headline(summary, *largest);
+        answer.others = others
+            .iter()
+            .rev()
+            .map(|clients| brief(summary, *clients))
+            .collect();
+        answer.notes = notes(summary);
+        answer
+    }
+
+    /// All sentences in reading order.
+    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+        self.headline
+            .iter()
+            .chain(&self.others)
+            .chain(&self.notes)
+            .map(String::as_str)
+    }
+}
+
+fn headline(summary: &Summary, clients: u32) -> Vec<String> {
+    let ranked = ranked_rows(summary, clients);
+    let with = format!("With {}", counted(clients, "client"));
+    let mut sentences = Vec::new();
+    match ranked.as_slice() {
+        [] => sentences.push(format!("{with}, no server served all of them.")),
+        [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
+        _ => {
+            sentences.push(rate_withheld(&with, &ranked).unwrap_or_else(|| {
+                rank(&ranked, &RATE, summary.seed).map_or_else(
+                    || format!("{with}, no rate was measured."),
+                    |r| sentence(&with, &r, &RATE),
+                )
+            }));
+            for measure in [&COST, &FAIRNESS] {
+                if let Some(ranking) = rank(&ranked, measure, summary.seed) {
+                    sentences.push(sentence(&with, &ranking, measure));
+                }
+            }
+        }
+    }
+    sentences.extend(starved(&ranked));
+    sentences.extend(ceiling(&ranked));
+    sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
+    sentences
+}
+
+/// One sentence for a number of clients that is not the largest.
+fn brief(summary: &Summary, clients: u32) -> String {
+    let ranked = ranked_rows(summary, clients);
+    let with = format!("With {}", counted(clients, "client"));
+    let mut parts = Vec::new();
+    match ranked.as_slice() {
+        [] => parts.push("no server served all of them".to_owned()),
+        [only] => parts.push(format!("only {} served all of them", only.server)),
+        _ => {
+            if limited(&ranked).is_empty() {
+                parts.extend(rank(&ranked, &RATE, summary.seed).map(|r| short(&r, &RATE)));
+            } else {
+                parts.push("the load generator was the limit, so rates are not ranked".to_owned());
+            }
+            parts.extend(rank(&ranked, &COST, summary.seed).map(|r| short(&r, &COST)));
+        }
+    }
+    let mut text = format!("{with}, {}.", parts.join("; "));
+    let left_out: Vec<String> = summary
+        .rows_at(clients)
+        .filter(|row| !row.served_all)
+        .map(|row| format!("{} ({})", row.server, served_of(row)))
+        .collect();
+    if !left_out.is_empty() && !ranked.is_empty() {
+        text.push_str(&format!(" Not ranked: {}.", list(&left_out)));
+    }
+    text
+}
+
+/// Rows that served every client in every good trial.
+fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
+    summary
+        .rows_at(clients)
+        .filter(|row| row.served_all)
+        .collect()
+}
+
+/// `None` when fewer than two of the rows have the measure.
+fn rank<'a>(rows: &[&'a Row], measure: &Measure, seed: u64) -> Option<Ranking<'a>> {
+    let mut valued: Vec<(&Row, f64)> = rows
+        .iter()
+        .filter_map(|row| Some((*row, (measure.of_row)(row)?)))
+        .collect();
+    if valued.len() < 2 {
+        return None;
+    }
+    let repeated = |row: &Row| rounds(row, measure).len() >= 2;
+    let mut single = Vec::new();
+    if valued.iter().filter(|(row, _)| repeated(row)).count() >= 2 {
+        single = valued
+            .iter()
+            .filter(|(row, _)| !repeated(row))
+            .map(|(row, _)| row.server.as_str())
+            .collect();
+        valued.retain(|(row, _)| repeated(row));
+    }
+    valued.sort_by(|a, b| a.1.total_cmp(&b.1));
+    if measure.higher_is_better {
+        valued.reverse();
+    }
+    let (best, best_rounds) = (valued[0].0, rounds(valued[0].0, measure));
+    let mut ranking = Ranking {
+        best,
+        level: Vec::new(),
+        single,
+        behind: Vec::new(),
+    };
+    for (row, _) in &valued[1..] {
+        let ratio = bootstrap_ratio(&rounds(row, measure), &best_rounds, seed);
+        match (Verdict::of_ratio(ratio, measure.higher_is_better), ratio) {
+            (Verdict::NotDistinguishable, _) | (_, None) => ranking.level.push(&row.server),
+            (_, Some(ratio)) => ranking.behind.push((row, ratio)),
+        }
+    }
+    Some(ranking)
+}
+
+fn rounds(row: &Row, measure: &Measure) -> Vec<(u32, f64)> {
+    row.rounds
+        .iter()
+        .filter_map(|round| Some((round.round, (measure.of_round)(round)?)))
+        .collect()
+}
+
+fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
+    let best = value(ranking.best, measure);
+    let name = &ranking.best.server;
+    if ranking.behind.is_empty() {
+        return format!(
+            "{with}, {} cannot be told apart in {}; the best median is {name}'s: {best}.",
+            list(&with_best(ranking)),
+            measure.alike
+        ) + &not_compared(ranking);
+    }
+    let mut text = format!("{with}, {name} {}: {best}", measure.superlative);
+    if let [.., (worst, ratio)] = ranking.behind.as_slice() {
+        if let [(next, next_ratio), _, ..] = ranking.behind.as_slice() {
+            text.push_str(&format!(
+                "; {} {} {} times that",
+                next.server,
+                measure.verb,
+                ratio_text(next_ratio)
+            ));
+            text.push_str(&format!(", {} {}", worst.server, ratio_text(ratio)));
+        } else {
+            text.push_str(&format!(
+                "; {} {} {} times that",
+                worst.server,
+                measure.verb,
+                ratio_text(ratio)
+            ));
+        }
+    }
+    text.push('.');
+    if !ranking.level.is_empty() {
+        text.push_str(&format!(
+            " {} cannot be told apart from it.",
+            list(&ranking.level)
+        ));
+    }
+    text + &not_compared(ranking)
+}
+
+/// " fork has one trial only and is not compared."
+fn not_compared(ranking: &Ranking<'_>) -> String {
+    match ranking.single.as_slice() {
+        [] => String::new(),
+        [one] => format!(" {one} has one trial only and is not compared."),
+        several => format!(
+            " {} have one trial only and are not compared.",
+            list(several)
+        ),
+    }
+}
+
+fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
+    let best = value(ranking.best, measure);
+    if ranking.behind.is_empty() {
+        return format!(
+            "no server stands out in {} (best median: {}, {best})",
+            measure.alike, ranking.best.server
+        );
+    }
+    let level = match ranking.level.as_slice() {
+        [] => String::new(),
+        level => format!(", level with {}", list(level)),
+    };
+    format!(
+        "{} {} ({best}{level})",
+        ranking.best.server, measure.superlative
+    )
+}
+
+fn with_best<'a>(ranking: &Ranking<'a>) -> Vec<&'a str> {
+    std::iter::once(ranking.best.server.as_str())
+        .chain(ranking.level.iter().copied())
+        .collect()
+}
+
+fn value(row: &Row, measure: &Measure) -> String {
+    (measure.of_row)(row).map_or_else(|| ABSENT.to_owned(), measure.text)
+}
+
+/// "1.52 (1.47–1.58)".
+fn ratio_text(ratio: &Interval) -> String {
+    format!("{:.2} ({:.2}–{:.2})", ratio.estimate, ratio.low, ratio.high)
+}
+
+fn alone(with: &str, row: &Row, servers: usize) -> String {
+    let only = if servers > 1 { "only " } else { "" };
+    let mut text = format!(
+        "{with}, {only}{} served all of them: {}",
+        row.server,
+        value(row, &RATE)
+    );
+    if (COST.of_row)(row).is_some() {
+        text.push_str(&format!(" at {}", value(row, &COST)));
+    }
+    text.push('.');
+    if row.full == Some(Full::Client) {
+        text.push_str(" The load generator was the limit, so the rate is a lower bound.");
+    }
+    text
+}
+
+fn limited<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
+    rows.iter()
+        .filter(|row| row.full == Some(Full::Client))
+        .map(|row| row.server.as_str())
+        .collect()
+}
+
+fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
+    let limited = limited(rows);
+    if limited.is_empty() {
+        return None;
+    }
+    let who = if limited.len() == rows.len() {
+        "every server".to_owned()
+    } else {
+        list(&limited)
+    };
+    Some(format!(
+        "{with}, the load generator was the limit for {who}: the rates are lower bounds and are not ranked."
+    ))
+}
+
+fn ceiling(rows: &[&Row]) -> Option<String> {
+    let both: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.full == Some(Full::Both))
+        .map(|row| row.server.as_str())
+        .collect();
+    (!both.is_empty()).then(|| {
+        format!(
+            "Server and load generator both had no CPU left with {}: such rates are close to the generator's own ceiling.",
+            list(&both)
+        )
+    })
+}
+
+fn starved(rows: &[&Row]) -> Option<String> {
+    let starving: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some((&row.server, row.fairness?.starved)))
+        .filter(|(_, starved)| *starved > 0)
+        .map(|(server, starved)| format!("{server} up to {}", whole(f64::from(starved))))
+        .collect();
+    (!starving.is_empty()).then(|| {
+        format!(
+            "Clients that got less than a tenth of the mean: {}.",
+            list(&starving)
+        )
+    })
+}
+
+/// "select served 1,000 of 4,000 clients: its design limits it to 1024 descriptors."
+fn not_ranked(row: &Row) -> Option<String> {
+    if row.served_all {
+        return None;
+    }
+    if row.trials_ok == 0 {
+        let reason = row
+            .failures
+            .first()
+            .map_or("no figures were taken", String::as_str);
+        return Some(format!("{} failed in every trial ({reason}).", row.server));
+    }
+    let reason = row.structural_limit.as_ref().map_or_else(
+        || "so it is not ranked here".to_owned(),
+        |limit| format!("its design limits it to {limit}"),
+    );
+    Some(format!(
+        "{} served {} clients: {reason}.",
+        row.server,
+        served_of(row)
+    ))
+}
+
+/// "1 of 1,000"; "0 of 1,000" cannot arise from what was not measured.
+fn served_of(row: &Row) -> String {
+    match row.served {
+        Some(served) => format!("{} of {}", whole(served), whole(f64::from(row.clients))),
+        None => "failed".to_owned(),
+    }
+}
+
+fn notes(summary: &Summary) -> Vec<String> {
+    let mut notes = Vec::new();
+    let counts = || summary.rows.iter().map(|row| row.trials_ok);
+    match counts().filter(|trials| *trials > 1).min() {
+        None if counts().any(|trials| trials == 1) => notes.push(
+            "Each server has one trial only, and one trial tells nothing apart: use at least 5 repeats."
+                .to_owned(),
+        ),
+        Some(trials) if (trials as usize) < ENOUGH_TRIALS => notes.push(format!(
+            "Intervals are rough: with {trials} trials they span the whole range seen, and two equal servers would be told apart by chance in {:.0} of 100 comparisons. Use at least 5 repeats to be surer.",
+            100.0 * false_alarm_rate(trials as usize)
+        )),
+        _ => {}
+    }
+    let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
+    if failed > 0 {
+        notes.push(format!(
+            "{} of {} failed and are left out.",
+            counted(failed, "trial"),
+            summary.trials_run
+        ));
+    }
+    let missing = summary.trials_planned.saturating_sub(summary.trials_run);
+    if missing > 0 {
+        notes.push(format!(
+            "The run ended early: {} of {} did not take place.",
+            counted(missing, "trial"),
+            summary.trials_planned
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Trial;
+    use crate::report::fixture;
+
+    fn answer(change: impl Fn(&mut Trial)) -> String {
+        let (run, mut trials) = fixture::record();
+        trials.iter_mut().for_each(change);
+        let summary = Summary::of(&run, &trials).unwrap();
+        Answer::of(&summary)
+            .sentences()
+            .map(|sentence| format!("{sentence}\n"))
+            .collect()
+    }
+
+    fn client_cpu(trial: &mut Trial, percent: f64) {
+        let side = trial.client_side.as_mut().unwrap();
+        side.metrics.insert("cpu_percent".to_owned(), percent);
+    }
+
+    #[test]
+    fn of_a_whole_record() {
+        insta::assert_snapshot!(answer(|_| ()));
+    }
+
+    #[test]
+    fn rates_are_withheld_when_the_load_generator_was_the_limit() {
+        let text = answer(|trial| {
+            client_cpu(trial, 99.0);
+            let side = trial.server_side.as_mut().unwrap();
+            side.metrics.insert("cpu_percent".to_owned(), 60.0);
+        });
+        assert!(
+            text.contains("the load generator was the limit for every server"),
+            "{text}"
+        );
+        assert!(!text.contains("served most"), "{text}");
+        assert!(text.contains("costs least"), "{text}");
+    }
+
+    #[test]
+    fn rates_are_near_the_ceiling_when_both_sides_are_full() {
+        let text = answer(|trial| client_cpu(trial, 99.0));
+        assert!(
+            text.contains("close to the generator's own ceiling"),
+            "{text}"
+        );
+        assert!(text.contains("served most"), "{text}");
+    }
+
+    #[test]
+    fn a_side_that_was_not_measured_limits_nothing_and_is_not_ranked() {
+        let text = answer(|trial| {
+            trial.server_side = None;
+            trial.client_side = None;
+        });
+        assert!(
+            text.contains("served most") && !text.contains("costs least"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_trial_tells_nothing_apart() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.round == 0);
+        let text: String = Answer::of(&Summary::of(&run, &trials).unwrap())
+            .sentences()
+            .collect();
+        assert!(
+            text.contains("cannot be told apart in rate") && !text.contains("served most"),
+            "{text}"
+        );
+    }
+}

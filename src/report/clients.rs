@@ -1,0 +1,172 @@
+//! The clients of single trials, read from `clients/*.csv` of a record.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use crate::record::{Run, Trial};
+
+/// Clients kept for plotting over all servers; more are thinned out evenly.
+const MOST_POINTS: usize = 20_000;
+
+/// Lines read of one file; no trial has more clients.
+const MOST_LINES: usize = 2_000_000;
+
+/// The clients of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientLog {
+    /// Name of the server.
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// Clients in the file.
+    pub total: usize,
+    /// Those kept, in order of connection; the ones that never connected come last.
+    pub rows: Vec<ClientRow>,
+}
+
+/// One client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientRow {
+    /// Place in the order of connection, from 1.
+    pub place: usize,
+    /// When it was connected, from the start of the load.
+    pub connected_at_us: Option<u64>,
+    /// From connect() to its first verified reply.
+    pub first_answer_us: Option<u64>,
+    /// Replies in the steady part.
+    pub window_replies: Option<u64>,
+}
+
+/// Reads the clients of the first good trial of each server at the largest number of clients.
+/// A record without such a file has none for that server.
+///
+/// # Errors
+/// When a file is there but cannot be read, naming it.
+pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
+    let Some(largest) = trials.iter().map(|trial| trial.clients).max() else {
+        return Ok(Vec::new());
+    };
+    let share = MOST_POINTS / run.servers.len().max(1);
+    let mut logs = Vec::new();
+    for server in &run.servers {
+        let first = trials
+            .iter()
+            .filter(|trial| trial.server == server.name && trial.clients == largest)
+            .filter(|trial| trial.failure.is_none() && trial.load.is_some())
+            .min_by_key(|trial| trial.round);
+        let Some(trial) = first else { continue };
+        let path = dir
+            .join("clients")
+            .join(format!("{}.csv", trial.file_stem()));
+        let rows = match File::open(&path) {
+            Ok(file) => parse(BufReader::new(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => Err(error.into()),
+        }
+        .with_context(|| format!("cannot read {}", path.display()))?;
+        logs.push(ClientLog {
+            server: server.name.clone(),
+            clients: largest,
+            round: trial.round,
+            total: rows.len(),
+            rows: thin(rows, share),
+        });
+    }
+    Ok(logs)
+}
+
+/// Reads the CSV; columns are found by their names in its first line.
+fn parse(reader: impl std::io::BufRead) -> anyhow::Result<Vec<ClientRow>> {
+    let mut lines = reader.take(MOST_LINES as u64 * 512).lines();
+    let header = lines.next().context("it is empty")??;
+    let column = |name: &str| {
+        header
+            .split(',')
+            .position(|title| title == name)
+            .with_context(|| format!("it has no column {name}"))
+    };
+    let columns = [
+        column("connected_at_us")?,
+        column("first_answer_us")?,
+        column("window_replies")?,
+    ];
+    let mut rows = Vec::new();
+    for (number, line) in lines.enumerate() {
+        if rows.len() == MOST_LINES {
+            bail!("it has more than {MOST_LINES} lines");
+        }
+        let line = line?;
+        let fields: Vec<&str> = line.split(',').collect();
+        let value = |place: usize| -> anyhow::Result<Option<u64>> {
+            match fields.get(place).copied().unwrap_or_default() {
+                "" => Ok(None),
+                text => Ok(Some(text.parse().with_context(|| {
+                    format!("line {}: `{text}` is not a whole number", number + 2)
+                })?)),
+            }
+        };
+        rows.push(ClientRow {
+            place: 0,
+            connected_at_us: value(columns[0])?,
+            first_answer_us: value(columns[1])?,
+            window_replies: value(columns[2])?,
+        });
+    }
+    rows.sort_by_key(|row| row.connected_at_us.unwrap_or(u64::MAX));
+    for (place, row) in rows.iter_mut().enumerate() {
+        row.place = place + 1;
+    }
+    Ok(rows)
+}
+
+/// At most `most` rows, evenly spaced.
+fn thin(rows: Vec<ClientRow>, most: usize) -> Vec<ClientRow> {
+    let step = rows.len().div_ceil(most.max(1)).max(1);
+    rows.into_iter().step_by(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error";
+
+    #[test]
+    fn clients_come_in_order_of_connection_and_empty_fields_are_absent() {
+        let text = format!(
+            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20,5,30,4,4,0,4,4,\n"
+        );
+        let rows = parse(text.as_bytes()).unwrap();
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.place, row.window_replies))
+            .collect();
+        assert_eq!(seen, [(1, Some(0)), (2, Some(8)), (3, None)]);
+        assert_eq!(rows[2].first_answer_us, None);
+    }
+
+    #[test]
+    fn a_bad_number_names_its_line() {
+        let text = format!("{HEADER}\n0,0,x,many,,,,,,,,\n");
+        let error = parse(text.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "line 2: `many` is not a whole number");
+    }
+
+    #[test]
+    fn too_many_clients_are_thinned_out_evenly() {
+        let rows: Vec<ClientRow> = (1..=100)
+            .map(|place| ClientRow {
+                place,
+                ..ClientRow::default()
+            })
+            .collect();
+        let places: Vec<usize> = thin(rows, 25).iter().map(|row| row.place).collect();
+        assert_eq!(places.len(), 25);
+        assert_eq!(places[..3], [1, 5, 9]);
+    }
+}

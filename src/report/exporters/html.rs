@@ -1,0 +1,307 @@
+//! The report as one page that works without a network.
+
+mod table;
+
+use std::io::Write;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Exporter, command_line, facts};
+use crate::record::Ending;
+use crate::registry::{Entry, Info};
+use crate::report::Report;
+use crate::report::format::{counted, whole};
+use crate::report::palette::{hex, look};
+use crate::report::render::interactive;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// See the module.
+pub(super) struct Html;
+
+impl Entry for Html {
+    fn info(&self) -> Info {
+        Info {
+            name: "html",
+            summary: "the report as one page that works offline",
+        }
+    }
+}
+
+impl Exporter for Html {
+    fn file_name(&self) -> &'static str {
+        "report.html"
+    }
+
+    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        to.write_all(page(report).into_string().as_bytes())?;
+        Ok(())
+    }
+}
+
+fn page(report: &Report<'_>) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (report.run.study.name) " – throng" }
+                link rel="icon" href="data:,";
+                style { (PreEscaped(STYLE)) (PreEscaped(colours(report))) }
+            }
+            body {
+                (opening(report))
+                main {
+                    (answer(report))
+                    (table::section(report))
+                    (figures(report))
+                    (warnings(report))
+                    (failures(report))
+                    (conditions(report))
+                }
+                footer { "Made by throng " (report.run.throng_version) "." }
+                @if !report.figures.is_empty() {
+                    script type="application/json" id="figure-data" { (PreEscaped(interactive::data(&report.figures))) }
+                    script { (PreEscaped(interactive::script())) }
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        }
+    }
+}
+
+/// One CSS variable a server, light and dark.
+fn colours(report: &Report<'_>) -> String {
+    let all = |hue: fn(usize) -> String| -> String {
+        (0..report.run.servers.len())
+            .map(|place| format!("--s{place}:{};", hue(place)))
+            .collect()
+    };
+    format!(
+        ":root{{{}}}@media (prefers-color-scheme:dark){{:root{{{}}}}}@media print{{:root{{{}}}}}",
+        all(|place| hex(look(place).light)),
+        all(|place| hex(look(place).dark)),
+        all(|place| hex(look(place).light))
+    )
+}
+
+/// The square or stripe in a server's colour.
+fn swatch(report: &Report<'_>, server: &str) -> Markup {
+    let place = report
+        .run
+        .servers
+        .iter()
+        .position(|info| info.name == server)
+        .unwrap_or(0);
+    let class = if look(place).dashed {
+        "swatch dashed"
+    } else {
+        "swatch"
+    };
+    html! { span class=(class) style=(format!("--hue:var(--s{place})")) aria-hidden="true" {} }
+}
+
+fn opening(report: &Report<'_>) -> Markup {
+    let run = report.run;
+    let (servers, loads) = (
+        run.servers.len() as u32,
+        report.summary.clients.len() as u32,
+    );
+    html! {
+        header.top {
+            p.brand { "throng" span { "how a server holds up under a crowd" } }
+            h1 { (run.study.name) }
+            p.question { (run.study.question) }
+            p.facts {
+                span { (counted(servers, "server")) }
+                span { (counted(loads, "load")) }
+                span { (counted(report.summary.trials_run, "trial")) }
+                span { (run.settings.protocol) ", " (whole(run.settings.size_bytes as f64)) " bytes" }
+                span { (run.host.kernel) ", " (counted(run.host.cpus, "CPU")) }
+                span { time datetime=(run.started_at) { (run.started_at) } }
+                @match run.ending {
+                    Ending::Complete => {}
+                    Ending::Interrupted => span.alert { "interrupted" },
+                    Ending::Unfinished => span.alert { "unfinished" },
+                }
+            }
+        }
+    }
+}
+
+fn answer(report: &Report<'_>) -> Markup {
+    let answer = &report.answer;
+    html! {
+        section.answer aria-labelledby="answer" {
+            h2 #answer { "The answer" }
+            @for (place, sentence) in answer.headline.iter().enumerate() {
+                p.(if place == 0 { "lead" } else { "point" }) { (sentence) }
+            }
+            @if !answer.others.is_empty() {
+                h3 { "With fewer clients" }
+                ul { @for sentence in &answer.others { li { (sentence) } } }
+            }
+            @if !answer.notes.is_empty() {
+                div.notes { @for note in &answer.notes { p { (note) } } }
+            }
+        }
+    }
+}
+
+fn figures(report: &Report<'_>) -> Markup {
+    if report.figures.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="figures" {
+            h2 #figures { "Figures" }
+            p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
+            div.key role="group" aria-label="Servers shown in the figures" {
+                @for (place, server) in report.run.servers.iter().enumerate() {
+                    button type="button" aria-pressed="true" data-server=(place) {
+                        (swatch(report, &server.name)) (server.name)
+                    }
+                }
+            }
+            div.figures {
+                @for figure in &report.figures {
+                    figure {
+                        h3 { (figure.title) }
+                        div.plot id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
+                            noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
+                        }
+                        figcaption { (figure.caption) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn warnings(report: &Report<'_>) -> Markup {
+    let of_trials: Vec<_> = report
+        .trials
+        .iter()
+        .flat_map(|trial| trial.warnings.iter().map(move |warning| (trial, warning)))
+        .collect();
+    if report.run.warnings.is_empty() && of_trials.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="warnings" {
+            h2 #warnings { "Warnings" }
+            @for warning in &report.run.warnings {
+                div.warning { p { (warning.message) } p.remedy { (warning.remedy) } }
+            }
+            @if !of_trials.is_empty() {
+                details {
+                    summary { "Of single trials (" (of_trials.len()) ")" }
+                    ul {
+                        @for (trial, warning) in &of_trials {
+                            li { b { (trial.server) } ", " (counted(trial.clients, "client")) ", round " (trial.round + 1) ": " (warning.message) " – " (warning.remedy) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn failures(report: &Report<'_>) -> Markup {
+    let failed: Vec<_> = report
+        .trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.failure.as_ref()?)))
+        .collect();
+    if failed.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="failed" {
+            h2 #failed { "Failed trials" }
+            @for (trial, failure) in failed {
+                details.failure {
+                    summary {
+                        (swatch(report, &trial.server)) b { (trial.server) } ", " (counted(trial.clients, "client"))
+                        ", round " (trial.round + 1) ": " (failure.reason)
+                    }
+                    p { "Stage: " (failure.stage) "." }
+                    @if failure.output.is_empty() { p { "There was no output." } }
+                    @else { pre { (failure.output) } }
+                }
+            }
+        }
+    }
+}
+
+fn conditions(report: &Report<'_>) -> Markup {
+    html! {
+        section aria-labelledby="conditions" {
+            h2 #conditions { "Settings and machine" }
+            dl.settings {
+                @for (name, value) in facts(report.run) { div { dt { (name) } dd { (value) } } }
+            }
+            h3 { "Servers" }
+            dl.servers {
+                @for server in &report.run.servers {
+                    div {
+                        dt { (swatch(report, &server.name)) (server.name) }
+                        dd {
+                            (server.summary)
+                            @if let Some(limit) = &server.structural_limit { "; limited to " (limit) }
+                            code { (command_line(&server.command)) }
+                        }
+                    }
+                }
+            }
+        }
+        section aria-labelledby="repeat" {
+            h2 #repeat { "How to repeat" }
+            pre { (command_line(&report.run.arguments)) }
+            p.hint { "The same seed gives the same order of trials. This page comes from run.json and trials.jsonl beside it; summary.json has its numbers." }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn nothing_from_outside_is_read_as_html() {
+        const EVIL: &str = "<script>alert(1)</script>";
+        let (mut run, mut trials) = fixture::record();
+        let mut logs = fixture::client_logs(&run);
+        run.servers[8].name = EVIL.to_owned();
+        run.study.question = EVIL.to_owned();
+        run.arguments.push(EVIL.to_owned());
+        run.warnings[0].message = EVIL.to_owned();
+        logs[8].server = EVIL.to_owned();
+        for trial in trials.iter_mut().filter(|trial| trial.server == "io-uring") {
+            trial.server = EVIL.to_owned();
+        }
+        trials[1].failure = Some(crate::record::Failure {
+            output: EVIL.to_owned(),
+            ..fixture::failure()
+        });
+        let report = Report::of(&run, &trials, &logs).unwrap();
+        let page = page(&report).into_string();
+        assert!(!page.contains(EVIL));
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+        let scripts =
+            page.matches("<script").count() - interactive::script().matches("<script").count();
+        assert_eq!(scripts, 3, "data, plotly.js once and the page's own");
+    }
+
+    #[test]
+    fn the_page_asks_nothing_of_the_network() {
+        let (run, trials) = fixture::record();
+        let page = page(&Report::of(&run, &trials, &[]).unwrap()).into_string();
+        let ours = page.replace(&interactive::script(), "");
+        assert!(!ours.contains("http:") && !ours.contains("https:") && !ours.contains("@import"));
+    }
+}

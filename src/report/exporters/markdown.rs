@@ -1,0 +1,199 @@
+//! The report as Markdown, for READMEs and merge requests.
+
+use std::io::Write;
+
+use super::{Exporter, command_line, facts};
+use crate::registry::{Entry, Info};
+use crate::report::Report;
+use crate::report::columns::COLUMNS;
+use crate::report::format::counted;
+
+/// See the module.
+pub(super) struct Markdown;
+
+impl Entry for Markdown {
+    fn info(&self) -> Info {
+        Info {
+            name: "markdown",
+            summary: "the report as Markdown, with still figures",
+        }
+    }
+}
+
+impl Exporter for Markdown {
+    fn file_name(&self) -> &'static str {
+        "report.md"
+    }
+
+    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        let run = report.run;
+        writeln!(
+            to,
+            "# {}\n\n{}\n",
+            escape(&run.study.name),
+            escape(&run.study.question)
+        )?;
+        writeln!(to, "## Answer\n")?;
+        for sentence in report.answer.sentences() {
+            writeln!(to, "- {}", escape(sentence))?;
+        }
+        tables(report, to)?;
+        if !report.figures.is_empty() {
+            writeln!(to, "\n## Figures")?;
+            for figure in &report.figures {
+                writeln!(
+                    to,
+                    "\n### {}\n\n![{}](figures/{}.svg)\n\n{}",
+                    figure.title,
+                    escape(&figure.alternative),
+                    figure.id,
+                    figure.caption
+                )?;
+            }
+        }
+        if !run.warnings.is_empty() {
+            writeln!(to, "\n## Warnings\n")?;
+            for warning in &run.warnings {
+                writeln!(
+                    to,
+                    "- {}. *What to do:* {}.",
+                    escape(&warning.message),
+                    escape(&warning.remedy)
+                )?;
+            }
+        }
+        writeln!(to, "\n## Settings and machine\n\n| | |\n|---|---|")?;
+        for (name, value) in facts(run) {
+            writeln!(to, "| {name} | {} |", escape(&value))?;
+        }
+        failures(report, to)?;
+        writeln!(
+            to,
+            "\n## How to repeat\n\n{}",
+            fenced(&command_line(&run.arguments))
+        )?;
+        Ok(())
+    }
+}
+
+fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|column| column.has_data(&report.summary))
+        .collect();
+    if report.summary.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        to,
+        "\n## Results\n\nThe best of each column is bold, among servers that served all clients."
+    )?;
+    for clients in &report.summary.clients {
+        writeln!(to, "\n### {}\n", counted(*clients, "client"))?;
+        let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+        writeln!(to, "| Server | {} |", titles.join(" | "))?;
+        writeln!(to, "|---|{}", "---:|".repeat(columns.len()))?;
+        let best: Vec<Option<f64>> = columns
+            .iter()
+            .map(|column| column.best_of(&report.summary, *clients))
+            .collect();
+        for row in report.summary.rows_at(*clients) {
+            write!(to, "| {} |", escape(&row.server))?;
+            for (column, best) in columns.iter().zip(&best) {
+                let (text, detail) = ((column.text)(row), (column.detail)(row));
+                let text = if column.is_best(row, *best) {
+                    format!("**{text}**")
+                } else {
+                    text
+                };
+                let detail = if detail.is_empty() {
+                    detail
+                } else {
+                    format!(" ({})", escape(&detail))
+                };
+                write!(to, " {text}{detail} |")?;
+            }
+            writeln!(to)?;
+        }
+    }
+    writeln!(to)?;
+    for column in columns {
+        writeln!(to, "- **{}**: {}.", column.title, column.note)?;
+    }
+    Ok(())
+}
+
+fn failures(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let failed = || {
+        report
+            .trials
+            .iter()
+            .filter_map(|trial| Some((trial, trial.failure.as_ref()?)))
+    };
+    if failed().next().is_none() {
+        return Ok(());
+    }
+    writeln!(to, "\n## Failed trials")?;
+    for (trial, failure) in failed() {
+        writeln!(
+            to,
+            "\n- {} with {}, round {}, at {}: {}",
+            escape(&trial.server),
+            counted(trial.clients, "client"),
+            trial.round + 1,
+            escape(&failure.stage),
+            escape(&failure.reason)
+        )?;
+        if !failure.output.is_empty() {
+            writeln!(to, "\n{}", fenced(failure.output.trim_end()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Text from outside, so that neither Markdown nor HTML is read in it.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A code block that nothing inside can end: its fence is longer than any run of backticks.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}text\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_whole_record_in_markdown() {
+        let (run, trials) = fixture::record();
+        let report = Report::of(&run, &trials, &[]).unwrap();
+        let mut text = Vec::new();
+        Markdown.render(&report, &mut text).unwrap();
+        insta::assert_snapshot!(String::from_utf8(text).unwrap());
+    }
+
+    #[test]
+    fn nothing_from_outside_is_read_as_markdown() {
+        assert_eq!(escape("<b>|*x*|\n# y"), r"&lt;b&gt;\|\*x\*\| # y");
+        assert_eq!(fenced("a```b"), "````text\na```b\n````");
+    }
+}

@@ -1,0 +1,70 @@
+"use strict";
+(() => {
+  const figures = JSON.parse(document.getElementById("figure-data").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const hidden = new Set();
+  let printing = false;
+
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const isDark = () => dark.matches && !printing;
+
+  function traces(figure) {
+    return figure.traces.map((trace) => {
+      const colour = isDark() ? trace.meta.dark : trace.meta.light;
+      return {
+        ...trace,
+        visible: !hidden.has(trace.meta.server),
+        marker: { ...trace.marker, color: colour, line: { color: colour, width: 1.5 } },
+        ...(trace.line ? { line: { ...trace.line, color: colour } } : {}),
+        ...(trace.error_y
+          ? { error_y: { ...trace.error_y, color: trace.type === "bar" ? css("--ink") : colour } }
+          : {}),
+      };
+    });
+  }
+
+  function layout(figure) {
+    const axis = { gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--quiet"), automargin: true };
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
+      margin: { l: 62, r: 14, t: 14, b: 48 },
+      showlegend: false,
+      hovermode: "closest",
+      hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
+      modebar: { color: css("--quiet"), activecolor: css("--accent"), bgcolor: "rgba(0,0,0,0)" },
+      ...figure.layout,
+      xaxis: { ...axis, ...figure.layout.xaxis },
+      yaxis: { ...axis, ...figure.layout.yaxis },
+    };
+  }
+
+  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const draw = () =>
+    figures.forEach((figure) => Plotly.react(`plot-${figure.id}`, traces(figure), layout(figure), config));
+
+  const buttons = [...document.querySelectorAll(".key button")];
+  const server = (button) => Number(button.dataset.server);
+  function show() {
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(!hidden.has(server(button)))));
+    draw();
+  }
+  buttons.forEach((button) => {
+    button.addEventListener("click", () => {
+      if (!hidden.delete(server(button))) hidden.add(server(button));
+      show();
+    });
+    button.addEventListener("dblclick", () => {
+      const alone = hidden.size === buttons.length - 1 && !hidden.has(server(button));
+      hidden.clear();
+      if (!alone) buttons.filter((other) => other !== button).forEach((other) => hidden.add(server(other)));
+      show();
+    });
+  });
+
+  dark.addEventListener("change", draw);
+  addEventListener("beforeprint", () => { printing = true; draw(); });
+  addEventListener("afterprint", () => { printing = false; draw(); });
+  draw();
+})();

@@ -1,0 +1,304 @@
+//! Figures as data: what is plotted, not how. Each file builds one from a record; the renderers in
+//! [`super::render`] draw them.
+//!
+//! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
+
+mod cpu_cost;
+mod cpu_efficiency;
+mod fairness;
+mod first_answer;
+mod memory;
+mod per_client;
+mod service_time;
+mod throughput;
+
+use serde::Serialize;
+
+use super::clients::ClientLog;
+use super::format::{counted, number};
+use super::summary::{Quantity, Row, Summary};
+use crate::registry::Entry;
+
+/// Every figure, in the order in which they are shown.
+pub const FIGURES: &[&dyn FigureKind] = &[
+    &throughput::Throughput,
+    &cpu_cost::CpuCost,
+    &cpu_efficiency::CpuEfficiency,
+    &service_time::ServiceTime::MEDIAN,
+    &service_time::ServiceTime::P99,
+    &first_answer::FirstAnswer,
+    &memory::Memory,
+    &fairness::FairnessIndex,
+    &per_client::PerClient,
+];
+
+/// A kind of figure.
+pub trait FigureKind: Entry + Sync {
+    /// The figure, or `None` when the record lacks what it shows.
+    fn build(&self, source: &Source<'_>) -> Option<Figure>;
+}
+
+/// What figures are built from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The numbers.
+    pub summary: &'a Summary,
+    /// The clients of one trial of each server, at the largest number of clients.
+    pub clients: &'a [ClientLog],
+}
+
+/// A plot as data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// Stable name; also that of its files.
+    pub id: &'static str,
+    /// What it shows, a few words.
+    pub title: String,
+    /// How to read it, one or two sentences.
+    pub caption: String,
+    /// What stands for the picture where it cannot be seen.
+    pub alternative: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// How points are drawn.
+    pub kind: Kind,
+    /// One a server.
+    pub series: Vec<Series>,
+}
+
+/// How points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Points joined by lines.
+    Lines,
+    /// Many points by themselves.
+    Points,
+    /// One bar a series: there is a single number of clients.
+    Bars,
+}
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// What it shows.
+    pub label: &'static str,
+    /// Its unit, where it has one.
+    pub unit: Option<&'static str>,
+    /// Logarithmic.
+    pub log: bool,
+    /// Starts at 0 when it is not logarithmic.
+    pub from_zero: bool,
+}
+
+/// The points of one server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers, which gives it its look.
+    pub place: usize,
+    /// In order of x.
+    pub points: Vec<Point>,
+}
+
+/// One point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// Horizontal place.
+    pub x: f64,
+    /// Vertical place.
+    pub y: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Not all clients were served: drawn hollow.
+    pub partial: bool,
+}
+
+impl Axis {
+    /// Linear, from 0.
+    const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
+        Self {
+            label,
+            unit,
+            log: false,
+            from_zero: true,
+        }
+    }
+
+    /// Logarithmic.
+    const fn logarithmic(label: &'static str, unit: Option<&'static str>) -> Self {
+        Self {
+            label,
+            unit,
+            log: true,
+            from_zero: false,
+        }
+    }
+
+    /// "memory (MiB)".
+    pub fn title(&self) -> String {
+        self.unit.map_or_else(
+            || self.label.to_owned(),
+            |unit| format!("{} ({unit})", self.label),
+        )
+    }
+}
+
+/// What a figure against the number of clients is made of.
+struct AgainstClients {
+    id: &'static str,
+    title: &'static str,
+    caption: &'static str,
+    y: Axis,
+    value: fn(&Row) -> Option<Quantity>,
+}
+
+impl AgainstClients {
+    /// Lines against the number of clients, or bars when there is one number only.
+    fn build(self, summary: &Summary) -> Option<Figure> {
+        let series: Vec<Series> = summary
+            .servers
+            .iter()
+            .enumerate()
+            .map(|(place, name)| Series {
+                name: name.clone(),
+                place,
+                points: summary
+                    .rows
+                    .iter()
+                    .filter(|row| row.server == *name)
+                    .filter_map(|row| self.point(row))
+                    .collect(),
+            })
+            .filter(|series| !series.points.is_empty())
+            .collect();
+        if series.is_empty() {
+            return None;
+        }
+        let single = summary.clients.len() == 1;
+        let hollow = series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.partial);
+        let mut caption = self.caption.to_owned();
+        if series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.low.is_some())
+        {
+            caption.push_str(" Median over trials with its 95 % interval.");
+        }
+        if hollow {
+            caption.push_str(" Hollow: not all clients were served.");
+        }
+        let mut figure = Figure {
+            id: self.id,
+            title: self.title.to_owned(),
+            caption,
+            alternative: String::new(),
+            x: Axis::logarithmic("clients", None),
+            y: self.y,
+            kind: if single { Kind::Bars } else { Kind::Lines },
+            series,
+        };
+        if single {
+            figure.y.log = false;
+            figure.y.from_zero = true;
+        }
+        figure.alternative = alternative(&figure, *summary.clients.last()?);
+        Some(figure)
+    }
+
+    fn point(&self, row: &Row) -> Option<Point> {
+        let value = (self.value)(row)?;
+        let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
+        drawable(value.median).then(|| Point {
+            x: f64::from(row.clients),
+            y: value.median,
+            low: value.low.filter(|low| drawable(*low)),
+            high: value.high.filter(|high| drawable(*high)),
+            partial: !row.served_all,
+        })
+    }
+}
+
+/// The values at the largest number of clients, in words.
+fn alternative(figure: &Figure, clients: u32) -> String {
+    let values: Vec<String> = figure
+        .series
+        .iter()
+        .filter_map(|series| Some((&series.name, series.points.last()?)))
+        .filter(|(_, point)| point.x >= f64::from(clients))
+        .map(|(name, point)| format!("{name} {}", number(point.y)))
+        .collect();
+    format!(
+        "{}, {}. With {}: {}.",
+        figure.title,
+        figure.y.title(),
+        counted(clients, "client"),
+        values.join(", ")
+    )
+}
+
+/// A value without an interval, because it is an extreme or comes from merged histograms.
+fn bare(value: f64) -> Quantity {
+    Quantity {
+        median: value,
+        low: None,
+        high: None,
+    }
+}
+
+/// A quantity in another unit.
+fn scaled(quantity: Quantity, factor: f64) -> Quantity {
+    Quantity {
+        median: quantity.median * factor,
+        low: quantity.low.map(|low| low * factor),
+        high: quantity.high.map(|high| high * factor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let clients = fixture::client_logs(&run);
+        let source = Source {
+            summary: &summary,
+            clients: &clients,
+        };
+        for kind in FIGURES {
+            let figure = kind.build(&source).unwrap();
+            assert_eq!(figure.id, kind.info().name);
+            assert!(!figure.alternative.is_empty());
+        }
+        let empty = Summary::of(&run, &[]).unwrap();
+        let source = Source {
+            summary: &empty,
+            clients: &[],
+        };
+        assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
+    }
+
+    #[test]
+    fn one_number_of_clients_gives_bars() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.clients == 100);
+        let summary = Summary::of(&run, &trials).unwrap();
+        let figure = throughput::Throughput.build(&Source {
+            summary: &summary,
+            clients: &[],
+        });
+        assert_eq!(figure.unwrap().kind, Kind::Bars);
+    }
+}

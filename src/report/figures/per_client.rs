@@ -1,0 +1,85 @@
+//! What each client got at the largest number of clients, in order of connection.
+
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source};
+use crate::registry::{Entry, Info};
+use crate::report::clients::ClientLog;
+use crate::report::format::{counted, whole};
+
+/// See the module.
+pub(super) struct PerClient;
+
+impl Entry for PerClient {
+    fn info(&self) -> Info {
+        Info {
+            name: "per-client",
+            summary: "Replies to each client",
+        }
+    }
+}
+
+impl FigureKind for PerClient {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let series: Vec<Series> = source
+            .clients
+            .iter()
+            .filter_map(|log| {
+                let place = source
+                    .summary
+                    .servers
+                    .iter()
+                    .position(|name| *name == log.server)?;
+                Some(Series {
+                    name: log.server.clone(),
+                    place,
+                    points: points(log),
+                })
+            })
+            .filter(|series| !series.points.is_empty())
+            .collect();
+        let clients = source.clients.first()?.clients;
+        let shown: usize = source.clients.iter().map(|log| log.rows.len()).sum();
+        let total: usize = source.clients.iter().map(|log| log.total).sum();
+        let mut caption = format!(
+            "One point a client in order of connection, {}, one trial of each server. A level band is even service; points near 0 are clients that starve.",
+            counted(clients, "client")
+        );
+        if shown < total {
+            caption.push_str(&format!(
+                " {} of {} clients are drawn, evenly spaced.",
+                whole(shown as f64),
+                whole(total as f64)
+            ));
+        }
+        (!series.is_empty()).then(|| Figure {
+            id: self.info().name,
+            title: self.info().summary.to_owned(),
+            alternative: format!(
+                "{}, one point a client in order of connection.",
+                self.info().summary
+            ),
+            caption,
+            x: Axis {
+                from_zero: false,
+                ..Axis::linear("client, in order of connection", None)
+            },
+            y: Axis::linear("replies in the steady part", None),
+            kind: Kind::Points,
+            series,
+        })
+    }
+}
+
+fn points(log: &ClientLog) -> Vec<Point> {
+    log.rows
+        .iter()
+        .filter_map(|row| {
+            Some(Point {
+                x: row.place as f64,
+                y: row.window_replies? as f64,
+                low: None,
+                high: None,
+                partial: false,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,293 @@
+//! A made-up record for tests: nine servers, three loads, three repeats.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+
+use super::clients::{ClientLog, ClientRow};
+use crate::record::{
+    Ending, Failure, Fairness, Host, Latency, Load, Run, SCHEMA_VERSION, ServerInfo, Settings,
+    Side, StudyInfo, Trial, Warning, Window,
+};
+
+/// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
+type Server = (&'static str, f64, f64, u32, f64);
+
+const SERVERS: [Server; 9] = [
+    ("iterative", 6.2, 1.0, 1, 100.0),
+    ("fork", 11.0, 1.35, u32::MAX, 410_000.0),
+    ("prefork", 8.4, 1.1, 64, 90_000.0),
+    ("thread", 9.1, 1.12, u32::MAX, 33_000.0),
+    ("select", 8.0, 1.9, u32::MAX, 1_300.0),
+    ("poll", 7.6, 1.7, u32::MAX, 1_200.0),
+    ("epoll", 6.6, 1.03, u32::MAX, 1_250.0),
+    ("epoll-et", 6.4, 1.03, u32::MAX, 1_250.0),
+    ("io-uring", 5.9, 1.01, u32::MAX, 2_700.0),
+];
+
+const LOADS: [u32; 3] = [10, 100, 1000];
+
+/// A whole record; two trials of fork with 1000 clients have failed.
+pub(crate) fn record() -> (Run, Vec<Trial>) {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut trials = Vec::new();
+    for round in 0..3 {
+        for clients in LOADS {
+            for server in &SERVERS {
+                let index = trials.len() as u32;
+                trials.push(trial(index, round, clients, server, &mut random));
+            }
+        }
+    }
+    for trial in trials
+        .iter_mut()
+        .filter(|t| t.server == "fork" && t.clients == 1000 && t.round > 0)
+    {
+        trial.failure = Some(failure());
+        trial.load = None;
+    }
+    (run(&SERVERS), trials)
+}
+
+/// A failure of the server.
+pub(crate) fn failure() -> Failure {
+    Failure {
+        stage: "load".to_owned(),
+        reason: "the server ended by itself with exit code 1".to_owned(),
+        output: "error: cannot fork: Resource temporarily unavailable (os error 11)\n".to_owned(),
+    }
+}
+
+/// The clients of the largest load.
+pub(crate) fn client_logs(run: &Run) -> Vec<ClientLog> {
+    let mut random = fastrand::Rng::with_seed(5);
+    run.servers
+        .iter()
+        .enumerate()
+        .map(|(place, server)| ClientLog {
+            server: server.name.clone(),
+            clients: 1000,
+            round: 0,
+            total: 1000,
+            rows: (1..=1000)
+                .map(|client| ClientRow {
+                    place: client,
+                    connected_at_us: Some(client as u64 * 11),
+                    first_answer_us: Some(500),
+                    window_replies: Some(60 + 9 * place as u64 + random.u64(0..20)),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// Writes the record and its client files into `dir`.
+pub(crate) fn write(dir: &Path) {
+    let (run, trials) = record();
+    fs::write(
+        dir.join("run.json"),
+        serde_json::to_vec_pretty(&run).unwrap(),
+    )
+    .unwrap();
+    let lines: String = trials
+        .iter()
+        .map(|trial| serde_json::to_string(trial).unwrap() + "\n")
+        .collect();
+    fs::write(dir.join("trials.jsonl"), lines).unwrap();
+    fs::create_dir_all(dir.join("clients")).unwrap();
+    for log in client_logs(&run) {
+        let trial = trials
+            .iter()
+            .find(|t| t.server == log.server && t.clients == 1000 && t.failure.is_none())
+            .unwrap();
+        let mut text = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error\n".to_owned();
+        for row in &log.rows {
+            let (at, replies) = (row.connected_at_us.unwrap(), row.window_replies.unwrap());
+            text.push_str(&format!(
+                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,\n",
+                row.place, row.place
+            ));
+        }
+        fs::write(
+            dir.join("clients")
+                .join(format!("{}.csv", trial.file_stem())),
+            text,
+        )
+        .unwrap();
+    }
+}
+
+/// A distribution of these times, given in nanoseconds.
+pub(crate) fn latency(nanoseconds: &[u64]) -> Latency {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for value in nanoseconds {
+        histogram.record(*value).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(&histogram, &mut bytes)
+        .unwrap();
+    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+    Latency {
+        count: histogram.len(),
+        min_us: histogram.min() as f64 / 1e3,
+        mean_us: histogram.mean() / 1e3,
+        p50_us: at(0.5),
+        p90_us: at(0.9),
+        p99_us: Some(at(0.99)),
+        p999_us: None,
+        p9999_us: None,
+        max_us: histogram.max() as f64 / 1e3,
+        histogram: BASE64_STANDARD.encode(bytes),
+    }
+}
+
+fn run(servers: &[Server]) -> Run {
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        study: StudyInfo {
+            name: "overview".to_owned(),
+            question: "Which way of serving many clients costs least on this machine?".to_owned(),
+        },
+        seed: 42,
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        finished_at: Some("2026-01-02T03:09:45Z".to_owned()),
+        ending: Ending::Complete,
+        arguments: ["throng", "run", "--clients", "10,100,1000", "--repeats", "3"].map(str::to_owned).to_vec(),
+        settings: Settings {
+            protocol: "echo".to_owned(),
+            size_bytes: 64,
+            clients: LOADS.to_vec(),
+            repeats: 3,
+            duration_s: 2.0,
+            warm_up_s: 0.5,
+            connect_timeout_s: 5.0,
+            patience_s: 2.0,
+            backlog: 4096,
+            server_cpus: vec![0],
+            client_cpus: vec![1],
+            load_threads: 1,
+        },
+        servers: servers
+            .iter()
+            .map(|(name, _, _, limit, _)| ServerInfo {
+                name: (*name).to_owned(),
+                summary: format!("the {name} server"),
+                structural_limit: match limit {
+                    1 => Some("1 client at a time".to_owned()),
+                    64 => Some("64 clients, one for each worker".to_owned()),
+                    _ => None,
+                },
+                command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
+            })
+            .collect(),
+        host: Host {
+            kernel: "Linux 6.18.1".to_owned(),
+            cpu_model: Some("Example CPU 3000".to_owned()),
+            cpus: 2,
+            memory_bytes: Some(8 << 30),
+            virtual_machine: Some("kvm".to_owned()),
+            somaxconn: Some(4096),
+            ..Host::default()
+        },
+        trials_planned: 81,
+        warnings: vec![Warning {
+            kind: "loopback".to_owned(),
+            message: "server and clients share one machine and talk over loopback, which is not a network".to_owned(),
+            remedy: "read the results as CPU costs; use two machines for rates".to_owned(),
+        }],
+    }
+}
+
+fn trial(
+    index: u32,
+    round: u32,
+    clients: u32,
+    server: &Server,
+    random: &mut fastrand::Rng,
+) -> Trial {
+    let (name, base, growth, limit, bytes_a_client) = *server;
+    let noise = 0.99 + 0.02 * random.f64();
+    let cost = base * growth.powf(f64::from(clients).log10() - 1.0) * noise;
+    let served = clients.min(limit);
+    let rate = (1e6 / cost).round();
+    let replies = (rate * 2.0) as u64;
+    let typical = f64::from(served) * 1e9 / rate;
+    let times: Vec<u64> = (0..400)
+        .map(|_| (typical * (0.6 + random.f64() + 2.0 * random.f64().powi(12))) as u64)
+        .collect();
+    let most = replies / u64::from(served);
+    let uneven = if name == "thread" { 0.04 } else { 0.004 };
+    Trial {
+        index,
+        round,
+        server: name.to_owned(),
+        clients,
+        started_at: "2026-01-02T03:04:06Z".to_owned(),
+        took_s: 3.1,
+        failure: None,
+        load: Some(Load {
+            clients,
+            connected: clients,
+            served,
+            never_served: clients - served,
+            requests: replies * 5 / 4,
+            verified: replies * 5 / 4,
+            window: Window {
+                duration_s: 2.0,
+                replies,
+                replies_per_s: rate,
+                bytes_sent: replies * 64,
+                bytes_received: replies * 64,
+                slices: vec![replies / 20; 20],
+            },
+            service_time: Some(latency(&times)),
+            connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),
+            first_answer: Some(latency(&[90_000, u64::from(clients) * 30_000])),
+            fairness: Some(Fairness {
+                mean: most as f64,
+                min: most * 9 / 10,
+                max: most * 11 / 10,
+                jain: 1.0 - uneven * noise,
+                slowest_decile_share: 0.097,
+                starved: u32::from(name == "thread" && clients == 1000) * 3,
+            }),
+            errors: BTreeMap::new(),
+            stopped_by: "duration".to_owned(),
+            threads: 1,
+        }),
+        server_side: Some(side(
+            cost * replies as f64 / 1e3,
+            99.0,
+            f64::from(served) * bytes_a_client,
+        )),
+        client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
+        server_counts: None,
+        warnings: Vec::new(),
+    }
+}
+
+fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {
+    let metrics = [
+        ("cpu_ms", cpu_ms),
+        ("cpu_user_ms", cpu_ms * 0.2),
+        ("cpu_system_ms", cpu_ms * 0.8),
+        ("cpu_percent", cpu_percent),
+        ("pss_bytes", 1_400_000.0 + memory),
+        ("threads", 1.0),
+        ("processes", 1.0),
+        ("descriptors", 12.0),
+        ("voluntary_switches_per_s", 1200.0),
+        ("involuntary_switches_per_s", 90.0),
+    ];
+    Side {
+        metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
+        ..Side::default()
+    }
+}

@@ -1,0 +1,141 @@
+//! Numbers and lists as a reader wants them. An absent value is "–", never 0.
+
+use super::summary::Quantity;
+
+/// What stands for a value that was not measured.
+pub const ABSENT: &str = "–";
+
+/// The value as `text` writes it, or "–".
+pub fn or_absent(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), text)
+}
+
+/// Three significant digits, thousands separated: "158,000", "6.41", "0.0123".
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let first_guess = value.abs().log10().floor() as i32 + 1;
+    let unit = 10_f64.powi(first_guess - 3);
+    let value = (value / unit).round() * unit;
+    // Rounding may have carried over: 999.6 has become 1000.
+    let digits_before = (value.abs() * (1.0 + 1e-12)).log10().floor() as i32 + 1;
+    if digits_before > 3 {
+        return whole(value);
+    }
+    let decimals = (3 - digits_before).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// A whole number, thousands separated: "1,000".
+pub fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value <= -0.5 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+/// A time given in microseconds: "6.41 µs", "12.3 ms", "1.02 s".
+pub fn time(microseconds: f64) -> String {
+    if microseconds < 999.5 {
+        format!("{} µs", number(microseconds))
+    } else if microseconds < 999_500.0 {
+        format!("{} ms", number(microseconds / 1e3))
+    } else {
+        format!("{} s", number(microseconds / 1e6))
+    }
+}
+
+/// A size in bytes: "2.31 MiB".
+pub fn bytes(value: f64) -> String {
+    let mut value = value;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1000.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    format!("{} {unit}", number(value))
+}
+
+/// Jain's index: three decimals, and never 1 when it is a little less.
+pub fn index(value: f64) -> String {
+    if value < 1.0 && value >= 0.9995 {
+        return ">0.999".to_owned();
+    }
+    format!("{value:.3}")
+}
+
+/// The interval of a quantity, "(1.47–1.58)", or nothing when there is none.
+pub fn interval(quantity: &Quantity, text: impl Fn(f64) -> String) -> String {
+    match (quantity.low, quantity.high) {
+        (Some(low), Some(high)) => format!("({}–{})", text(low), text(high)),
+        _ => String::new(),
+    }
+}
+
+/// "a", "a and b", "a, b and c".
+pub fn list<T: AsRef<str>>(names: &[T]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// "1 client", "1,000 clients".
+pub fn counted(count: u32, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(f64::from(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        let texts = [158_234.0, 1000.0, 999.6, 64.12, 6.409, 0.012_34, 0.0].map(number);
+        assert_eq!(
+            texts,
+            ["158,000", "1,000", "1,000", "64.1", "6.41", "0.0123", "0"]
+        );
+    }
+
+    #[test]
+    fn times_and_sizes_have_fitting_units() {
+        assert_eq!(
+            [6.4, 999.9, 1_020_000.0].map(time),
+            ["6.40 µs", "1.00 ms", "1.02 s"]
+        );
+        assert_eq!([512.0, 2_400_000.0].map(bytes), ["512 B", "2.29 MiB"]);
+    }
+
+    #[test]
+    fn an_index_just_below_one_does_not_look_perfect() {
+        assert_eq!([1.0, 0.9999, 0.98].map(index), ["1.000", ">0.999", "0.980"]);
+    }
+
+    #[test]
+    fn lists_read_as_english() {
+        assert_eq!(list(&["a"]), "a");
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+}
