@@ -1,9 +1,10 @@
 //! `throng report DIR`: the report again, from the record alone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Exit, output};
-use crate::{record, report};
+use crate::report::exporters::EXPORTERS;
+use crate::{registry, report};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -21,20 +22,27 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for directory in &arguments.directories {
-        let run = record::read(directory)?;
-        let trials = record::read_trials(directory)?;
-        let written = report::write_all(directory)?;
-        let summary = report::summary::Summary::of(&run, &trials)?;
-        if arguments.json {
-            output::json(&summary)?;
-            continue;
-        }
-        output::text(&report::terminal::table(&summary, output::width(), true))?;
-        let files: Vec<String> = written
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        output::text(&format!("\nWritten: {}", files.join(", ")))?;
+        make(directory, arguments.json)?;
     }
     Ok(Exit::Done)
+}
+
+/// Makes the report of the record in a directory and prints its summary.
+pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<()> {
+    let loaded = report::load(directory)?;
+    let report = loaded.report()?;
+    let written = report::write_all(&report, directory)?;
+    if json {
+        let exporter = registry::find("exporter", EXPORTERS, "json")?;
+        let mut text = Vec::new();
+        exporter.render(&report, &mut text)?;
+        return output::text(&String::from_utf8_lossy(&text));
+    }
+    output::text(&report::terminal::table(
+        &report.summary,
+        output::width(),
+        true,
+    ))?;
+    let page = written.first().map_or(directory, PathBuf::as_path);
+    output::text(&format!("\nReport: {}", page.display()))
 }

@@ -7,13 +7,12 @@ use anyhow::Context as _;
 
 use super::progress::Bar;
 use super::values::{self, CpuList};
-use super::{Exit, Usage, has_viewer, output};
+use super::{Exit, Usage, has_viewer, report};
 use crate::load::foresee;
 use crate::measure::{self, Observer, RunPlan, Started, host, plan};
 use crate::protocol::PROTOCOLS;
 use crate::record::{ServerInfo, Settings, Store, StudyInfo, Trial};
 use crate::registry;
-use crate::report;
 use crate::serve::models::MODELS;
 use crate::study::{ServerSpec, Study};
 use crate::sys::signal::Stop;
@@ -90,17 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let (run, trials) = measure::run(&plan, &mut store, &mut shown, stop)?;
     drop(shown);
-    let written = report::write_all(&directory)?;
-    let summary = report::summary::Summary::of(&run, &trials)?;
-    if arguments.json {
-        output::json(&summary)?;
-    } else {
-        output::text(&report::terminal::table(&summary, output::width(), true))?;
-        output::text(&format!(
-            "\nReport: {}",
-            report_path(&written, &directory).display()
-        ))?;
-    }
+    report::make(&directory, arguments.json)?;
     if stop.requested() {
         anstream::eprintln!(
             "interrupted: {} of {} trials are in {}",
@@ -142,13 +131,6 @@ fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         done,
     };
     Ok((store, plan))
-}
-
-fn report_path<'a>(written: &'a [PathBuf], directory: &'a Path) -> &'a Path {
-    let html = written
-        .iter()
-        .find(|path| path.extension().is_some_and(|ending| ending == "html"));
-    html.map_or(directory, PathBuf::as_path)
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

@@ -373,7 +373,7 @@ fn starved(rows: &[&Row]) -> Option<String> {
     })
 }
 
-/// "select served 1,000 of 4,000 clients: its design limits it to 1024 descriptors."
+/// "iterative served 1 of 4,000 clients: it serves one client at a time."
 fn not_ranked(row: &Row) -> Option<String> {
     if row.served_all {
         return None;
@@ -385,10 +385,10 @@ fn not_ranked(row: &Row) -> Option<String> {
             .map_or("no figures were taken", String::as_str);
         return Some(format!("{} failed in every trial ({reason}).", row.server));
     }
-    let reason = row.structural_limit.as_ref().map_or_else(
-        || "so it is not ranked here".to_owned(),
-        |limit| format!("its design limits it to {limit}"),
-    );
+    let reason = row
+        .structural_limit
+        .as_deref()
+        .unwrap_or("so it is not ranked here");
     Some(format!(
         "{} served {} clients: {reason}.",
         row.server,

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
 
@@ -30,14 +31,14 @@ pub struct ClientLog {
 }
 
 /// One client.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ClientRow {
     /// Place in the order of connection, from 1.
     pub place: usize,
     /// When it was connected, from the start of the load.
-    pub connected_at_us: Option<u64>,
+    pub connected_at_us: Option<f64>,
     /// From connect() to its first verified reply.
-    pub first_answer_us: Option<u64>,
+    pub first_answer_us: Option<f64>,
     /// Replies in the steady part.
     pub window_replies: Option<u64>,
 }
@@ -102,26 +103,32 @@ fn parse(reader: impl std::io::BufRead) -> anyhow::Result<Vec<ClientRow>> {
         }
         let line = line?;
         let fields: Vec<&str> = line.split(',').collect();
-        let value = |place: usize| -> anyhow::Result<Option<u64>> {
-            match fields.get(place).copied().unwrap_or_default() {
-                "" => Ok(None),
-                text => Ok(Some(text.parse().with_context(|| {
-                    format!("line {}: `{text}` is not a whole number", number + 2)
-                })?)),
-            }
-        };
+        let field = |place: usize| fields.get(place).copied().unwrap_or_default();
+        let line = number + 2;
         rows.push(ClientRow {
             place: 0,
-            connected_at_us: value(columns[0])?,
-            first_answer_us: value(columns[1])?,
-            window_replies: value(columns[2])?,
+            connected_at_us: value(field(columns[0]), line)?,
+            first_answer_us: value(field(columns[1]), line)?,
+            window_replies: value(field(columns[2]), line)?,
         });
     }
-    rows.sort_by_key(|row| row.connected_at_us.unwrap_or(u64::MAX));
+    let connected_at = |row: &ClientRow| row.connected_at_us.unwrap_or(f64::INFINITY);
+    rows.sort_by(|a, b| connected_at(a).total_cmp(&connected_at(b)));
     for (place, row) in rows.iter_mut().enumerate() {
         row.place = place + 1;
     }
     Ok(rows)
+}
+
+/// A field as a number; an empty one is absent.
+fn value<T: FromStr>(text: &str, line: usize) -> anyhow::Result<Option<T>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(value) => Ok(Some(value)),
+        Err(_) => bail!("line {line}: `{text}` is not a number"),
+    }
 }
 
 /// At most `most` rows, evenly spaced.
@@ -139,7 +146,7 @@ mod tests {
     #[test]
     fn clients_come_in_order_of_connection_and_empty_fields_are_absent() {
         let text = format!(
-            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20,5,30,4,4,0,4,4,\n"
+            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20.5,5,30,4,4,0,4,4,\n"
         );
         let rows = parse(text.as_bytes()).unwrap();
         let seen: Vec<_> = rows
@@ -154,7 +161,7 @@ mod tests {
     fn a_bad_number_names_its_line() {
         let text = format!("{HEADER}\n0,0,x,many,,,,,,,,\n");
         let error = parse(text.as_bytes()).unwrap_err();
-        assert_eq!(error.to_string(), "line 2: `many` is not a whole number");
+        assert_eq!(error.to_string(), "line 2: `many` is not a number");
     }
 
     #[test]

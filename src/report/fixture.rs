@@ -77,8 +77,8 @@ pub(crate) fn client_logs(run: &Run) -> Vec<ClientLog> {
             rows: (1..=1000)
                 .map(|client| ClientRow {
                     place: client,
-                    connected_at_us: Some(client as u64 * 11),
-                    first_answer_us: Some(500),
+                    connected_at_us: Some(client as f64 * 11.5),
+                    first_answer_us: Some(500.0),
                     window_replies: Some(60 + 9 * place as u64 + random.u64(0..20)),
                 })
                 .collect(),
@@ -180,8 +180,8 @@ fn run(servers: &[Server]) -> Run {
                 name: (*name).to_owned(),
                 summary: format!("the {name} server"),
                 structural_limit: match limit {
-                    1 => Some("1 client at a time".to_owned()),
-                    64 => Some("64 clients, one for each worker".to_owned()),
+                    1 => Some("it serves one client at a time".to_owned()),
+                    64 => Some("it serves 64 clients at a time, one for each worker".to_owned()),
                     _ => None,
                 },
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],

@@ -107,21 +107,19 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
     })
 }
 
-/// Reads the record in `dir` and writes every export and still figure beside it. Returns what was
-/// written, the page first.
+/// Writes every export and still figure of a report into `dir`. Returns what was written, the page
+/// first.
 ///
 /// # Errors
-/// When the record cannot be read or a file cannot be written, naming it.
-pub fn write_all(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let loaded = load(dir)?;
-    let report = loaded.report()?;
+/// When a file cannot be written, naming it.
+pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for exporter in EXPORTERS {
         let path = dir.join(exporter.file_name());
         let cannot_write = || format!("cannot write {}", path.display());
         let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
         exporter
-            .render(&report, &mut to)
+            .render(report, &mut to)
             .with_context(cannot_write)?;
         to.flush().with_context(cannot_write)?;
         written.push(path);
@@ -147,11 +145,15 @@ pub fn write_all(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
+    fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        write_all(&load(dir)?.report()?, dir)
+    }
+
     #[test]
     fn everything_is_written_and_named() {
         let dir = tempfile::tempdir().unwrap();
         fixture::write(dir.path());
-        let written = write_all(dir.path()).unwrap();
+        let written = write_again(dir.path()).unwrap();
         assert_eq!(written.len(), EXPORTERS.len() + 2 * FIGURES.len());
         assert!(
             written
@@ -170,7 +172,7 @@ mod tests {
         )
         .unwrap();
         fs::write(dir.path().join("trials.jsonl"), "").unwrap();
-        assert_eq!(write_all(dir.path()).unwrap().len(), EXPORTERS.len());
+        assert_eq!(write_again(dir.path()).unwrap().len(), EXPORTERS.len());
         let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
         assert!(page.contains("No trial has finished"));
     }
@@ -200,7 +202,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fixture::write(dir.path());
         fs::create_dir(dir.path().join("report.html")).unwrap();
-        let error = write_all(dir.path()).unwrap_err();
+        let error = write_again(dir.path()).unwrap_err();
         assert!(error.to_string().ends_with("report.html"), "{error}");
     }
 }

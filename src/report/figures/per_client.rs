@@ -40,7 +40,7 @@ impl FigureKind for PerClient {
         let shown: usize = source.clients.iter().map(|log| log.rows.len()).sum();
         let total: usize = source.clients.iter().map(|log| log.total).sum();
         let mut caption = format!(
-            "One point a client in order of connection, {}, one trial of each server. A level band is even service; points near 0 are clients that starve.",
+            "One point a client in order of connection, {}, one trial of each server. A level band is even service; points far below it are clients that starve, and those that got nothing are not drawn.",
             counted(clients, "client")
         );
         if shown < total {
@@ -62,7 +62,7 @@ impl FigureKind for PerClient {
                 from_zero: false,
                 ..Axis::linear("client, in order of connection", None)
             },
-            y: Axis::linear("replies in the steady part", None),
+            y: Axis::logarithmic("replies in the steady part", None),
             kind: Kind::Points,
             series,
         })
@@ -73,9 +73,10 @@ fn points(log: &ClientLog) -> Vec<Point> {
     log.rows
         .iter()
         .filter_map(|row| {
+            let replies = row.window_replies.filter(|&replies| replies > 0)?;
             Some(Point {
                 x: row.place as f64,
-                y: row.window_replies? as f64,
+                y: replies as f64,
                 low: None,
                 high: None,
                 partial: false,
