@@ -215,14 +215,14 @@ fn trial(
     let (name, base, growth, limit, bytes_a_client) = *server;
     let noise = 0.99 + 0.02 * random.f64();
     let cost = base * growth.powf(f64::from(clients).log10() - 1.0) * noise;
-    let served = clients.min(limit);
+    let reached = clients.min(limit);
     let rate = (1e6 / cost).round();
     let replies = (rate * 2.0) as u64;
-    let typical = f64::from(served) * 1e9 / rate;
+    let typical = f64::from(reached) * 1e9 / rate;
     let times: Vec<u64> = (0..400)
         .map(|_| (typical * (0.6 + random.f64() + 2.0 * random.f64().powi(12))) as u64)
         .collect();
-    let most = replies / u64::from(served);
+    let most = replies / u64::from(reached);
     let uneven = if name == "thread" { 0.04 } else { 0.004 };
     Trial {
         index,
@@ -235,8 +235,8 @@ fn trial(
         load: Some(Load {
             clients,
             connected: clients,
-            served,
-            never_served: clients - served,
+            served: reached,
+            never_served: clients - reached,
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
             window: Window {
@@ -265,7 +265,7 @@ fn trial(
         server_side: Some(side(
             cost * replies as f64 / 1e3,
             99.0,
-            f64::from(served) * bytes_a_client,
+            f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
         server_counts: None,

@@ -69,7 +69,7 @@ pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     let answer = Answer::of(summary);
     let mut text = String::new();
     for sentence in &answer.headline {
-        wrap(&mut text, sentence, width, "", |line| line.to_owned());
+        wrap(&mut text, sentence, width, "", str::to_owned);
     }
     for sentence in &answer.others {
         wrap(&mut text, sentence, width, "  ", |line| {
@@ -247,7 +247,7 @@ fn wrap(
     indent: &str,
     paint: impl Fn(&str) -> String,
 ) {
-    let width = width.min(WIDEST_TEXT).max(20) - indent.len();
+    let width = width.clamp(20, WIDEST_TEXT) - indent.len();
     let sentence = printable(sentence);
     let mut line = String::new();
     for word in sentence.split(' ') {

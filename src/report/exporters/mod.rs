@@ -9,7 +9,8 @@ mod markdown;
 use std::io::Write;
 
 use super::Report;
-use crate::record::Run;
+use super::format::{ABSENT, bytes, list, or_absent, whole};
+use crate::record::{Host, Run, Settings};
 use crate::registry::Entry;
 
 /// Every form, in the order in which they are written.
@@ -29,9 +30,22 @@ pub trait Exporter: Entry + Sync {
 
 /// The settings and the machine, as (name, value).
 fn facts(run: &Run) -> Vec<(&'static str, String)> {
-    use super::format::{bytes, list, or_absent, whole};
-    let settings = &run.settings;
-    let host = &run.host;
+    let mut facts = facts_of_settings(&run.settings);
+    facts.push(("Seed", run.seed.to_string()));
+    facts.extend(facts_of_host(&run.host));
+    facts.extend([
+        ("Started", run.started_at.clone()),
+        ("Finished", optional(run.finished_at.as_ref())),
+        ("throng", run.throng_version.clone()),
+    ]);
+    facts
+}
+
+fn optional(value: Option<&String>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), Clone::clone)
+}
+
+fn facts_of_settings(settings: &Settings) -> Vec<(&'static str, String)> {
     let cpus = |cpus: &[u32]| {
         if cpus.is_empty() {
             "not bound".to_owned()
@@ -39,8 +53,6 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
             list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
     };
-    let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
     vec![
         (
             "Protocol",
@@ -69,11 +81,20 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("Server CPUs", cpus(&settings.server_cpus)),
         ("Client CPUs", cpus(&settings.client_cpus)),
         ("Load threads", settings.load_threads.to_string()),
-        ("Seed", run.seed.to_string()),
+    ]
+}
+
+fn facts_of_host(host: &Host) -> Vec<(&'static str, String)> {
+    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
+    vec![
         ("Kernel", host.kernel.clone()),
         (
             "CPU",
-            format!("{}, {} usable", optional(&host.cpu_model), host.cpus),
+            format!(
+                "{}, {} usable",
+                optional(host.cpu_model.as_ref()),
+                host.cpus
+            ),
         ),
         (
             "Memory",
@@ -85,7 +106,7 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
                 .clone()
                 .unwrap_or_else(|| "no sign of one".to_owned()),
         ),
-        ("Governor", optional(&host.governor)),
+        ("Governor", optional(host.governor.as_ref())),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
         (
             "Descriptors, soft and hard limit",
@@ -106,9 +127,6 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
             "Load average at the start",
             or_absent(host.load_average_1min, |load| format!("{load:.2}")),
         ),
-        ("Started", run.started_at.clone()),
-        ("Finished", optional(&run.finished_at)),
-        ("throng", run.throng_version.clone()),
     ]
 }
 
