@@ -36,7 +36,7 @@ pub struct ClientRow {
     pub place: usize,
     /// When it was connected, from the start of the load.
     pub connected_at_us: Option<u64>,
-    /// From connect() to its first verified reply.
+    /// From `connect()` to its first verified reply.
     pub first_answer_us: Option<u64>,
     /// Replies in the steady part.
     pub window_replies: Option<u64>,

@@ -1,6 +1,7 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -108,10 +109,11 @@ pub(crate) fn write(dir: &Path) {
         let mut text = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error\n".to_owned();
         for row in &log.rows {
             let (at, replies) = (row.connected_at_us.unwrap(), row.window_replies.unwrap());
-            text.push_str(&format!(
-                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,\n",
+            let _ = writeln!(
+                text,
+                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,",
                 row.place, row.place
-            ));
+            );
         }
         fs::write(
             dir.join("clients")
@@ -215,14 +217,14 @@ fn trial(
     let (name, base, growth, limit, bytes_a_client) = *server;
     let noise = 0.99 + 0.02 * random.f64();
     let cost = base * growth.powf(f64::from(clients).log10() - 1.0) * noise;
-    let served = clients.min(limit);
+    let reached = clients.min(limit);
     let rate = (1e6 / cost).round();
     let replies = (rate * 2.0) as u64;
-    let typical = f64::from(served) * 1e9 / rate;
+    let typical = f64::from(reached) * 1e9 / rate;
     let times: Vec<u64> = (0..400)
         .map(|_| (typical * (0.6 + random.f64() + 2.0 * random.f64().powi(12))) as u64)
         .collect();
-    let most = replies / u64::from(served);
+    let most = replies / u64::from(reached);
     let uneven = if name == "thread" { 0.04 } else { 0.004 };
     Trial {
         index,
@@ -235,8 +237,8 @@ fn trial(
         load: Some(Load {
             clients,
             connected: clients,
-            served,
-            never_served: clients - served,
+            served: reached,
+            never_served: clients - reached,
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
             window: Window {
@@ -265,7 +267,7 @@ fn trial(
         server_side: Some(side(
             cost * replies as f64 / 1e3,
             99.0,
-            f64::from(served) * bytes_a_client,
+            f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
         server_counts: None,

@@ -74,7 +74,7 @@ pub fn bytes(value: f64) -> String {
 
 /// Jain's index: three decimals, and never 1 when it is a little less.
 pub fn index(value: f64) -> String {
-    if value < 1.0 && value >= 0.9995 {
+    if (0.9995..1.0).contains(&value) {
         return ">0.999".to_owned();
     }
     format!("{value:.3}")

@@ -69,7 +69,7 @@ pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     let answer = Answer::of(summary);
     let mut text = String::new();
     for sentence in &answer.headline {
-        wrap(&mut text, sentence, width, "", |line| line.to_owned());
+        wrap(&mut text, sentence, width, "", str::to_owned);
     }
     for sentence in &answer.others {
         wrap(&mut text, sentence, width, "  ", |line| {
@@ -127,16 +127,12 @@ fn fitting(summary: &Summary, width: usize) -> Vec<Laid> {
         .iter()
         .filter_map(|cells| {
             let column = COLUMNS.iter().find(|column| column.title == cells.title)?;
-            let bar = match cells.bar {
-                false => 0,
-                true if width >= ROOMY => 8,
-                true => 5,
-            };
+            let bar = if width >= ROOMY { 8 } else { 5 };
             let mut laid = Laid {
                 column,
                 cells,
                 width: column.title.chars().count(),
-                bar,
+                bar: if cells.bar { bar } else { 0 },
             };
             let widest = summary
                 .rows
@@ -247,7 +243,7 @@ fn wrap(
     indent: &str,
     paint: impl Fn(&str) -> String,
 ) {
-    let width = width.min(WIDEST_TEXT).max(20) - indent.len();
+    let width = width.clamp(20, WIDEST_TEXT) - indent.len();
     let sentence = printable(sentence);
     let mut line = String::new();
     for word in sentence.split(' ') {

@@ -9,6 +9,7 @@ mod markdown;
 use std::io::Write;
 
 use super::Report;
+use super::format::{ABSENT, bytes, list, or_absent, whole};
 use crate::record::Run;
 use crate::registry::Entry;
 
@@ -29,9 +30,13 @@ pub trait Exporter: Entry + Sync {
 
 /// The settings and the machine, as (name, value).
 fn facts(run: &Run) -> Vec<(&'static str, String)> {
-    use super::format::{bytes, list, or_absent, whole};
+    let mut facts = of_settings(run);
+    facts.extend(of_host(run));
+    facts
+}
+
+fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
     let settings = &run.settings;
-    let host = &run.host;
     let cpus = |cpus: &[u32]| {
         if cpus.is_empty() {
             "not bound".to_owned()
@@ -39,8 +44,6 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
             list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
     };
-    let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
     vec![
         (
             "Protocol",
@@ -70,6 +73,14 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         ("Client CPUs", cpus(&settings.client_cpus)),
         ("Load threads", settings.load_threads.to_string()),
         ("Seed", run.seed.to_string()),
+    ]
+}
+
+fn of_host(run: &Run) -> Vec<(&'static str, String)> {
+    let host = &run.host;
+    let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
+    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
+    vec![
         ("Kernel", host.kernel.clone()),
         (
             "CPU",
@@ -98,7 +109,7 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
         (
             "Ephemeral ports",
             host.ephemeral_ports.map_or_else(
-                || "–".to_owned(),
+                || ABSENT.to_owned(),
                 |(first, last)| format!("{first} to {last}"),
             ),
         ),
