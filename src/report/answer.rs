@@ -3,12 +3,17 @@
 //! What is never done: ranking a server that did not serve every client, ranking rates that the
 //! load generator limited, or calling one of two better when the trials do not tell them apart.
 
+mod ranking;
+
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
-use super::format::{ABSENT, counted, index, list, number, time, whole};
-use super::summary::{Full, Round, Row, Summary};
+use super::format::{counted, list, whole};
+use super::summary::{Full, Row, Summary};
+use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
-use crate::stats::{Interval, Verdict, bootstrap_ratio};
+use ranking::{COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,61 +24,6 @@ pub struct Answer {
     pub others: Vec<String>,
     /// What limits the trust in both.
     pub notes: Vec<String>,
-}
-
-/// What servers are ranked by.
-struct Measure {
-    /// "costs least".
-    superlative: &'static str,
-    /// "costs", before "1.52 times that".
-    verb: &'static str,
-    /// "cost the same", of several that cannot be told apart.
-    alike: &'static str,
-    higher_is_better: bool,
-    of_round: fn(&Round) -> Option<f64>,
-    of_row: fn(&Row) -> Option<f64>,
-    text: fn(f64) -> String,
-}
-
-const RATE: Measure = Measure {
-    superlative: "served most",
-    verb: "served",
-    alike: "rate",
-    higher_is_better: true,
-    of_round: |round| Some(round.replies_per_s),
-    of_row: |row| Some(row.replies_per_s?.median),
-    text: |rate| format!("{} requests a second", number(rate)),
-};
-
-const COST: Measure = Measure {
-    superlative: "costs least",
-    verb: "costs",
-    alike: "CPU cost",
-    higher_is_better: false,
-    of_round: |round| round.server_cpu_us_per_reply,
-    of_row: |row| Some(row.server_side.cpu_us_per_reply?.median),
-    text: |cost| format!("{} of server CPU a request", time(cost)),
-};
-
-const FAIRNESS: Measure = Measure {
-    superlative: "is fairest",
-    verb: "has",
-    alike: "fairness",
-    higher_is_better: true,
-    of_round: |round| round.jain,
-    of_row: |row| Some(row.fairness?.jain.median),
-    text: |jain| format!("Jain's index {}", index(jain)),
-};
-
-/// The servers ranked by one measure.
-struct Ranking<'a> {
-    best: &'a Row,
-    /// Not distinguishable from the best.
-    level: Vec<&'a str>,
-    /// With one trial only, so not compared.
-    single: Vec<&'a str>,
-    /// Worse than the best, least difference first, with value over the best's.
-    behind: Vec<(&'a Row, Interval)>,
 }
 
 impl Answer {
@@ -161,7 +111,7 @@ fn brief(summary: &Summary, clients: u32) -> String {
         .map(|row| format!("{} ({})", row.server, served_of(row)))
         .collect();
     if !left_out.is_empty() && !ranked.is_empty() {
-        text.push_str(&format!(" Not ranked: {}.", list(&left_out)));
+        let _ = write!(text, " Not ranked: {}.", list(&left_out));
     }
     text
 }
@@ -171,53 +121,6 @@ fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
     summary
         .rows_at(clients)
         .filter(|row| row.served_all)
-        .collect()
-}
-
-/// `None` when fewer than two of the rows have the measure.
-fn rank<'a>(rows: &[&'a Row], measure: &Measure, seed: u64) -> Option<Ranking<'a>> {
-    let mut valued: Vec<(&Row, f64)> = rows
-        .iter()
-        .filter_map(|row| Some((*row, (measure.of_row)(row)?)))
-        .collect();
-    if valued.len() < 2 {
-        return None;
-    }
-    let repeated = |row: &Row| rounds(row, measure).len() >= 2;
-    let mut single = Vec::new();
-    if valued.iter().filter(|(row, _)| repeated(row)).count() >= 2 {
-        single = valued
-            .iter()
-            .filter(|(row, _)| !repeated(row))
-            .map(|(row, _)| row.server.as_str())
-            .collect();
-        valued.retain(|(row, _)| repeated(row));
-    }
-    valued.sort_by(|a, b| a.1.total_cmp(&b.1));
-    if measure.higher_is_better {
-        valued.reverse();
-    }
-    let (best, best_rounds) = (valued[0].0, rounds(valued[0].0, measure));
-    let mut ranking = Ranking {
-        best,
-        level: Vec::new(),
-        single,
-        behind: Vec::new(),
-    };
-    for (row, _) in &valued[1..] {
-        let ratio = bootstrap_ratio(&rounds(row, measure), &best_rounds, seed);
-        match (Verdict::of_ratio(ratio, measure.higher_is_better), ratio) {
-            (Verdict::NotDistinguishable, _) | (_, None) => ranking.level.push(&row.server),
-            (_, Some(ratio)) => ranking.behind.push((row, ratio)),
-        }
-    }
-    Some(ranking)
-}
-
-fn rounds(row: &Row, measure: &Measure) -> Vec<(u32, f64)> {
-    row.rounds
-        .iter()
-        .filter_map(|round| Some((round.round, (measure.of_round)(round)?)))
         .collect()
 }
 
@@ -234,28 +137,31 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
     let mut text = format!("{with}, {name} {}: {best}", measure.superlative);
     if let [.., (worst, ratio)] = ranking.behind.as_slice() {
         if let [(next, next_ratio), _, ..] = ranking.behind.as_slice() {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "; {} {} {} times that",
                 next.server,
                 measure.verb,
                 ratio_text(next_ratio)
-            ));
-            text.push_str(&format!(", {} {}", worst.server, ratio_text(ratio)));
+            );
+            let _ = write!(text, ", {} {}", worst.server, ratio_text(ratio));
         } else {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "; {} {} {} times that",
                 worst.server,
                 measure.verb,
                 ratio_text(ratio)
-            ));
+            );
         }
     }
     text.push('.');
     if !ranking.level.is_empty() {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             " {} cannot be told apart from it.",
             list(&ranking.level)
-        ));
+        );
     }
     text + &not_compared(ranking)
 }
@@ -290,16 +196,6 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     )
 }
 
-fn with_best<'a>(ranking: &Ranking<'a>) -> Vec<&'a str> {
-    std::iter::once(ranking.best.server.as_str())
-        .chain(ranking.level.iter().copied())
-        .collect()
-}
-
-fn value(row: &Row, measure: &Measure) -> String {
-    (measure.of_row)(row).map_or_else(|| ABSENT.to_owned(), measure.text)
-}
-
 /// "1.52 (1.47–1.58)".
 fn ratio_text(ratio: &Interval) -> String {
     format!("{:.2} ({:.2}–{:.2})", ratio.estimate, ratio.low, ratio.high)
@@ -313,7 +209,7 @@ fn alone(with: &str, row: &Row, servers: usize) -> String {
         value(row, &RATE)
     );
     if (COST.of_row)(row).is_some() {
-        text.push_str(&format!(" at {}", value(row, &COST)));
+        let _ = write!(text, " at {}", value(row, &COST));
     }
     text.push('.');
     if row.full == Some(Full::Client) {
@@ -447,10 +343,11 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
         let summary = Summary::of(&run, &trials).unwrap();
-        Answer::of(&summary)
+        let sentences: Vec<String> = Answer::of(&summary)
             .sentences()
-            .map(|sentence| format!("{sentence}\n"))
-            .collect()
+            .map(str::to_owned)
+            .collect();
+        sentences.join("\n")
     }
 
     fn client_cpu(trial: &mut Trial, percent: f64) {

@@ -1,6 +1,7 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -108,10 +109,11 @@ pub(crate) fn write(dir: &Path) {
         let mut text = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error\n".to_owned();
         for row in &log.rows {
             let (at, replies) = (row.connected_at_us.unwrap(), row.window_replies.unwrap());
-            text.push_str(&format!(
-                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,\n",
+            let _ = writeln!(
+                text,
+                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,",
                 row.place, row.place
-            ));
+            );
         }
         fs::write(
             dir.join("clients")

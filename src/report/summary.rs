@@ -106,7 +106,7 @@ pub struct Row {
     /// From sending a request to its whole reply, over all trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Times>,
-    /// Longest wait from connect() to the first reply, in any trial.
+    /// Longest wait from `connect()` to the first reply, in any trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_answer_max_us: Option<f64>,
     /// Longest wait for a connection, in any trial.

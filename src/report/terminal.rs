@@ -127,16 +127,12 @@ fn fitting(summary: &Summary, width: usize) -> Vec<Laid> {
         .iter()
         .filter_map(|cells| {
             let column = COLUMNS.iter().find(|column| column.title == cells.title)?;
-            let bar = match cells.bar {
-                false => 0,
-                true if width >= ROOMY => 8,
-                true => 5,
-            };
+            let bar = if width >= ROOMY { 8 } else { 5 };
             let mut laid = Laid {
                 column,
                 cells,
                 width: column.title.chars().count(),
-                bar,
+                bar: if cells.bar { bar } else { 0 },
             };
             let widest = summary
                 .rows

@@ -10,6 +10,7 @@ use super::{Exporter, command_line, facts};
 use crate::record::Ending;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
+use crate::report::figures::Kind;
 use crate::report::format::{counted, whole};
 use crate::report::palette::{hex, look};
 use crate::report::render::interactive;
@@ -75,10 +76,10 @@ fn page(report: &Report<'_>) -> Markup {
 
 /// One CSS variable a server, light and dark.
 fn colours(report: &Report<'_>) -> String {
-    let all = |hue: fn(usize) -> String| -> String {
-        (0..report.run.servers.len())
-            .map(|place| format!("--s{place}:{};", hue(place)))
-            .collect()
+    let all = |hue: fn(usize) -> String| {
+        let variables =
+            (0..report.run.servers.len()).map(|place| format!("--s{place}:{};", hue(place)));
+        variables.collect::<Vec<_>>().concat()
     };
     format!(
         ":root{{{}}}@media (prefers-color-scheme:dark){{:root{{{}}}}}@media print{{:root{{{}}}}}",
@@ -168,7 +169,7 @@ fn figures(report: &Report<'_>) -> Markup {
             }
             div.figures {
                 @for figure in &report.figures {
-                    figure {
+                    figure.(if figure.kind == Kind::Points { "wide" } else { "half" }) {
                         h3 { (figure.title) }
                         div.plot id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
                             noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }

@@ -10,7 +10,7 @@ use std::io::Write;
 
 use super::Report;
 use super::format::{ABSENT, bytes, list, or_absent, whole};
-use crate::record::{Host, Run, Settings};
+use crate::record::Run;
 use crate::registry::Entry;
 
 /// Every form, in the order in which they are written.
@@ -30,22 +30,13 @@ pub trait Exporter: Entry + Sync {
 
 /// The settings and the machine, as (name, value).
 fn facts(run: &Run) -> Vec<(&'static str, String)> {
-    let mut facts = facts_of_settings(&run.settings);
-    facts.push(("Seed", run.seed.to_string()));
-    facts.extend(facts_of_host(&run.host));
-    facts.extend([
-        ("Started", run.started_at.clone()),
-        ("Finished", optional(run.finished_at.as_ref())),
-        ("throng", run.throng_version.clone()),
-    ]);
+    let mut facts = of_settings(run);
+    facts.extend(of_host(run));
     facts
 }
 
-fn optional(value: Option<&String>) -> String {
-    value.map_or_else(|| ABSENT.to_owned(), Clone::clone)
-}
-
-fn facts_of_settings(settings: &Settings) -> Vec<(&'static str, String)> {
+fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
+    let settings = &run.settings;
     let cpus = |cpus: &[u32]| {
         if cpus.is_empty() {
             "not bound".to_owned()
@@ -81,20 +72,19 @@ fn facts_of_settings(settings: &Settings) -> Vec<(&'static str, String)> {
         ("Server CPUs", cpus(&settings.server_cpus)),
         ("Client CPUs", cpus(&settings.client_cpus)),
         ("Load threads", settings.load_threads.to_string()),
+        ("Seed", run.seed.to_string()),
     ]
 }
 
-fn facts_of_host(host: &Host) -> Vec<(&'static str, String)> {
+fn of_host(run: &Run) -> Vec<(&'static str, String)> {
+    let host = &run.host;
+    let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
     vec![
         ("Kernel", host.kernel.clone()),
         (
             "CPU",
-            format!(
-                "{}, {} usable",
-                optional(host.cpu_model.as_ref()),
-                host.cpus
-            ),
+            format!("{}, {} usable", optional(&host.cpu_model), host.cpus),
         ),
         (
             "Memory",
@@ -106,7 +96,7 @@ fn facts_of_host(host: &Host) -> Vec<(&'static str, String)> {
                 .clone()
                 .unwrap_or_else(|| "no sign of one".to_owned()),
         ),
-        ("Governor", optional(host.governor.as_ref())),
+        ("Governor", optional(&host.governor)),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
         (
             "Descriptors, soft and hard limit",
@@ -119,7 +109,7 @@ fn facts_of_host(host: &Host) -> Vec<(&'static str, String)> {
         (
             "Ephemeral ports",
             host.ephemeral_ports.map_or_else(
-                || "–".to_owned(),
+                || ABSENT.to_owned(),
                 |(first, last)| format!("{first} to {last}"),
             ),
         ),
@@ -127,6 +117,9 @@ fn facts_of_host(host: &Host) -> Vec<(&'static str, String)> {
             "Load average at the start",
             or_absent(host.load_average_1min, |load| format!("{load:.2}")),
         ),
+        ("Started", run.started_at.clone()),
+        ("Finished", optional(&run.finished_at)),
+        ("throng", run.throng_version.clone()),
     ]
 }
 

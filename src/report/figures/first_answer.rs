@@ -1,4 +1,4 @@
-//! How long the last client waited from connect() to its first reply, against the number of clients.
+//! How long the last client waited from `connect()` to its first reply, against the number of clients.
 
 use super::{AgainstClients, Axis, Figure, FigureKind, Source, bare};
 use crate::registry::{Entry, Info};

@@ -1,5 +1,7 @@
 //! What each client got at the largest number of clients, in order of connection.
 
+use std::fmt::Write as _;
+
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source};
 use crate::registry::{Entry, Info};
 use crate::report::clients::ClientLog;
@@ -44,11 +46,12 @@ impl FigureKind for PerClient {
             counted(clients, "client")
         );
         if shown < total {
-            caption.push_str(&format!(
+            let _ = write!(
+                caption,
                 " {} of {} clients are drawn, evenly spaced.",
                 whole(shown as f64),
                 whole(total as f64)
-            ));
+            );
         }
         (!series.is_empty()).then(|| Figure {
             id: self.info().name,

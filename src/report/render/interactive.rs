@@ -143,7 +143,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         Kind::Points => {
             trace["type"] = json!("scatter");
             trace["mode"] = json!("markers");
-            trace["marker"] = json!({ "size": 4, "opacity": 0.6, "symbol": look.marker.plotly() });
+            trace["marker"] = json!({ "size": 4, "opacity": 0.6, "symbol": if look.dashed { "circle-open" } else { "circle" } });
         }
         Kind::Bars => {
             let partial = series.points.iter().any(|point| point.partial);

@@ -248,8 +248,7 @@ impl<B: DrawingBackend> Canvas<B> {
             Kind::Bars => self.bar(place, series, colour),
             Kind::Points => series.points.iter().try_for_each(|point| {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
-                self.area
-                    .draw(&Circle::new(at, 2, colour.mix(0.55).filled()))
+                self.dot(at, 2, series.place)
             }),
             Kind::Lines => {
                 let ends: Vec<(i32, i32)> = series
@@ -269,6 +268,17 @@ impl<B: DrawingBackend> Canvas<B> {
         }
     }
 
+    /// A round dot: full, or a ring for a server whose lines are dashed.
+    fn dot(&self, at: (i32, i32), radius: i32, place: usize) -> Drawn<B> {
+        let colour = colour(place).mix(if radius > 2 { 1.0 } else { 0.55 });
+        let style = if look(place).dashed {
+            colour.stroke_width(1)
+        } else {
+            colour.filled()
+        };
+        self.area.draw(&Circle::new(at, radius, style))
+    }
+
     fn bar(&self, place: usize, series: &Series, colour: RGBColor) -> Drawn<B> {
         let Some(point) = series.points.first() else {
             return Ok(());
@@ -286,7 +296,17 @@ impl<B: DrawingBackend> Canvas<B> {
         self.area.draw(&Rectangle::new(corners, fill))?;
         self.area
             .draw(&Rectangle::new(corners, colour.stroke_width(1)))?;
-        self.interval(point, i32::midpoint(left, right), INK)
+        let middle = i32::midpoint(left, right);
+        let most = ((right - left) / 8).max(3) as usize;
+        let name: String = series.name.chars().take(most).collect();
+        self.text(
+            &name,
+            (middle, BOTTOM + 9),
+            13,
+            QUIET,
+            (HPos::Center, VPos::Top),
+        )?;
+        self.interval(point, middle, INK)
     }
 
     /// A line in the look of a server: whole or dashed.
@@ -349,17 +369,16 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let step = (480 / figure.series.len().max(1) as i32).clamp(14, 26);
-        for (row, series) in figure.series.iter().enumerate() {
-            let y = TOP + 10 + row as i32 * step;
+        let rows = i32::try_from(figure.series.len().max(1)).unwrap_or(i32::MAX);
+        let step = (480 / rows).clamp(14, 26);
+        for (row, series) in (0..).zip(&figure.series) {
+            let y = TOP + 10 + row * step;
             let (left, right) = (RIGHT + 18, RIGHT + 46);
             if figure.kind == Kind::Lines {
                 self.stroke([(left, y), (right, y)], series.place)?;
                 self.marker((i32::midpoint(left, right), y), series.place, false)?;
             } else {
-                let square = [(right - 16, y - 6), (right - 4, y + 6)];
-                self.area
-                    .draw(&Rectangle::new(square, colour(series.place).filled()))?;
+                self.dot((right - 9, y), 6, series.place)?;
             }
             let name: String = series.name.chars().take(18).collect();
             self.text(&name, (right + 8, y), 15, INK, (HPos::Left, VPos::Center))?;
