@@ -163,6 +163,24 @@ mod tests {
     }
 
     #[test]
+    fn one_load_and_one_server_are_drawn_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
+        let report = Report::of(&run, &trials, &fixture::client_logs(&run)).unwrap();
+        assert_eq!(report.figures.len(), FIGURES.len());
+        for figure in &report.figures {
+            render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
+            render::still::png(figure, &dir.path().join("one.png")).unwrap();
+        }
+        let text = terminal::table(&report.summary, 80, false);
+        assert!(
+            text.starts_with("With 100 clients, epoll served all of them"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_record_without_trials_still_gives_a_report() {
         let dir = tempfile::tempdir().unwrap();
         let (run, _) = fixture::record();

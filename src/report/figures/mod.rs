@@ -194,7 +194,8 @@ impl AgainstClients {
             caption.push_str(" Median over trials with its 95 % interval.");
         }
         if hollow {
-            caption.push_str(" Hollow: not all clients were served.");
+            let look = if single { "Pale" } else { "Hollow" };
+            caption.push_str(&[" ", look, ": not all clients were served."].concat());
         }
         let mut figure = Figure {
             id: self.id,

@@ -92,10 +92,14 @@ impl Scale {
         if figure.kind == Kind::Bars {
             values = (0..figure.series.len()).map(|place| place as f64).collect();
         }
-        let mut scale = Self::of(&figure.x, &values, LEFT, RIGHT);
+        let log = figure.x.log && figure.kind != Kind::Bars;
+        let axis = Axis {
+            log,
+            ..figure.x.clone()
+        };
+        let mut scale = Self::of(&axis, &values, LEFT, RIGHT);
         match figure.kind {
             Kind::Bars => {
-                scale.log = false;
                 (scale.low, scale.high) = (-0.6, figure.series.len() as f64 - 0.4);
                 scale.ticks = Vec::new();
             }
@@ -248,7 +252,7 @@ impl<B: DrawingBackend> Canvas<B> {
             Kind::Bars => self.bar(place, series, colour),
             Kind::Points => series.points.iter().try_for_each(|point| {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
-                self.dot(at, 2, series.place)
+                self.dot(at, 2, series.place, true)
             }),
             Kind::Lines => {
                 let ends: Vec<(i32, i32)> = series
@@ -268,10 +272,10 @@ impl<B: DrawingBackend> Canvas<B> {
         }
     }
 
-    /// A round dot: full, or a ring for a server whose lines are dashed.
-    fn dot(&self, at: (i32, i32), radius: i32, place: usize) -> Drawn<B> {
+    /// A round dot: full, or with `rings` a ring for a server whose lines are dashed.
+    fn dot(&self, at: (i32, i32), radius: i32, place: usize, rings: bool) -> Drawn<B> {
         let colour = colour(place).mix(if radius > 2 { 1.0 } else { 0.55 });
-        let style = if look(place).dashed {
+        let style = if rings && look(place).dashed {
             colour.stroke_width(1)
         } else {
             colour.filled()
@@ -297,7 +301,7 @@ impl<B: DrawingBackend> Canvas<B> {
         self.area
             .draw(&Rectangle::new(corners, colour.stroke_width(1)))?;
         let middle = i32::midpoint(left, right);
-        let most = ((right - left) / 8).max(3) as usize;
+        let most = ((right - left) / 5).max(3) as usize;
         let name: String = series.name.chars().take(most).collect();
         self.text(
             &name,
@@ -378,7 +382,8 @@ impl<B: DrawingBackend> Canvas<B> {
                 self.stroke([(left, y), (right, y)], series.place)?;
                 self.marker((i32::midpoint(left, right), y), series.place, false)?;
             } else {
-                self.dot((right - 9, y), 6, series.place)?;
+                let hollow = figure.kind == Kind::Points;
+                self.dot((right - 9, y), 6, series.place, hollow)?;
             }
             let name: String = series.name.chars().take(18).collect();
             self.text(&name, (right + 8, y), 15, INK, (HPos::Left, VPos::Center))?;

@@ -35,8 +35,11 @@ pub(super) fn linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
 }
 
 /// Marks at each decade, and at 2 and 5 times it when there are few decades. On a span shorter
-/// than those, linear marks.
+/// than those, linear marks; none when the range has no logarithm.
 pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Tick> {
+    if low <= 0.0 || !high.is_finite() {
+        return Vec::new();
+    }
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let factors: &[f64] = if high / low < 1500.0 {
         &[1.0, 2.0, 5.0]
@@ -104,6 +107,11 @@ mod tests {
             texts(&linear(0.9, 1.0, 5)),
             ["0.90", "0.92", "0.94", "0.96", "0.98", "1.00"]
         );
+    }
+
+    #[test]
+    fn a_range_without_logarithm_has_no_marks() {
+        assert_eq!(logarithmic(0.0, 8.0), []);
     }
 
     #[test]
