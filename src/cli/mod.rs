@@ -1,6 +1,6 @@
 //! The command line: typed text to resolved plans, and all that is printed.
 //!
-//! One file a subcommand. Exit codes are in [`Exit`].
+//! One file a subcommand. Exit codes are in `Exit`.
 
 mod doctor;
 mod list;

@@ -1,7 +1,7 @@
 //! Part 2: the crowd of clients.
 //!
-//! [`run`] starts worker threads that share nothing but a few counters ([`worker`]), leads them
-//! through the phases of a load ([`phase`]) and puts together what they saw ([`tally`]).
+//! [`run`] starts worker threads that share nothing but a few counters (`worker`), leads them
+//! through the phases of a load ([`phase`]) and puts together what they saw (`tally`).
 
 mod client;
 pub mod foresee;

@@ -1,6 +1,6 @@
 //! The summary for a terminal: the answer, then a table for each number of clients.
 //!
-//! In a narrow terminal columns are left out in the order of [`Cells::drop`], highest first; the
+//! In a narrow terminal columns are left out in the order of `Cells::drop`, highest first; the
 //! server's name, the rate and the CPU cost always stay. The best of a group is marked `*`, so
 //! that nothing depends on colour.
 

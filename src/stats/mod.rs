@@ -1,7 +1,7 @@
 //! Statistics, pure: numbers in, numbers out. Imports nothing of ours.
 //!
 //! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
-//! - [`fairness`]: how evenly clients were served.
+//! - [`mod@fairness`]: how evenly clients were served.
 //! - [`steadiness`]: whether a rate drifted while it was measured.
 
 pub mod fairness;
