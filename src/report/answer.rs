@@ -68,17 +68,15 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         [] => sentences.push(format!("{with}, no server served all of them.")),
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
-            sentences.push(rate_withheld(&with, &ranked).unwrap_or_else(|| {
-                rank(&ranked, &RATE, summary.seed).map_or_else(
-                    || format!("{with}, no rate was measured."),
-                    |r| sentence(&with, &r, &RATE),
-                )
-            }));
-            for measure in [&COST, &FAIRNESS] {
+            // What can be said comes before what cannot.
+            let withheld = rate_withheld(&with, &ranked);
+            let rate = withheld.is_none().then_some(&RATE);
+            for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
                 if let Some(ranking) = rank(&ranked, measure, summary.seed) {
                     sentences.push(sentence(&with, &ranking, measure));
                 }
             }
+            sentences.extend(withheld);
         }
     }
     sentences.extend(starved(&ranked));

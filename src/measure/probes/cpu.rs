@@ -38,7 +38,7 @@ impl ProbeKind for Cpu {
             },
             Metric {
                 name: "cpu_user_ms",
-                help: "of it, in user mode",
+                help: "of it, in user mode; absent where each of many processes used less than a tick",
             },
             Metric {
                 name: "cpu_system_ms",
