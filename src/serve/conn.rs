@@ -207,9 +207,17 @@ impl<S: AsFd> Conn<S> {
         wants
     }
 
-    /// Reads, answers and writes on a blocking socket until the connection ends.
-    pub fn serve(&mut self, scratch: &mut Scratch) {
+    /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
+    /// stop earlier shuts the socket for reading, and in the end for writing.
+    pub fn serve(&mut self, stop: Stop, scratch: &mut Scratch) {
         while self.turn(scratch, true) != Wants::Close {}
+        if stop.requested() {
+            match self.state {
+                State::Ending(Outcome::ClientClosed) => self.line.ends(Outcome::Drained),
+                State::Ending(Outcome::Reset) => self.line.ends(Outcome::Cut),
+                _ => {}
+            }
+        }
     }
 
     /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side, and if the
@@ -218,7 +226,7 @@ impl<S: AsFd> Conn<S> {
     /// For processes that serve one client at a time: there is one such socket in a process.
     pub fn serve_until_stopped(mut self, stop: Stop, grace: Duration, scratch: &mut Scratch) {
         let interrupts = stop.interrupts(self.socket.as_fd(), grace);
-        while self.turn(scratch, true) != Wants::Close {}
+        self.serve(stop, scratch);
         drop(interrupts); // before the socket, whose number may be used again
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use anyhow::Context as _;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use super::wait_for_events;
+use super::{end_arrivals, event_queue, wait_for_events};
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::lifecycle::Drain;
@@ -43,19 +43,9 @@ impl Model for Epoll {
     }
 
     fn run(&self, server: Server) -> anyhow::Result<()> {
-        let queue = epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?;
-        for fd in [server.listener.as_fd(), server.stop.fd()] {
-            epoll::add(
-                &queue,
-                fd,
-                EventData::new_u64(fd.as_raw_fd() as u64),
-                EventFlags::IN,
-            )
-            .context("cannot wait for clients")?;
-        }
         Loop {
             server: &server,
-            queue,
+            queue: event_queue(&server)?,
             conns: Table::default(),
             scratch: Scratch::for_many(),
             drain: None,
@@ -158,10 +148,7 @@ impl Loop<'_> {
 
     fn begin_drain(&mut self) -> anyhow::Result<()> {
         self.drain = Some(self.server.begin_drain());
-        for fd in [self.server.listener.as_fd(), self.server.stop.fd()] {
-            epoll::delete(&self.queue, fd).context("cannot stop waiting for clients")?;
-        }
-        self.server.listener.close();
+        end_arrivals(&self.queue, self.server)?;
         for fd in self.conns.descriptors() {
             if let Some(slot) = self.conns.get_mut(fd) {
                 slot.conn.drain();

@@ -15,7 +15,7 @@ mod select;
 mod thread;
 mod thread_pool;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -23,7 +23,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll as epoll_call};
 use rustix::io::Errno;
 
-use super::Model;
+use super::{Model, Server};
 
 /// Every model there is, in the order in which they are listed.
 pub const MODELS: &[&dyn Model] = &[
@@ -37,6 +37,29 @@ pub const MODELS: &[&dyn Model] = &[
     &epoll::Epoll,
     &epoll_et::EpollEt,
 ];
+
+/// Makes the kernel's set for a model that waits in epoll_wait(), with the arrival of clients and
+/// the wish to stop in it. Both are level-triggered: after a full batch of clients the rest is
+/// named again.
+fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
+    let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
+    let queue = queue.context("cannot make an epoll")?;
+    for fd in [server.listener.as_fd(), server.stop.fd()] {
+        let data = epoll_call::EventData::new_u64(fd.as_raw_fd() as u64);
+        epoll_call::add(&queue, fd, data, epoll_call::EventFlags::IN)
+            .context("cannot wait for clients")?;
+    }
+    Ok(queue)
+}
+
+/// Takes both out again, and stops listening.
+fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<()> {
+    for fd in [server.listener.as_fd(), server.stop.fd()] {
+        epoll_call::delete(queue, fd).context("cannot stop waiting for clients")?;
+    }
+    server.listener.close();
+    Ok(())
+}
 
 /// Waits in epoll_wait() for the models that do; fills `events`, leaving none after a signal.
 fn wait_for_events(

@@ -53,7 +53,7 @@ impl Model for Thread {
                     .stack_size(STACK_BYTES)
                     .spawn(move || {
                         let mut conn = Conn::open(client, &server);
-                        conn.serve(&mut Scratch::for_one());
+                        conn.serve(server.stop, &mut Scratch::for_one());
                         drop(conn); // its line is written before it counts as gone
                         drop(pass);
                     });

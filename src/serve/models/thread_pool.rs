@@ -12,6 +12,7 @@ use crate::serve::conn::{Conn, Scratch};
 use crate::serve::lifecycle::{Blocked, Pass, Waited, wait};
 use crate::serve::listen::Mode;
 use crate::serve::{Card, Model, Server};
+use crate::sys::signal::Stop;
 
 /// The model `thread-pool`.
 pub(super) struct ThreadPool;
@@ -51,7 +52,7 @@ impl Model for ThreadPool {
             std::thread::Builder::new()
                 .name(format!("worker-{number}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || work(&queue))
+                .spawn(move || work(&queue, server.stop))
                 .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
         }
         while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
@@ -67,10 +68,10 @@ impl Model for ThreadPool {
     }
 }
 
-fn work(queue: &Queue) {
+fn work(queue: &Queue, stop: Stop) {
     let mut scratch = Scratch::for_one();
     while let Some((mut conn, pass)) = queue.take() {
-        conn.serve(&mut scratch);
+        conn.serve(stop, &mut scratch);
         drop(conn); // its line is written before it counts as gone
         drop(pass);
     }
