@@ -179,6 +179,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         repeats: study.repeats,
         duration_s: study.duration.as_secs_f64(),
         warm_up_s: study.warm_up.as_secs_f64(),
+        start_timeout_s: study.start_timeout.as_secs_f64(),
         connect_timeout_s: study.connect_timeout.as_secs_f64(),
         patience_s: study.patience.as_secs_f64(),
         backlog: study.backlog,

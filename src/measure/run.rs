@@ -164,6 +164,7 @@ fn one_trial(
         Setup {
             server,
             counts: true,
+            start_limit: Duration::from_secs_f64(settings.start_timeout_s),
             server_cpus: &settings.server_cpus,
             load,
             client_cpus: &settings.client_cpus,

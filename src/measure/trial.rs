@@ -14,8 +14,6 @@ use crate::protocol::{Protocol, Settings};
 use crate::record::{Failure, Load, ServerCounts, Side};
 use crate::sys::signal::Stop;
 
-/// How long a server may take until it listens.
-const START_LIMIT: Duration = Duration::from_secs(10);
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Time between two samples.
@@ -29,6 +27,8 @@ pub(super) struct Setup<'a> {
     pub(super) server: Command,
     /// Whether the server is one of ours and prints its counts at the end.
     pub(super) counts: bool,
+    /// How long it may take until it listens.
+    pub(super) start_limit: Duration,
     pub(super) server_cpus: &'a [u32],
     /// Starts the load, all but the address.
     pub(super) load: Command,
@@ -89,7 +89,7 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     let started = Process::start("the server", setup.server, setup.server_cpus);
     let mut server =
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
-    let address = wait_until_listening(&mut server, stop)?;
+    let address = wait_until_listening(&mut server, setup.start_limit, stop)?;
     if let Err(error) = verify(address, setup.protocol, setup.settings) {
         let ended = if server.has_ended() {
             server.ending() + "; "
@@ -126,8 +126,8 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
 }
 
 /// Waits for the line that says where the server listens.
-fn wait_until_listening(server: &mut Process, stop: Stop) -> Stage<SocketAddr> {
-    let deadline = Instant::now() + START_LIMIT;
+fn wait_until_listening(server: &mut Process, limit: Duration, stop: Stop) -> Stage<SocketAddr> {
+    let deadline = Instant::now() + limit;
     loop {
         match server.line(deadline.min(Instant::now() + TICK)) {
             Ok(line) => {
@@ -138,10 +138,7 @@ fn wait_until_listening(server: &mut Process, stop: Stop) -> Stage<SocketAddr> {
             Err(NoLine::Ended) => return failed("start", server.ending(), server.output()),
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
-                let reason = format!(
-                    "the server did not listen within {} s",
-                    START_LIMIT.as_secs()
-                );
+                let reason = format!("the server did not listen within {limit:?}");
                 return failed("start", reason, server.output());
             }
             Err(NoLine::Late) => {}

@@ -142,6 +142,7 @@ mod tests {
             repeats: 3,
             duration_s: 1.0,
             warm_up_s: 0.1,
+            start_timeout_s: 1.0,
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,

@@ -91,6 +91,8 @@ pub struct Settings {
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
     pub warm_up_s: f64,
+    /// How long a server may take from its start until it listens.
+    pub start_timeout_s: f64,
     /// How long a client may take to connect.
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.

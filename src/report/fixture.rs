@@ -169,6 +169,7 @@ fn run(servers: &[Server]) -> Run {
             repeats: 3,
             duration_s: 2.0,
             warm_up_s: 0.5,
+            start_timeout_s: 10.0,
             connect_timeout_s: 5.0,
             patience_s: 2.0,
             backlog: 4096,

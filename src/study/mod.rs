@@ -37,6 +37,9 @@ pub struct Study {
     /// How long to load before.
     #[serde(default = "defaults::warm_up", deserialize_with = "time")]
     pub warm_up: Duration,
+    /// How long a server may take from its start until it listens.
+    #[serde(default = "defaults::start_timeout", deserialize_with = "time")]
+    pub start_timeout: Duration,
     /// How long a client may take to connect.
     #[serde(default = "defaults::connect_timeout", deserialize_with = "time")]
     pub connect_timeout: Duration,
@@ -77,6 +80,9 @@ mod defaults {
     }
     pub(super) fn warm_up() -> Duration {
         Duration::from_millis(500)
+    }
+    pub(super) fn start_timeout() -> Duration {
+        Duration::from_secs(10)
     }
     pub(super) fn connect_timeout() -> Duration {
         Duration::from_secs(10)

@@ -50,6 +50,31 @@ fn every_reply_of_a_crowd_is_verified() {
 }
 
 #[test]
+fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let clients = limit.map_or(10_000, |limit| limit.saturating_sub(100).clamp(1, 10_000));
+    let server = Server::start(&["epoll"]).unwrap();
+    let clients = clients.to_string();
+    let options = [
+        "--clients",
+        &clients,
+        "--duration",
+        "1s",
+        "--warm-up",
+        "1ms",
+    ];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["served"].to_string(), clients, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(
+        counts["requests"], result["requests"],
+        "both sides count alike"
+    );
+}
+
+#[test]
 fn a_number_of_requests_is_kept_exactly() {
     let server = Server::start(&["thread"]).unwrap();
     let options = ["--requests", "1000", "--clients", "10"];

@@ -64,6 +64,7 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
             repeats: 1,
             duration_s: 0.5,
             warm_up_s: 0.0,
+            start_timeout_s: 1.0,
             connect_timeout_s: 2.0,
             patience_s: 0.5,
             backlog: 16,
@@ -129,6 +130,15 @@ fn a_server_that_cannot_be_started() {
 fn a_server_that_says_something_else_and_closes_its_output() {
     let trial = beside_a_good_one("echo hello; exec >&-; exec sleep 60");
     assert_eq!(failure(&trial, "closed its output", "hello"), "start");
+}
+
+#[test]
+fn a_server_that_never_listens() {
+    let trial = beside_a_good_one("echo thinking; exec sleep 60");
+    assert_eq!(
+        failure(&trial, "did not listen within 1s", "thinking"),
+        "start"
+    );
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn full_run() -> Value {
             repeats: 1,
             duration_s: 1.0,
             warm_up_s: 0.0,
+            start_timeout_s: 1.0,
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,
