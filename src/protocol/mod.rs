@@ -7,13 +7,14 @@
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
 mod echo;
+mod factorial;
 
 use std::fmt;
 
 use crate::registry::Entry;
 
 /// Every protocol there is, in the order in which they are listed.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo, &factorial::Factorial];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
 ///

@@ -10,6 +10,7 @@ mod epoll_et;
 mod fork;
 mod iterative;
 mod poll;
+mod polling;
 mod prefork;
 mod select;
 mod thread;
@@ -32,6 +33,7 @@ pub const MODELS: &[&dyn Model] = &[
     &prefork::Prefork,
     &thread::Thread,
     &thread_pool::ThreadPool,
+    &polling::Polling,
     &select::Select,
     &poll::Poll,
     &epoll::Epoll,

@@ -1,0 +1,227 @@
+//! `factorial`: the client sends a number n, the server answers n!.
+//!
+//! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
+//! that fits, so greater numbers are answered with it.
+
+use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use crate::registry::{Entry, Info};
+
+/// The protocol `factorial`.
+pub(super) struct Factorial;
+
+impl Entry for Factorial {
+    fn info(&self) -> Info {
+        Info {
+            name: "factorial",
+            summary: "a number n, answered with n! (20! for n above 20); 8 bytes each way",
+        }
+    }
+}
+
+impl Protocol for Factorial {
+    fn session(&self, _: &Settings) -> Box<dyn Session> {
+        Box::new(FactorialSession(Number::default()))
+    }
+
+    fn requester(&self, _: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(FactorialRequester {
+            next: client,
+            oldest: client,
+            reply: Number::default(),
+        })
+    }
+}
+
+/// Greatest number whose factorial fits.
+const GREATEST: u64 = 20;
+
+fn factorial(n: u64) -> u64 {
+    (1..=n.min(GREATEST)).product()
+}
+
+/// A number of which some bytes have come.
+#[derive(Debug, Clone, Copy, Default)]
+struct Number {
+    bytes: [u8; 8],
+    count: usize,
+}
+
+impl Number {
+    /// Takes bytes off the front of `input`; the number once it is whole.
+    fn take(&mut self, input: &mut &[u8]) -> Option<u64> {
+        let count = input.len().min(self.bytes.len() - self.count);
+        let (head, rest) = input.split_at(count);
+        self.bytes[self.count..self.count + count].copy_from_slice(head);
+        self.count += count;
+        *input = rest;
+        (self.count == self.bytes.len()).then(|| {
+            self.count = 0;
+            u64::from_be_bytes(self.bytes)
+        })
+    }
+}
+
+struct FactorialSession(Number);
+
+impl Session for FactorialSession {
+    fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError> {
+        let mut left = input;
+        let mut requests = 0;
+        while !left.is_empty() && out.len() < OUTPUT_LIMIT {
+            if let Some(n) = self.0.take(&mut left) {
+                out.extend_from_slice(&factorial(n).to_be_bytes());
+                requests += 1;
+            }
+        }
+        Ok(Step {
+            consumed: input.len() - left.len(),
+            requests,
+            close: false,
+        })
+    }
+}
+
+/// Asks for one number after the other, beginning with the client's own.
+struct FactorialRequester {
+    next: u64,
+    /// What the oldest unanswered request asked for, or `next`.
+    oldest: u64,
+    reply: Number,
+}
+
+/// Numbers asked for: 0 up to this, so that some are beyond the greatest, and then one that is as
+/// great as any.
+const ASKED: u64 = 24;
+
+/// The number that request `index` asks for.
+fn asked(index: u64) -> u64 {
+    match index % (ASKED + 2) {
+        place if place > ASKED => u64::MAX,
+        n => n,
+    }
+}
+
+impl Requester for FactorialRequester {
+    fn request(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&asked(self.next).to_be_bytes());
+        self.next += 1;
+    }
+
+    fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
+        let mut completed = 0;
+        while !input.is_empty() {
+            if self.oldest == self.next {
+                let what = format!("{} bytes more than were asked for came", input.len());
+                return Err(ProtocolError { what });
+            }
+            if let Some(reply) = self.reply.take(&mut input) {
+                let n = asked(self.oldest);
+                let right = factorial(n);
+                if reply != right {
+                    let what = format!("{n}! came back as {reply} instead of {right}");
+                    return Err(ProtocolError { what });
+                }
+                self.oldest += 1;
+                completed += 1;
+            }
+        }
+        Ok(Replies {
+            completed,
+            close: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// n! for every n that fits, from the table in OEIS A000142.
+    const EXACT: [u64; 21] = [
+        1,
+        1,
+        2,
+        6,
+        24,
+        120,
+        720,
+        5_040,
+        40_320,
+        362_880,
+        3_628_800,
+        39_916_800,
+        479_001_600,
+        6_227_020_800,
+        87_178_291_200,
+        1_307_674_368_000,
+        20_922_789_888_000,
+        355_687_428_096_000,
+        6_402_373_705_728_000,
+        121_645_100_408_832_000,
+        2_432_902_008_176_640_000,
+    ];
+
+    fn answer(request: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut session = Factorial.session(&Settings::default());
+        let step = session.receive(request, &mut out).unwrap();
+        assert_eq!(step.consumed, request.len());
+        out
+    }
+
+    #[test]
+    fn answers_are_exact() {
+        for (n, right) in EXACT.iter().enumerate() {
+            assert_eq!(answer(&(n as u64).to_be_bytes()), right.to_be_bytes());
+        }
+        for n in [21, 22, 1 << 32, u64::MAX] {
+            assert_eq!(answer(&n.to_be_bytes()), EXACT[20].to_be_bytes());
+        }
+    }
+
+    #[test]
+    fn cut_at_every_byte() {
+        for cut in 0..=24 {
+            let mut requester = Factorial.requester(&Settings::default(), 18);
+            let mut wire = Vec::new();
+            (0..3).for_each(|_| requester.request(&mut wire));
+            let mut session = Factorial.session(&Settings::default());
+            let mut requests = 0;
+            let mut completed = 0;
+            for part in [&wire[..cut], &wire[cut..]] {
+                let mut out = Vec::new();
+                requests += session.receive(part, &mut out).unwrap().requests;
+                let (head, tail) = out.split_at(out.len() / 3);
+                completed += requester.receive(head).unwrap().completed;
+                completed += requester.receive(tail).unwrap().completed;
+            }
+            assert_eq!((requests, completed), (3, 3), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_named() {
+        let mut requester = Factorial.requester(&Settings::default(), 5);
+        requester.request(&mut Vec::new());
+        let error = requester.receive(&119_u64.to_be_bytes()).unwrap_err();
+        assert_eq!(error.what, "5! came back as 119 instead of 120");
+    }
+
+    #[test]
+    fn output_is_bounded_and_the_rest_is_taken_later() {
+        let mut session = Factorial.session(&Settings::default());
+        let input = vec![0; 2 * OUTPUT_LIMIT];
+        let mut out = Vec::new();
+        let step = session.receive(&input, &mut out).unwrap();
+        assert_eq!((step.consumed, out.len()), (OUTPUT_LIMIT, OUTPUT_LIMIT));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_never_breaks_the_server(garbage in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(answer(&garbage).len(), garbage.len() / 8 * 8);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One thread that never waits: it asks every socket, over and over.
+
+use std::os::fd::AsFd as _;
+
+use crate::registry::{Entry, Info};
+use crate::serve::conn::{Conn, Scratch, Wants};
+use crate::serve::lifecycle::{Drain, Waited, wait};
+use crate::serve::listen::Mode;
+use crate::serve::{Card, Model, Server};
+
+/// The model `polling`.
+pub(super) struct Polling;
+
+const CARD: Card = Card {
+    idea: "All sockets are non-blocking. The loop tries to accept, then to read from each connection \
+           in turn, and begins anew; EAGAIN means nothing was there.",
+    waits_in: "nothing, as long as a client is connected; poll() when there is none",
+    system_calls: "recv, send, and a recv in vain for every idle client in every round",
+    processes: "1 process, 1 thread",
+    good_at: "the quickest answer to few clients that always have something to say",
+    breaks_when: "clients are idle: it burns one CPU whole, whatever they do, and each idle client \
+                  costs a system call a round",
+    source: "Stevens, UNP vol. 1, 3rd ed., section 6.2 (non-blocking I/O model); fcntl(2), O_NONBLOCK",
+    limit: "",
+};
+
+impl Entry for Polling {
+    fn info(&self) -> Info {
+        Info {
+            name: "polling",
+            summary: "one thread asking every non-blocking socket, over and over",
+        }
+    }
+}
+
+impl Model for Polling {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let mut conns: Vec<Conn> = Vec::new();
+        let mut scratch = Scratch::for_many();
+        let mut drain: Option<Drain> = None;
+        while drain.is_none_or(|drain| !drain.over() && !conns.is_empty()) {
+            if drain.is_none() {
+                if conns.is_empty()
+                    && wait(server.stop, &[server.listener.as_fd()])? == Waited::Stop
+                {
+                    break;
+                }
+                let arrivals = server.listener.arrivals(server.book, Mode::NonBlocking);
+                conns.extend(arrivals.map(|client| Conn::open(client, &server)));
+            }
+            // In the order of arrival, which closing keeps: who came first is asked first.
+            conns.retain_mut(|conn| conn.turn(&mut scratch, false) != Wants::Close);
+            if drain.is_none() && server.stop.requested() {
+                drain = Some(server.begin_drain());
+                server.listener.close();
+                conns.iter_mut().for_each(Conn::drain);
+            }
+        }
+        Ok(())
+    }
+}
