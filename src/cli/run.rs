@@ -146,6 +146,7 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
             model: model.clone(),
             name: None,
             workers: None,
+            fd_setsize: None,
         };
         study.servers = models.iter().map(server).collect();
     }
@@ -213,6 +214,7 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
             model: model.info().name.to_owned(),
             name: None,
             workers: None,
+            fd_setsize: None,
         })
         .collect();
     let named = if study.servers.is_empty() {
@@ -252,12 +254,18 @@ fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Res
     if let Some(workers) = spec.workers {
         option("--workers", workers.to_string());
     }
+    if let Some(size) = spec.fd_setsize {
+        option("--fd-setsize", size.to_string());
+    }
     command.push("--json".to_owned());
-    let limit = model.card().limit;
+    let limit = match spec.fd_setsize {
+        Some(size) => format!("its sets hold descriptors below {size}"),
+        None => model.card().limit.to_owned(),
+    };
     Ok(ServerInfo {
         name: spec.name.clone().unwrap_or_else(|| info.name.to_owned()),
         summary: info.summary.to_owned(),
-        structural_limit: (!limit.is_empty()).then(|| limit.to_owned()),
+        structural_limit: (!limit.is_empty()).then_some(limit),
         command,
     })
 }

@@ -17,6 +17,7 @@ use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
+use crate::sys::select::FD_SETSIZE;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -45,6 +46,9 @@ pub(super) struct Arguments {
     /// Threads or processes, for models that have a fixed number of them.
     #[arg(long, default_value = "256", value_parser = values::at_least_one)]
     workers: u32,
+    /// Descriptors that the sets of `select` hold, beyond the C library's 1024 on purpose.
+    #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
+    fd_setsize: Option<usize>,
     /// CPUs to run on, like 0 or 0,2-3.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -70,6 +74,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     model.supported()?;
     let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
     protocol.supported()?;
+    if arguments.fd_setsize.is_some() && model.info().name != "select" {
+        let message = format!(
+            "--fd-setsize is for select; {} has no set",
+            model.info().name
+        );
+        return Err(Usage(message).into());
+    }
     let log = arguments.log.as_ref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
         host::bind_to(cpus)?;
@@ -94,6 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         },
         book,
         workers: arguments.workers as usize,
+        fd_setsize: arguments.fd_setsize.unwrap_or(FD_SETSIZE),
         drain: arguments.drain,
     })?;
     finish(arguments, book, log)?;

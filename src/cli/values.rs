@@ -35,6 +35,15 @@ pub(super) fn request_size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Descriptors that a set of select() holds.
+pub(super) fn fd_setsize(text: &str) -> Result<usize, String> {
+    let least = crate::sys::select::FD_SETSIZE;
+    match text.parse() {
+        Ok(size) if (least..=1 << 20).contains(&size) => Ok(size),
+        _ => Err(format!("it must be a number from {least} to {}", 1 << 20)),
+    }
+}
+
 /// A number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<u32, String> {
     match text.parse() {

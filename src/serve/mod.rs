@@ -68,6 +68,8 @@ pub struct Server {
     pub book: &'static Book,
     /// Threads or processes that serve, in the models that have a fixed number of them.
     pub workers: usize,
+    /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
+    pub fd_setsize: usize,
     /// How long clients have to take their last answers once told to stop.
     pub drain: std::time::Duration,
 }

@@ -61,6 +61,8 @@ pub struct ServerSpec {
     pub name: Option<String>,
     /// Threads or processes, for models that have a fixed number of them.
     pub workers: Option<u32>,
+    /// Descriptors that the sets of `select` hold, beyond 1024 on purpose.
+    pub fd_setsize: Option<u32>,
 }
 
 mod defaults {

@@ -75,6 +75,26 @@ fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
 }
 
 #[test]
+fn select_serves_more_than_1024_when_its_sets_are_larger_on_purpose() {
+    let options = [
+        "--clients",
+        "1500",
+        "--duration",
+        "200ms",
+        "--warm-up",
+        "1ms",
+    ];
+    for (size, all) in [("1024", false), ("2048", true)] {
+        let server = Server::start(&["select", "--fd-setsize", size]).unwrap();
+        let (_, result, errors) = load(server.address(), &options);
+        assert_eq!(result["served"] == 1500, all, "{result}");
+        assert_eq!(errors.is_empty(), all, "{result}");
+        let counts = server.stop().unwrap();
+        assert_eq!(counts["refused"]["set-size"].is_null(), all, "{counts}");
+    }
+}
+
+#[test]
 fn a_number_of_requests_is_kept_exactly() {
     let server = Server::start(&["thread"]).unwrap();
     let options = ["--requests", "1000", "--clients", "10"];

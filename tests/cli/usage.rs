@@ -18,6 +18,12 @@ fn unknown_names_are_told_with_the_nearest() {
 }
 
 #[test]
+fn sets_of_select_are_for_select_and_never_smaller() {
+    throng(&["serve", "epoll", "--fd-setsize", "4096"]).is_usage_error(&["is for select"]);
+    throng(&["serve", "select", "--fd-setsize", "64"]).is_usage_error(&["from 1024"]);
+}
+
+#[test]
 fn a_taken_port_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

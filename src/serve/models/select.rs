@@ -9,7 +9,7 @@ use crate::serve::lifecycle::Drain;
 use crate::serve::listen::Mode;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
-use crate::sys::select::{FD_SETSIZE, FdSet, select};
+use crate::sys::select::{FdSet, select};
 
 /// The model `select`.
 pub(super) struct Select;
@@ -25,7 +25,7 @@ const CARD: Card = Card {
     breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more; or most of many clients are idle, \
                   since each call costs as much as there are descriptors",
     source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
-    limit: "its sets hold descriptors below 1024 (FD_SETSIZE)",
+    limit: "its sets hold descriptors below 1024 (FD_SETSIZE; --fd-setsize lifts it)",
 };
 
 impl Entry for Select {
@@ -60,7 +60,7 @@ struct Loop<'a> {
 
 impl<'a> Loop<'a> {
     fn new(server: &'a Server) -> Self {
-        let mut read = FdSet::new(FD_SETSIZE);
+        let mut read = FdSet::new(server.fd_setsize);
         let listener = server.listener.as_fd();
         let stop = server.stop.fd();
         read.insert(listener);
@@ -68,7 +68,7 @@ impl<'a> Loop<'a> {
         Self {
             server,
             read,
-            write: FdSet::new(FD_SETSIZE),
+            write: FdSet::new(server.fd_setsize),
             highest: listener.as_raw_fd().max(stop.as_raw_fd()),
             conns: Table::default(),
             scratch: Scratch::for_many(),
@@ -117,7 +117,7 @@ impl<'a> Loop<'a> {
             .arrivals(self.server.book, Mode::NonBlocking)
         {
             let fd = client.socket.as_raw_fd();
-            if fd as usize >= FD_SETSIZE {
+            if fd as usize >= self.server.fd_setsize {
                 self.server.book.refused(Refusal::SetSize);
                 continue;
             }
