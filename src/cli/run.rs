@@ -38,6 +38,9 @@ pub(super) struct Arguments {
     /// Only these models, separated by commas.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     models: Option<Vec<String>>,
+    /// What to say; `throng list protocols` says what there is.
+    #[arg(long)]
+    protocol: Option<String>,
     /// Numbers of clients, separated by commas.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::at_least_one)]
     clients: Option<Vec<u32>>,
@@ -67,7 +70,7 @@ pub(super) struct Arguments {
     seed: Option<u64>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "output", "models", "clients", "repeats", "duration", "warm_up", "size", "backlog",
+        "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
         "server_cpus", "client_cpus", "seed",
     ])]
     resume: Option<PathBuf>,
@@ -149,6 +152,9 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
             fd_setsize: None,
         };
         study.servers = models.iter().map(server).collect();
+    }
+    if let Some(protocol) = &arguments.protocol {
+        study.protocol.clone_from(protocol);
     }
     if let Some(clients) = &arguments.clients {
         study.clients.clone_from(clients);
