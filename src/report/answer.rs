@@ -133,25 +133,19 @@ fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
         ) + &not_compared(ranking);
     }
     let mut text = format!("{with}, {name} {}: {best}", measure.superlative);
-    if let [.., (worst, ratio)] = ranking.behind.as_slice() {
-        if let [(next, next_ratio), _, ..] = ranking.behind.as_slice() {
-            let _ = write!(
-                text,
-                "; {} {} {} times that",
-                next.server,
-                measure.verb,
-                ratio_text(next_ratio)
-            );
-            let _ = write!(text, ", {} {}", worst.server, ratio_text(ratio));
-        } else {
-            let _ = write!(
-                text,
-                "; {} {} {} times that",
-                worst.server,
-                measure.verb,
-                ratio_text(ratio)
-            );
-        }
+    // The next best and the last, or the only one behind.
+    let next = ranking.behind.first();
+    let worst = ranking.behind.last().filter(|_| ranking.behind.len() > 1);
+    if let Some((row, ratio)) = next {
+        let _ = write!(text, "; {} {} ", row.server, measure.verb);
+        text += &match told_by_itself(row, measure) {
+            Some(own) => own,
+            None => format!("{} times that", ratio_text(ratio)),
+        };
+    }
+    if let Some((row, ratio)) = worst {
+        let told = told_by_itself(row, measure).unwrap_or_else(|| ratio_text(ratio));
+        let _ = write!(text, ", {} {told}", row.server);
     }
     text.push('.');
     if !ranking.level.is_empty() {
@@ -192,6 +186,11 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
         "{} {} ({best}{level})",
         ranking.best.server, measure.superlative
     )
+}
+
+/// The row's own value, for a measure of which no multiples are told.
+fn told_by_itself(row: &Row, measure: &Measure) -> Option<String> {
+    Some(measure.own?((measure.of_row)(row)?))
 }
 
 /// "1.52 (1.47–1.58)".

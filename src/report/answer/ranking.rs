@@ -16,6 +16,9 @@ pub(super) struct Measure {
     of_round: fn(&Round) -> Option<f64>,
     pub(super) of_row: fn(&Row) -> Option<f64>,
     text: fn(f64) -> String,
+    /// How others are told: by this of their own value, or else as times the best's. A multiple of
+    /// an index means nothing.
+    pub(super) own: Option<fn(f64) -> String>,
 }
 
 pub(super) const RATE: Measure = Measure {
@@ -26,6 +29,7 @@ pub(super) const RATE: Measure = Measure {
     of_round: |round| Some(round.replies_per_s),
     of_row: |row| Some(row.replies_per_s?.median),
     text: |rate| format!("{} requests a second", number(rate)),
+    own: None,
 };
 
 pub(super) const COST: Measure = Measure {
@@ -36,6 +40,7 @@ pub(super) const COST: Measure = Measure {
     of_round: |round| round.server_cpu_us_per_reply,
     of_row: |row| Some(row.server_side.cpu_us_per_reply?.median),
     text: |cost| format!("{} of server CPU a request", time(cost)),
+    own: None,
 };
 
 pub(super) const FAIRNESS: Measure = Measure {
@@ -46,6 +51,7 @@ pub(super) const FAIRNESS: Measure = Measure {
     of_round: |round| round.jain,
     of_row: |row| Some(row.fairness?.jain.median),
     text: |jain| format!("Jain's index {}", index(jain)),
+    own: Some(index),
 };
 
 /// The servers ranked by one measure.
