@@ -256,7 +256,7 @@ fn describe(plan: &Plan, load: &Load) -> String {
         load.clients,
         plan.target,
         plan.protocol.info().name,
-        plan.settings.size,
+        plan.protocol.request_bytes(&plan.settings),
         load.threads
     );
     let window = &load.window;

@@ -43,7 +43,7 @@ Examples:
   throng list models                        what there is, and what this machine supports
   throng doctor                             what here would spoil a measurement
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

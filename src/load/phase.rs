@@ -106,7 +106,6 @@ pub struct Phases {
     warm_up: u64,
     patience: u64,
     grace: u64,
-    began: u64,
     phase: Phase,
     entered_at: u64,
     /// When something last happened: a first answer while settling, any reply for a load bounded
@@ -126,7 +125,6 @@ impl Phases {
             warm_up: nanoseconds(plan.warm_up),
             patience: nanoseconds(plan.patience),
             grace: nanoseconds(plan.grace),
-            began: now,
             phase: Phase::Settle,
             entered_at: now,
             news_at: now,
@@ -247,11 +245,6 @@ impl Phases {
             Until::Duration(_) => 0.0,
         };
         share.clamp(0.0, 1.0)
-    }
-
-    /// When the load began.
-    pub fn began(&self) -> u64 {
-        self.began
     }
 }
 

@@ -21,8 +21,7 @@ pub struct RunPlan {
     pub settings: Settings,
     /// What is said.
     pub protocol: &'static dyn Protocol,
-    /// The servers that take part. A command's first word is the program, and `{cpus}` has no
-    /// place in it: where a server runs is our matter.
+    /// The servers that take part.
     pub servers: Vec<ServerInfo>,
     /// The program that generates the load: this one.
     pub program: PathBuf,

@@ -25,6 +25,10 @@ impl Entry for Echo {
 }
 
 impl Protocol for Echo {
+    fn request_bytes(&self, settings: &Settings) -> usize {
+        settings.size
+    }
+
     fn session(&self, settings: &Settings) -> Box<dyn Session> {
         Box::new(EchoSession {
             size: settings.size.max(1),

@@ -19,6 +19,10 @@ impl Entry for Factorial {
 }
 
 impl Protocol for Factorial {
+    fn request_bytes(&self, _: &Settings) -> usize {
+        size_of::<u64>()
+    }
+
     fn session(&self, _: &Settings) -> Box<dyn Session> {
         Box::new(FactorialSession(Number::default()))
     }

@@ -27,7 +27,7 @@ pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 /// What a user can set about a protocol; each one takes what concerns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes in one request.
+    /// Bytes in one request, for protocols that let the user choose.
     pub size: usize,
 }
 
@@ -39,6 +39,9 @@ impl Default for Settings {
 
 /// Something clients and servers can say to each other.
 pub trait Protocol: Entry + Sync {
+    /// Bytes in one request.
+    fn request_bytes(&self, settings: &Settings) -> usize;
+
     /// The server half of one connection.
     fn session(&self, settings: &Settings) -> Box<dyn Session>;
 

@@ -41,19 +41,9 @@ impl Stop {
         STOP.load(Ordering::Acquire)
     }
 
-    /// The number of the signal that asked, 0 before one did.
-    pub fn signal(self) -> i32 {
-        STOP_SIGNAL.load(Ordering::Acquire)
-    }
-
     /// Becomes readable, for good, once asked to stop.
     pub fn fd(self) -> BorrowedFd<'static> {
         borrow(&STOP_READ)
-    }
-
-    /// Asks to stop from within.
-    pub fn request(self) {
-        on_stop(libc::SIGTERM);
     }
 
     /// In a forked child: a pipe of its own, so that its signals do not wake the parent.
