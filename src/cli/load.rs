@@ -156,6 +156,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         protocol,
         settings: protocol::Settings {
             size: arguments.size,
+            ..protocol::Settings::default()
         },
         clients: arguments.clients,
         until,

@@ -181,7 +181,10 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let settings = Settings {
         protocol: study.protocol.clone(),
-        size_bytes: protocol.request_bytes(&protocol::Settings { size: study.size }) as u64,
+        size_bytes: protocol.request_bytes(&protocol::Settings {
+            size: study.size,
+            ..protocol::Settings::default()
+        }) as u64,
         clients: study.clients.clone(),
         repeats: study.repeats,
         duration_s: study.duration.as_secs_f64(),

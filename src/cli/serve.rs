@@ -14,7 +14,7 @@ use crate::measure::host;
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
 use crate::serve::Server;
-use crate::serve::counters::Book;
+use crate::serve::counters::{Book, Worker};
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 use crate::sys::select::FD_SETSIZE;
@@ -43,9 +43,19 @@ pub(super) struct Arguments {
     /// Clients that may wait to be accepted; the kernel caps it at net.core.somaxconn.
     #[arg(long, default_value = "4096", value_parser = values::at_least_one)]
     backlog: u32,
-    /// Threads or processes, for models that have a fixed number of them.
-    #[arg(long, default_value = "256", value_parser = values::at_least_one)]
-    workers: u32,
+    /// Threads or processes, for models that have a fixed number of them [default: 256 in a pool,
+    /// as many as CPUs for reactors].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    workers: Option<u32>,
+    /// Most clients at once; more are turned away.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    max_clients: Option<u32>,
+    /// Close a connection on which nothing has moved for this long.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    idle_timeout: Option<Duration>,
+    /// Most bytes of an upload; longer ones are declined.
+    #[arg(long, value_name = "BYTES", default_value_t = protocol::MAX_UPLOAD)]
+    max_upload: u64,
     /// Descriptors that the sets of `select` hold, beyond the C library's 1024 on purpose.
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
@@ -86,10 +96,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         host::bind_to(cpus)?;
     }
     host::raise_descriptor_limit();
-    let listener = listen(arguments)?;
+    let crew = model.crew();
+    let workers = arguments.workers.map(|workers| workers as usize);
+    let workers = workers.unwrap_or_else(|| crew.members(host::usable_cpus().len()));
+    let listeners: &'static [Listener] = listen(arguments, crew.listeners(workers))?.leak();
     let stop = Stop::install().context("cannot handle signals")?;
-    let book: &'static Book = Box::leak(Box::new(Book::open().context("cannot map counters")?));
-    let listener: &'static Listener = Box::leak(Box::new(listener));
+    let book = Book::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
+    let book: &'static Book = Box::leak(Box::new(book));
+    let listener = &listeners[0];
     announce(&format!(
         "listening on {} ({}, {})",
         listener.address(),
@@ -98,29 +112,44 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     ))?;
     model.run(Server {
         listener,
+        listeners,
         stop,
         protocol,
         settings: protocol::Settings {
             size: arguments.size,
+            max_upload: arguments.max_upload,
         },
         book,
-        workers: arguments.workers as usize,
+        worker: Worker::ANY,
+        workers,
         fd_setsize: arguments.fd_setsize.unwrap_or(FD_SETSIZE),
         drain: arguments.drain,
+        idle_timeout: arguments.idle_timeout,
     })?;
     finish(arguments, book, log)?;
     Ok(Exit::Done)
 }
 
-fn listen(arguments: &Arguments) -> anyhow::Result<Listener> {
-    let options = Options {
+/// Makes so many sockets that listen on the same port.
+fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
+    let mut options = Options {
         address: arguments.listen,
         backlog: arguments.backlog,
-        reuse_port: arguments.reuse_port,
+        reuse_port: arguments.reuse_port || count > 1,
         nodelay: !arguments.delay,
     };
-    Listener::bind(&options).map_err(|error| {
-        let address = arguments.listen;
+    let first = bind(&options)?;
+    options.address = first.address(); // with the port that the kernel chose
+    let mut listeners = vec![first];
+    while listeners.len() < count {
+        listeners.push(bind(&options)?);
+    }
+    Ok(listeners)
+}
+
+fn bind(options: &Options) -> anyhow::Result<Listener> {
+    Listener::bind(options).map_err(|error| {
+        let address = options.address;
         let why = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
                 format!("port {} is taken; choose another, or 0", address.port())

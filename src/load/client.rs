@@ -21,6 +21,8 @@ pub(super) enum State {
     Asking,
     /// It has nothing to ask.
     Resting,
+    /// It had its reply, after which the server is to close.
+    Leaving,
     /// It ended.
     Over,
 }
@@ -29,10 +31,9 @@ pub(super) enum State {
 pub(super) struct Client {
     pub(super) socket: Option<OwnedFd>,
     pub(super) requester: Box<dyn Requester>,
-    /// What the socket did not take at once, and how much of that it took since.
-    pub(super) unsent: Vec<u8>,
-    pub(super) unsent_from: usize,
     pub(super) state: State,
+    /// When it gives up connecting.
+    pub(super) connect_by: u64,
     /// Requests it may still make.
     pub(super) budget: u64,
     pub(super) sent_at: u64,
@@ -46,9 +47,8 @@ impl Client {
         Self {
             socket: None,
             requester: plan.protocol.requester(&plan.settings, number),
-            unsent: Vec::new(),
-            unsent_from: 0,
             state: State::Unborn,
+            connect_by: 0,
             budget: match plan.until {
                 Until::Duration(_) => u64::MAX,
                 Until::Requests(total) => total / count + u64::from(number < total % count),

@@ -87,6 +87,7 @@ pub(super) struct ClientTally {
     pub(super) first_answer_at: Option<u64>,
     pub(super) requests: u64,
     pub(super) replies: u64,
+    pub(super) declined: u64,
     pub(super) window_replies: u64,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
@@ -217,6 +218,7 @@ fn add_up(clients: &[(usize, ClientTally)], window: &super::shared::WindowTimes)
     for (_, client) in clients {
         load.requests += client.requests;
         load.verified += client.replies;
+        load.declined += client.declined;
         if let (Some(from), Some(then)) = (client.started_at, client.connected_at) {
             load.connected += 1;
             connect_time.saturating_record(then - from);

@@ -23,6 +23,7 @@ use super::phase::Progress;
 use super::shared::Shared;
 use super::tally::{ErrorKind, SLICES, WorkerTally, histogram};
 use super::{Plan, now};
+use crate::protocol::Replies;
 
 /// Bytes read at once; the buffer is the worker's.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -40,6 +41,8 @@ const LONGEST_WAIT: Timespec = Timespec {
 pub(super) struct Worker {
     plan: Plan,
     number: usize,
+    /// Workers there are: this one has every client at this distance.
+    stride: usize,
     shared: Arc<Shared>,
     queue: OwnedFd,
     clients: Vec<Client>,
@@ -48,7 +51,6 @@ pub(super) struct Worker {
     connecting: VecDeque<(usize, u64)>,
     unfinished: Vec<usize>,
     input: Box<[MaybeUninit<u8>]>,
-    output: Vec<u8>,
     service_time: Histogram<u64>,
     from: u64,
     until: u64,
@@ -77,6 +79,7 @@ impl Worker {
         Ok(Self {
             plan: plan.clone(),
             number,
+            stride: threads,
             from: shared.window().from,
             until: u64::MAX,
             shared,
@@ -86,7 +89,6 @@ impl Worker {
             connecting: VecDeque::new(),
             unfinished: Vec::new(),
             input: Box::new_uninit_slice(INPUT_BYTES),
-            output: Vec::new(),
             service_time: histogram(),
             slices: [0; SLICES],
             slice: 0,
@@ -146,7 +148,7 @@ impl Worker {
     fn wake_resting(&mut self) {
         for place in 0..self.clients.len() {
             if self.clients[place].state == State::Resting && now() < self.until {
-                self.ask(place);
+                self.go_on(place);
             }
         }
     }
@@ -160,25 +162,32 @@ impl Worker {
             }
             let place = self.unborn;
             self.unborn += 1;
-            let started_at = now();
-            let client = &mut self.clients[place];
-            client.tally.started_at = Some(started_at - self.shared.began);
-            match begin_connection(&self.plan, &self.queue, place) {
-                Ok(socket) => {
-                    client.socket = Some(socket);
-                    client.state = State::Connecting;
-                    let deadline = started_at + self.plan.connect_timeout.as_nanos() as u64;
-                    self.connecting.push_back((place, deadline));
-                }
-                Err(error) => self.fail(place, ErrorKind::of(error)),
-            }
+            self.connect(place);
         }
     }
 
-    /// Clients connect in order, so the first in the queue is the first to run out of time.
+    fn connect(&mut self, place: usize) {
+        let started_at = now();
+        let client = &mut self.clients[place];
+        let since_began = started_at - self.shared.began;
+        client.tally.started_at.get_or_insert(since_began);
+        match begin_connection(&self.plan, &self.queue, place) {
+            Ok(socket) => {
+                client.socket = Some(socket);
+                client.state = State::Connecting;
+                client.connect_by = started_at + self.plan.connect_timeout.as_nanos() as u64;
+                self.connecting.push_back((place, client.connect_by));
+            }
+            Err(error) => self.fail(place, ErrorKind::of(error)),
+        }
+    }
+
+    /// All have the same time, so the first in the queue is the first to run out of it.
     fn give_up_connecting(&mut self) {
         while let Some(&(place, deadline)) = self.connecting.front() {
-            let connecting = self.clients[place].state == State::Connecting;
+            let client = &self.clients[place];
+            // A client that connects anew has a later place in the queue too.
+            let connecting = client.state == State::Connecting && client.connect_by == deadline;
             if connecting && now() < deadline {
                 return;
             }
@@ -199,10 +208,16 @@ impl Worker {
             Ok(Ok(())) => {}
             Ok(Err(error)) | Err(error) => return self.fail(place, ErrorKind::of(error)),
         }
-        let source = net::getsockname(socket).ok();
-        client.tally.source = source.and_then(|source| source.try_into().ok());
-        client.tally.connected_at = Some(now() - self.shared.began);
-        self.progress.connected += 1;
+        let time = now();
+        if client.tally.connected_at.is_none() {
+            let source = net::getsockname(socket).ok();
+            client.tally.source = source.and_then(|source| source.try_into().ok());
+            client.tally.connected_at = Some(time - self.shared.began);
+            self.progress.connected += 1;
+        } else if time >= self.until {
+            client.state = State::Resting;
+            return;
+        }
         self.ask(place);
     }
 
@@ -218,12 +233,10 @@ impl Worker {
                     return;
                 }
             }
-            State::Asking | State::Resting => {}
+            State::Asking | State::Resting | State::Leaving => {}
             State::Unborn | State::Over => return,
         }
-        if !self.clients[place].unsent.is_empty() {
-            self.send_rest(place);
-        }
+        self.send(place);
         for _ in 0..READS_A_TURN {
             match self.hear(place, last) {
                 Heard::More => {}
@@ -254,9 +267,7 @@ impl Worker {
         let count = bytes.len() as u64;
         client.tally.bytes_received += count;
         match client.requester.receive(bytes) {
-            Ok(replies) if replies.completed > 0 => {
-                self.answered(place, u64::from(replies.completed), count);
-            }
+            Ok(replies) if replies.completed > 0 => self.answered(place, replies, count),
             Ok(_) => self.window_bytes_received += self.counts(now(), count),
             Err(_) => {
                 self.fail(place, ErrorKind::WrongReply);
@@ -275,10 +286,12 @@ impl Worker {
         }
     }
 
-    fn answered(&mut self, place: usize, replies: u64, bytes: u64) {
+    fn answered(&mut self, place: usize, heard: Replies, bytes: u64) {
         let time = now();
+        let replies = u64::from(heard.completed);
         let client = &mut self.clients[place];
         client.tally.replies += replies;
+        client.tally.declined += u64::from(heard.declined);
         self.progress.verified += replies;
         if client.tally.first_answer_at.is_none() {
             client.tally.first_answer_at = Some(time - self.shared.began);
@@ -296,10 +309,27 @@ impl Worker {
             }
             self.slices[self.slice] += replies;
         }
-        client.state = State::Resting;
+        if heard.close {
+            client.state = State::Leaving;
+        } else {
+            client.state = State::Resting;
+            self.go_on_if_settled(place, time);
+        }
+    }
+
+    fn go_on_if_settled(&mut self, place: usize, time: u64) {
         let settled = self.from != u64::MAX || self.plan.eager;
         if settled && time < self.until {
+            self.go_on(place);
+        }
+    }
+
+    /// Asks again, over a new connection if the last one has ended.
+    fn go_on(&mut self, place: usize) {
+        if self.clients[place].socket.is_some() || self.clients[place].budget == 0 {
             self.ask(place);
+        } else {
+            self.connect(place);
         }
     }
 
@@ -316,75 +346,65 @@ impl Worker {
         if client.tally.first_answer_at.is_some() {
             self.progress.waiting += 1;
         }
-        let mut output = std::mem::take(&mut self.output);
-        output.clear();
-        client.requester.request(&mut output);
+        client.requester.begin();
         client.tally.requests += 1;
-        self.send(place, &output);
-        self.output = output;
+        self.send(place);
     }
 
-    /// Sends what the socket takes and keeps the rest with the client. Bytes count as sent when
-    /// their request was begun.
-    fn send(&mut self, place: usize, bytes: &[u8]) {
-        let sent = self.transmit(place, bytes);
-        if sent < bytes.len() {
-            let client = &mut self.clients[place];
-            client.unsent = bytes[sent..].to_vec();
-            client.unsent_from = 0;
-        }
-    }
-
-    /// Sends on what the socket did not take before.
-    fn send_rest(&mut self, place: usize) {
-        let unsent = std::mem::take(&mut self.clients[place].unsent);
-        let from = self.clients[place].unsent_from;
-        let sent = self.transmit(place, &unsent[from..]);
-        let client = &mut self.clients[place];
-        if from + sent < unsent.len() {
-            client.unsent = unsent;
-            client.unsent_from = from + sent;
-        }
-    }
-
-    /// Gives bytes to a client's socket until it takes no more; how many it took. All of them when
-    /// the connection broke, since nothing is to be sent on it any more.
-    fn transmit(&mut self, place: usize, bytes: &[u8]) -> usize {
+    /// Sends as much of the request as the socket takes. Bytes count as sent when their request
+    /// was begun.
+    fn send(&mut self, place: usize) {
         let client = &mut self.clients[place];
         let Some(socket) = &client.socket else {
-            return bytes.len();
+            return;
         };
         let mut sent = 0;
         let failure = loop {
-            match net::send(socket, &bytes[sent..], SendFlags::NOSIGNAL) {
+            let pending = client.requester.pending();
+            if pending.is_empty() {
+                break None;
+            }
+            match net::send(socket, pending, SendFlags::NOSIGNAL) {
                 Ok(count) => {
-                    sent += count;
-                    if sent == bytes.len() {
-                        break None;
-                    }
+                    client.requester.advance(count);
+                    sent += count as u64;
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break None,
                 Err(error) => break Some(error),
             }
         };
-        client.tally.bytes_sent += sent as u64;
-        let begun = client.sent_at;
-        self.window_bytes_sent += self.counts(begun, sent as u64);
-        if let Some(error) = failure {
-            self.fail(place, ErrorKind::of(error));
-            return bytes.len();
+        if sent > 0 {
+            client.tally.bytes_sent += sent;
+            let begun = client.sent_at;
+            self.window_bytes_sent += self.counts(begun, sent);
         }
-        sent
+        // A server that closes may have said why: its reply is read before the failure counts.
+        if let Some(error) = failure
+            && !self.plan.protocol.closes()
+        {
+            self.fail(place, ErrorKind::of(error));
+        }
     }
 
     // Ending.
 
     fn closed_by_server(&mut self, place: usize) {
         match self.clients[place].state {
+            State::Leaving => self.left(place),
             State::Resting => self.end(place),
             _ => self.fail(place, ErrorKind::ClosedEarly),
         }
+    }
+
+    /// The server closed after its reply, as it should: the next request has a new connection.
+    fn left(&mut self, place: usize) {
+        let client = &mut self.clients[place];
+        client.socket = None;
+        client.state = State::Resting;
+        let number = (place * self.stride + self.number) as u64;
+        client.requester = self.plan.protocol.requester(&self.plan.settings, number);
+        self.go_on_if_settled(place, now());
     }
 
     fn fail(&mut self, place: usize, kind: ErrorKind) {
@@ -401,7 +421,6 @@ impl Worker {
         let client = &mut self.clients[place];
         client.state = State::Over;
         client.socket = None;
-        client.unsent = Vec::new();
     }
 
     fn finish(mut self) -> WorkerTally {

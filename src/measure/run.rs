@@ -170,6 +170,7 @@ fn one_trial(
             protocol: plan.protocol,
             settings: protocol::Settings {
                 size: settings.size_bytes as usize,
+                ..protocol::Settings::default()
             },
             load_limit: Duration::from_secs_f64(timed + settings.patience_s),
         },

@@ -7,9 +7,12 @@
 //! between clients and from request to request: a byte that is wrong, missing, doubled or meant
 //! for somebody else shows.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use super::{
+    Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
+};
 use crate::registry::{Entry, Info};
 
 /// The protocol `echo`.
@@ -41,7 +44,8 @@ impl Protocol for Echo {
             pattern: pattern(settings.size),
             size: settings.size,
             next: (client as usize).wrapping_mul(CLIENT_STRIDE) % PATTERN_PERIOD,
-            sent: 0,
+            begun: 0,
+            pending: 0..0,
             checked: 0,
         })
     }
@@ -69,7 +73,7 @@ impl Session for EchoSession {
         Ok(Step {
             consumed,
             requests,
-            close: false,
+            close: Close::No,
         })
     }
 }
@@ -110,8 +114,10 @@ struct EchoRequester {
     size: usize,
     /// Where the oldest unanswered request starts in the pattern.
     next: usize,
-    /// Requests made and not yet answered whole.
-    sent: usize,
+    /// Requests begun and not yet answered whole.
+    begun: usize,
+    /// Where in the pattern the bytes are that have not left yet.
+    pending: Range<usize>,
     /// Bytes of the oldest one that came back.
     checked: usize,
 }
@@ -124,16 +130,24 @@ impl EchoRequester {
 }
 
 impl Requester for EchoRequester {
-    fn request(&mut self, out: &mut Vec<u8>) {
-        let start = self.start(self.sent);
-        out.extend_from_slice(&self.pattern[start..start + self.size]);
-        self.sent += 1;
+    fn begin(&mut self) {
+        let start = self.start(self.begun);
+        self.pending = start..start + self.size;
+        self.begun += 1;
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.pattern[self.pending.clone()]
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.pending.start += count;
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         while !input.is_empty() {
-            if self.sent == 0 {
+            if self.begun == 0 {
                 return Err(ProtocolError {
                     what: format!("{} bytes more than were sent came back", input.len()),
                 });
@@ -150,13 +164,13 @@ impl Requester for EchoRequester {
             if self.checked == self.size {
                 self.checked = 0;
                 self.next = self.start(1);
-                self.sent -= 1;
+                self.begun -= 1;
                 completed += 1;
             }
         }
         Ok(Replies {
             completed,
-            close: false,
+            ..Replies::default()
         })
     }
 }
@@ -184,7 +198,10 @@ mod tests {
     use super::*;
 
     fn settings(size: usize) -> Settings {
-        Settings { size }
+        Settings {
+            size,
+            ..Settings::default()
+        }
     }
 
     /// Lets both halves talk, handing over the bytes in pieces that end at `cuts`.

@@ -3,7 +3,9 @@
 //! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
 //! that fits, so greater numbers are answered with it.
 
-use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use super::{
+    Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
+};
 use crate::registry::{Entry, Info};
 
 /// The protocol `factorial`.
@@ -31,6 +33,8 @@ impl Protocol for Factorial {
         Box::new(FactorialRequester {
             next: client,
             oldest: client,
+            question: [0; 8],
+            left: 8,
             reply: Number::default(),
         })
     }
@@ -80,7 +84,7 @@ impl Session for FactorialSession {
         Ok(Step {
             consumed: input.len() - left.len(),
             requests,
-            close: false,
+            close: Close::No,
         })
     }
 }
@@ -90,6 +94,9 @@ struct FactorialRequester {
     next: u64,
     /// What the oldest unanswered request asked for, or `next`.
     oldest: u64,
+    /// The request that was begun last, and how much of it has left.
+    question: [u8; 8],
+    left: usize,
     reply: Number,
 }
 
@@ -106,9 +113,18 @@ fn asked(index: u64) -> u64 {
 }
 
 impl Requester for FactorialRequester {
-    fn request(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&asked(self.next).to_be_bytes());
+    fn begin(&mut self) {
+        self.question = asked(self.next).to_be_bytes();
+        self.left = 0;
         self.next += 1;
+    }
+
+    fn pending(&self) -> &[u8] {
+        &self.question[self.left..]
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.left += count;
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
@@ -131,7 +147,7 @@ impl Requester for FactorialRequester {
         }
         Ok(Replies {
             completed,
-            close: false,
+            ..Replies::default()
         })
     }
 }

@@ -24,16 +24,24 @@ pub const OUTPUT_LIMIT: usize = 256 * 1024;
 /// Largest request that `--size` may ask for.
 pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 
+/// Largest upload that servers take when not told otherwise: 10 MB.
+pub const MAX_UPLOAD: u64 = 10_000_000;
+
 /// What a user can set about a protocol; each one takes what concerns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes in one request, for protocols that let the user choose.
     pub size: usize,
+    /// Bytes in one request above which a server that bounds them declines.
+    pub max_upload: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { size: 1000 }
+        Self {
+            size: 1000,
+            max_upload: MAX_UPLOAD,
+        }
     }
 }
 
@@ -41,6 +49,11 @@ impl Default for Settings {
 pub trait Protocol: Entry + Sync {
     /// Bytes in one request.
     fn request_bytes(&self, settings: &Settings) -> usize;
+
+    /// Whether the server closes the connection after each reply.
+    fn closes(&self) -> bool {
+        false
+    }
 
     /// The server half of one connection.
     fn session(&self, settings: &Settings) -> Box<dyn Session>;
@@ -70,13 +83,43 @@ pub struct Step {
     /// Requests they completed.
     pub requests: u64,
     /// Whether to close once the output has left.
-    pub close: bool,
+    pub close: Close,
+}
+
+/// Whether a session closes its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Close {
+    /// It stays open.
+    #[default]
+    No,
+    /// It closes; the client has nothing more to say.
+    Yes,
+    /// It closes though the client may still be sending: what comes is thrown away until the client
+    /// closes too, or the kernel would answer it with a reset that can overtake the reply.
+    WhileClientSends,
 }
 
 /// The client half of one connection.
+///
+/// Requests are pulled from it piece by piece, so that no copy of a large one is ever made.
 pub trait Requester: Send {
-    /// Appends the next request to `out`.
-    fn request(&mut self, out: &mut Vec<u8>);
+    /// Begins the next request; nothing of an earlier one is [`pending`](Self::pending).
+    fn begin(&mut self);
+
+    /// Bytes to send next; empty once the request that was begun has left whole.
+    fn pending(&self) -> &[u8];
+
+    /// So many of the pending bytes have left.
+    fn advance(&mut self, count: usize);
+
+    /// Begins a request and appends all of it to `out`.
+    fn request(&mut self, out: &mut Vec<u8>) {
+        self.begin();
+        while !self.pending().is_empty() {
+            out.extend_from_slice(self.pending());
+            self.advance(self.pending().len());
+        }
+    }
 
     /// Takes bytes that arrived and checks every one of them.
     ///
@@ -90,6 +133,8 @@ pub trait Requester: Send {
 pub struct Replies {
     /// Replies completed and found right.
     pub completed: u32,
+    /// Of these, how many say that the server declined.
+    pub declined: u32,
     /// Whether the server is to close now.
     pub close: bool,
 }

@@ -257,6 +257,9 @@ pub struct Load {
     pub requests: u64,
     /// Replies verified over the life of the load.
     pub verified: u64,
+    /// Of these, the replies in which the server declined: an upload over its limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub declined: u64,
     /// The steady part only.
     pub window: Window,
     /// From sending a request to its whole verified reply, in the window. A closed loop has no
@@ -379,4 +382,25 @@ pub struct ServerCounts {
     pub outcomes: BTreeMap<String, u64>,
     /// Connections too many for the per-client log; the totals include them.
     pub unlogged: u64,
+    /// What each of several loops did, where the model has them; shows the balance between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<ServerWorker>,
+}
+
+/// What one loop of a server did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerWorker {
+    /// Connections it accepted.
+    pub clients: u64,
+    /// Requests it answered.
+    pub requests: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

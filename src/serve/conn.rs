@@ -1,7 +1,8 @@
 //! One connection: the only bridge between a model and a protocol.
 //!
 //! [`Conn`] moves bytes between the session and whoever moves them over the wire: a model that
-//! waits for readiness calls [`Conn::turn`], one that blocks calls [`Conn::serve`].
+//! waits for readiness calls [`Conn::turn`], one that blocks calls [`Conn::serve`], and one that
+//! hands whole operations to the kernel uses [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
 //!
 //! An idle connection owns no buffer. Bytes are read into, and answers written from, a
 //! [`Scratch`] of the worker that handles it; only what the peer does not take at once stays with
@@ -10,16 +11,15 @@
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::Server;
 use super::counters::{Line, Outcome};
 use super::listen::Client;
-use crate::protocol::{OUTPUT_LIMIT, Session};
-use crate::sys::signal::Stop;
+use crate::protocol::{Close, OUTPUT_LIMIT, Session};
 
 /// Bytes read at once by a worker that serves many clients.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -77,11 +77,19 @@ enum State {
     Serving,
     /// Nothing more is answered; what is pending leaves, then the connection ends like this.
     Ending(Outcome),
+    /// The server closes as the protocol says, while the client may still be sending: what is
+    /// pending leaves, then our side is shut.
+    Parting,
     /// The server stops: what is pending leaves, then our side is shut.
     Draining,
-    /// Our side is shut; what the client still sends is thrown away until it closes too.
-    Lingering,
+    /// Our side is shut; what the client still sends is thrown away until it closes too, and then
+    /// the connection ends like this.
+    Lingering(Outcome),
 }
+
+/// Looks, at a quarter of the idle timeout from each other, at which a connection may have been
+/// silent before it is closed: that is between once and 1.25 times the timeout.
+pub const LOOKS_AN_IDLE_TIMEOUT: u32 = 4;
 
 /// One connection.
 pub struct Conn<S: AsFd = OwnedFd> {
@@ -91,7 +99,13 @@ pub struct Conn<S: AsFd = OwnedFd> {
     sent: usize,
     /// Input the session had no room to answer yet.
     held: Vec<u8>,
+    /// Whether the kernel has the answers that are to leave next.
+    lent: bool,
     state: State,
+    /// Whether it broke because its sending side was shut, as a drain that is over does.
+    shut: bool,
+    /// Looks since bytes were last moved.
+    silent_looks: u32,
     line: Line,
     // Last, so that it is closed when the line has been written.
     socket: S,
@@ -111,14 +125,18 @@ impl<S: AsFd> Conn<S> {
             out: Vec::new(),
             sent: 0,
             held: Vec::new(),
+            lent: false,
             state: State::Serving,
-            line: server.book.enter(client.peer),
+            shut: false,
+            silent_looks: 0,
+            line: server.book.open_line(client.place, server.worker),
             socket: client.socket,
         }
     }
 
     /// Takes bytes that arrived.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.silent_looks = 0;
         if !matches!(self.state, State::Serving | State::Draining) {
             return;
         }
@@ -136,8 +154,13 @@ impl<S: AsFd> Conn<S> {
 
     fn digest(&mut self, bytes: &[u8]) -> (usize, u64) {
         match self.session.receive(bytes, &mut self.out) {
-            Ok(step) if step.close => {
-                self.state = State::Ending(Outcome::ServerClosed);
+            Ok(step) if step.close != Close::No => {
+                let more_comes = step.close == Close::WhileClientSends;
+                self.state = if more_comes || step.consumed < bytes.len() {
+                    State::Parting
+                } else {
+                    State::Ending(Outcome::ServerClosed)
+                };
                 (bytes.len(), step.requests)
             }
             Ok(step) => (step.consumed, step.requests),
@@ -152,7 +175,9 @@ impl<S: AsFd> Conn<S> {
     pub fn finish(&mut self) {
         match self.state {
             State::Serving => self.state = State::Ending(Outcome::ClientClosed),
-            State::Draining | State::Lingering => self.state = State::Ending(Outcome::Drained),
+            State::Draining => self.state = State::Ending(Outcome::Drained),
+            State::Parting => self.state = State::Ending(Outcome::ServerClosed),
+            State::Lingering(outcome) => self.state = State::Ending(outcome),
             State::Ending(_) => {}
         }
     }
@@ -164,6 +189,7 @@ impl<S: AsFd> Conn<S> {
 
     /// So many of the pending bytes have left.
     pub fn advance(&mut self, count: usize) {
+        self.silent_looks = 0;
         self.sent += count;
         self.line.sent(count);
         if self.sent == self.out.len() {
@@ -172,8 +198,54 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
+    /// Hands the pending answers over to the kernel, which has them until they are
+    /// [reclaimed](Self::reclaim); none when nothing is pending, or the kernel has some already.
+    pub fn lend(&mut self) -> Option<Vec<u8>> {
+        self.digest_held();
+        if self.lent || self.out.is_empty() {
+            return None;
+        }
+        debug_assert_eq!(self.sent, 0, "what is lent is sent whole or comes back");
+        self.lent = true;
+        Some(std::mem::take(&mut self.out))
+    }
+
+    /// Takes back what was lent, of which `sent` bytes have left; gives the buffer when all have.
+    pub fn reclaim(&mut self, mut lent: Vec<u8>, sent: usize) -> Option<Vec<u8>> {
+        self.lent = false;
+        self.silent_looks = 0;
+        self.line.sent(sent);
+        if sent == lent.len() {
+            lent.clear();
+            return Some(lent);
+        }
+        // What could not leave goes before what was answered meanwhile.
+        lent.drain(..sent);
+        lent.append(&mut self.out);
+        self.out = lent;
+        None
+    }
+
+    /// For models that hand operations to the kernel: what to ask it for next. [`Wants::Write`]
+    /// means to [lend](Self::lend), or to wait for what is lent.
+    pub fn settle(&mut self) -> Wants {
+        self.digest_held();
+        if self.lent || !self.out.is_empty() {
+            return Wants::Write;
+        }
+        if self.state == State::Parting {
+            self.shut_our_side(Outcome::ServerClosed);
+        }
+        if let State::Ending(outcome) = self.state {
+            self.line.ends(outcome);
+            return Wants::Close;
+        }
+        Wants::Read
+    }
+
     /// The peer is gone, or the connection broke.
-    pub fn broken(&mut self) {
+    pub fn broken(&mut self, error: Errno) {
+        self.shut = error == Errno::PIPE;
         self.out.clear();
         self.sent = 0;
         self.held.clear();
@@ -185,6 +257,17 @@ impl<S: AsFd> Conn<S> {
         if self.state == State::Serving {
             self.state = State::Draining;
         }
+    }
+
+    /// To be called [several times](LOOKS_AN_IDLE_TIMEOUT) an idle timeout: whether no byte has
+    /// moved for at least that long, so that the connection is to be dropped.
+    pub fn is_idle(&mut self) -> bool {
+        self.silent_looks += 1;
+        let idle = self.silent_looks > LOOKS_AN_IDLE_TIMEOUT;
+        if idle {
+            self.line.ends(Outcome::Idle);
+        }
+        idle
     }
 
     /// Reads, answers and writes without waiting, for a bounded while.
@@ -209,24 +292,38 @@ impl<S: AsFd> Conn<S> {
 
     /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
     /// stop earlier shuts the socket for reading, and in the end for writing.
-    pub fn serve(&mut self, stop: Stop, scratch: &mut Scratch) {
-        while self.turn(scratch, true) != Wants::Close {}
-        if stop.requested() {
+    pub fn serve(&mut self, server: &Server, scratch: &mut Scratch) {
+        if server.idle_timeout.is_some() {
+            for direction in [Timeout::Recv, Timeout::Send] {
+                let _ = set_socket_timeout(&self.socket, direction, server.idle_timeout);
+            }
+        }
+        loop {
+            match self.turn(scratch, true) {
+                Wants::Close => break,
+                // The call came back without a byte: the idle timeout is over.
+                Wants::Read | Wants::Write if server.idle_timeout.is_some() => {
+                    return self.line.ends(Outcome::Idle);
+                }
+                Wants::MoreRead | Wants::Read | Wants::Write => {}
+            }
+        }
+        if server.stop.requested() {
             match self.state {
                 State::Ending(Outcome::ClientClosed) => self.line.ends(Outcome::Drained),
-                State::Ending(Outcome::Reset) => self.line.ends(Outcome::Cut),
+                State::Ending(Outcome::Reset) if self.shut => self.line.ends(Outcome::Cut),
                 _ => {}
             }
         }
     }
 
     /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side, and if the
-    /// client does not take its last answers within `grace`, as if it had gone.
+    /// client does not take its last answers while the server drains, as if it had gone.
     ///
     /// For processes that serve one client at a time: there is one such socket in a process.
-    pub fn serve_until_stopped(mut self, stop: Stop, grace: Duration, scratch: &mut Scratch) {
-        let interrupts = stop.interrupts(self.socket.as_fd(), grace);
-        self.serve(stop, scratch);
+    pub fn serve_until_stopped(mut self, server: &Server, scratch: &mut Scratch) {
+        let interrupts = server.stop.interrupts(self.socket.as_fd(), server.drain);
+        self.serve(server, scratch);
         drop(interrupts); // before the socket, whose number may be used again
     }
 
@@ -237,17 +334,16 @@ impl<S: AsFd> Conn<S> {
             match self.write_out() {
                 Ok(()) => {}
                 Err(Errno::AGAIN) => return Wants::Write,
-                Err(_) => self.broken(),
+                Err(error) => self.broken(error),
             }
-            if let State::Ending(_) = self.state {
-                return Wants::Close;
+            match self.state {
+                State::Ending(_) => return Wants::Close,
+                State::Parting => self.shut_our_side(Outcome::ServerClosed),
+                // All that arrived is answered: say so, and wait for the client's goodbye.
+                State::Draining if emptied => self.shut_our_side(Outcome::Drained),
+                State::Serving | State::Draining | State::Lingering(_) => {}
             }
             if emptied {
-                if self.state == State::Draining {
-                    // All that arrived is answered: say so, and wait for the client's goodbye.
-                    let _ = shutdown(&self.socket, Shutdown::Write);
-                    self.state = State::Lingering;
-                }
                 return Wants::Read;
             }
             if reads == READS_A_TURN {
@@ -263,7 +359,7 @@ impl<S: AsFd> Conn<S> {
                 }
                 Err(Errno::AGAIN) => emptied = true,
                 Err(Errno::INTR) => {}
-                Err(_) => self.broken(),
+                Err(error) => self.broken(error),
             }
         }
     }
@@ -281,12 +377,26 @@ impl<S: AsFd> Conn<S> {
             if self.held.is_empty() {
                 return Ok(());
             }
-            let held = std::mem::take(&mut self.held);
-            let (consumed, requests) = self.digest(&held);
-            self.line.received(0, requests);
-            if consumed < held.len() {
-                self.held = held[consumed..].to_vec();
-            }
+            self.digest_held();
         }
+    }
+
+    /// Answers input that had to wait, if there is room for answers again.
+    fn digest_held(&mut self) {
+        if self.held.is_empty() || !self.out.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        let (consumed, requests) = self.digest(&held);
+        self.line.received(0, requests);
+        if consumed < held.len() {
+            self.held = held[consumed..].to_vec();
+        }
+    }
+
+    /// Says that no more comes from us, and goes on to throw away what still comes to us.
+    fn shut_our_side(&mut self, outcome: Outcome) {
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        self.state = State::Lingering(outcome);
     }
 }

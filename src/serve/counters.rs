@@ -4,12 +4,15 @@
 //! like the others and nothing is lost when a child is killed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::record::ServerCounts;
+use rustix::process::Pid;
+
+use crate::record::{ServerCounts, ServerWorker};
 use crate::sys::shared;
 
 /// Lines kept; clients beyond are counted in the totals only. 64 bytes each, taken when used.
@@ -28,13 +31,16 @@ pub enum Refusal {
     Threads,
     /// No further process could be started.
     Processes,
+    /// As many are being served as may be.
+    Clients,
 }
 
-const REFUSALS: [(Refusal, &str); 4] = [
+const REFUSALS: [(Refusal, &str); 5] = [
     (Refusal::Descriptors, "descriptors"),
     (Refusal::SetSize, "set-size"),
     (Refusal::Threads, "threads"),
     (Refusal::Processes, "processes"),
+    (Refusal::Clients, "max-clients"),
 ];
 
 /// How a connection ended.
@@ -55,9 +61,15 @@ pub enum Outcome {
     Drained,
     /// The server stopped and the client did not take its last answers in time.
     Cut,
+    /// It said nothing and took nothing for too long.
+    Idle,
+    /// The process that served it died.
+    Lost,
+    /// It was accepted, but then there was nobody to serve it.
+    GivenUp,
 }
 
-const OUTCOMES: [(Outcome, &str); 7] = [
+const OUTCOMES: [(Outcome, &str); 10] = [
     (Outcome::Open, "open"),
     (Outcome::ClientClosed, "client-closed"),
     (Outcome::ServerClosed, "server-closed"),
@@ -65,10 +77,13 @@ const OUTCOMES: [(Outcome, &str); 7] = [
     (Outcome::ProtocolError, "protocol-error"),
     (Outcome::Drained, "drained"),
     (Outcome::Cut, "cut"),
+    (Outcome::Idle, "idle-timeout"),
+    (Outcome::Lost, "process-died"),
+    (Outcome::GivenUp, "given-up"),
 ];
 
 // Places of the totals in the shared words.
-const ACCEPTED: usize = 0;
+const ADMITTED: usize = 0;
 const OPEN: usize = 1;
 const PEAK_OPEN: usize = 2;
 const REQUESTS: usize = 3;
@@ -80,7 +95,7 @@ const ENDED: usize = REFUSED + REFUSALS.len();
 const TOTALS: usize = (ENDED + OUTCOMES.len()).next_multiple_of(ROW_WORDS);
 
 // Places of a client's figures in its row.
-const STATE: usize = 0; // port << 16 | is_ipv4 << 8 | outcome
+const STATE: usize = 0; // worker << 32 | port << 16 | is_ipv4 << 8 | outcome
 const CONNECTED_AT: usize = 1;
 const CLOSED_AT: usize = 2;
 const ROW_REQUESTS: usize = 3;
@@ -88,32 +103,92 @@ const ROW_BYTES_IN: usize = 4;
 const ROW_BYTES_OUT: usize = 5;
 const ADDRESS: usize = 6;
 
+/// Who serves a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Worker(u32);
+
+impl Worker {
+    /// The only one there is, or one of a pool that takes whoever comes.
+    pub const ANY: Self = Self(0);
+
+    const PROCESS: u32 = 1 << 31;
+
+    /// One of several loops, by its number.
+    pub fn number(number: usize) -> Self {
+        Self(number as u32 + 1)
+    }
+
+    /// A child process.
+    pub fn process(pid: Pid) -> Self {
+        Self(pid.as_raw_pid() as u32 | Self::PROCESS)
+    }
+
+    /// The process that asks.
+    pub fn this_process() -> Self {
+        Self::process(rustix::process::getpid())
+    }
+
+    fn of(state: u64) -> Self {
+        Self((state >> 32) as u32)
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.0) << 32
+    }
+
+    /// Its number, if it is one of several loops.
+    fn as_number(self) -> Option<u32> {
+        (self.0 & Self::PROCESS == 0).then(|| self.0.checked_sub(1))?
+    }
+}
+
+impl fmt::Display for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_number() {
+            Some(number) => write!(f, "{number}"),
+            None if *self == Self::ANY => Ok(()),
+            None => write!(f, "{}", self.0 & !Self::PROCESS),
+        }
+    }
+}
+
+/// A client's place in the book, from accept() on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place(u64);
+
 /// The counts of a server and of all its processes and threads.
 #[derive(Debug)]
 pub struct Book {
     words: &'static [AtomicU64],
+    most_open: u64,
     began: Instant,
 }
 
 impl Book {
-    /// Opens an empty book.
+    /// Opens an empty book, in which so many clients may be at once.
     ///
     /// # Errors
     /// When the shared memory cannot be mapped.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(max_clients: Option<u64>) -> io::Result<Self> {
         Ok(Self {
             words: shared::counters(TOTALS + ROWS * ROW_WORDS)?,
+            most_open: max_clients.unwrap_or(u64::MAX),
             began: Instant::now(),
         })
     }
 
-    /// A client was accepted.
-    pub fn enter(&self, peer: SocketAddr) -> Line {
-        let number = self.words[ACCEPTED].fetch_add(1, Relaxed) as usize;
-        let open = self.words[OPEN].fetch_add(1, Relaxed) + 1;
-        self.words[PEAK_OPEN].fetch_max(open, Relaxed);
-        let row = (number < ROWS).then(|| self.row(number));
-        if let Some(row) = row {
+    /// A client was accepted; none when there are as many as may be.
+    pub fn admit(&self, peer: SocketAddr) -> Option<Place> {
+        let one_more = |open: u64| (open < self.most_open).then_some(open + 1);
+        if self.words[OPEN]
+            .fetch_update(Relaxed, Relaxed, one_more)
+            .is_err()
+        {
+            self.refused(Refusal::Clients);
+            return None;
+        }
+        let place = Place(self.words[ADMITTED].fetch_add(1, Relaxed));
+        if let Some(row) = self.row(place) {
             let (address, is_ipv4) = match peer.ip() {
                 IpAddr::V4(ip) => (ip.to_ipv6_mapped(), 1),
                 IpAddr::V6(ip) => (ip, 0),
@@ -124,14 +199,52 @@ impl Book {
             row[CONNECTED_AT].store(self.now(), Relaxed);
             row[STATE].store(u64::from(peer.port()) << 16 | is_ipv4 << 8, Relaxed);
         }
+        Some(place)
+    }
+
+    /// `worker` serves the client from now on.
+    pub fn hand_to(&self, place: Place, worker: Worker) {
+        if let Some(row) = self.row(place) {
+            row[STATE].fetch_or(worker.bits(), Relaxed);
+        }
+    }
+
+    /// The line of a client that is served from now on.
+    pub fn open_line(&self, place: Place, worker: Worker) -> Line {
+        self.hand_to(place, worker);
+        self.words[PEAK_OPEN].fetch_max(self.words[OPEN].load(Relaxed), Relaxed);
         Line {
             totals: &self.words[..TOTALS],
-            row,
+            row: self.row(place),
             began: self.began,
             requests: 0,
             bytes_in: 0,
             bytes_out: 0,
             outcome: Outcome::Cut,
+        }
+    }
+
+    /// A client was accepted, but there is nobody to serve it.
+    pub fn give_up(&self, place: Place, why: Refusal) {
+        self.refused(why);
+        self.open_line(place, Worker::ANY).ends(Outcome::GivenUp);
+    }
+
+    /// A process died: the lines it had open end here.
+    pub fn lost(&self, worker: Worker) {
+        for number in 0..self.used() {
+            let place = Place(number as u64);
+            let Some(row) = self.row(place) else { return };
+            let state = row[STATE].load(Relaxed);
+            if Worker::of(state) == worker && outcome_in(state) == Outcome::Open as u64 {
+                let mut line = self.open_line(place, worker);
+                line.received(
+                    row[ROW_BYTES_IN].load(Relaxed) as usize,
+                    row[ROW_REQUESTS].load(Relaxed),
+                );
+                line.sent(row[ROW_BYTES_OUT].load(Relaxed) as usize);
+                line.ends(Outcome::Lost);
+            }
         }
     }
 
@@ -152,20 +265,32 @@ impl Book {
         if total(ACCEPT_FAILED) > 0 {
             refused.insert("accept-error".to_owned(), total(ACCEPT_FAILED));
         }
+        let given_up = total(ENDED + Outcome::GivenUp as usize);
         let mut counts = ServerCounts {
-            accepted: total(ACCEPTED),
+            accepted: total(ADMITTED) - given_up,
             peak_open: total(PEAK_OPEN),
             refused,
             requests: total(REQUESTS),
             bytes_in: total(BYTES_IN),
             bytes_out: total(BYTES_OUT),
-            outcomes: named(&OUTCOMES, |outcome| total(ENDED + *outcome as usize)),
-            unlogged: total(ACCEPTED).saturating_sub(ROWS as u64),
+            outcomes: named(&OUTCOMES, |outcome| match outcome {
+                Outcome::GivenUp => 0, // among the refused
+                _ => total(ENDED + *outcome as usize),
+            }),
+            unlogged: total(ADMITTED).saturating_sub(ROWS as u64),
+            workers: Vec::new(),
         };
         // What is still open, or was in a process that died, is in the rows only.
         let mut lost = 0;
+        let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
         for row in self.rows() {
-            if row[STATE].load(Relaxed) & 0xff == Outcome::Open as u64 {
+            let state = row[STATE].load(Relaxed);
+            if let Some(number) = Worker::of(state).as_number() {
+                let worker = workers.entry(number).or_default();
+                worker.clients += 1;
+                worker.requests += row[ROW_REQUESTS].load(Relaxed);
+            }
+            if outcome_in(state) == Outcome::Open as u64 {
                 counts.requests += row[ROW_REQUESTS].load(Relaxed);
                 counts.bytes_in += row[ROW_BYTES_IN].load(Relaxed);
                 counts.bytes_out += row[ROW_BYTES_OUT].load(Relaxed);
@@ -175,6 +300,7 @@ impl Book {
         if lost > 0 {
             counts.outcomes.insert("open".to_owned(), lost);
         }
+        counts.workers = workers.into_values().collect();
         counts
     }
 
@@ -185,7 +311,7 @@ impl Book {
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
-            "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,outcome"
+            "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,worker,outcome"
         )?;
         for (number, row) in self.rows().enumerate() {
             let word = |place: usize| row[place].load(Relaxed);
@@ -196,7 +322,7 @@ impl Book {
                 ip = ip.to_canonical();
             }
             let peer = SocketAddr::new(ip, (state >> 16) as u16);
-            let outcome = OUTCOMES[(state & 0xff) as usize % OUTCOMES.len()].1;
+            let outcome = OUTCOMES[outcome_in(state) as usize % OUTCOMES.len()].1;
             write!(
                 to,
                 "{number},{peer},{:.1},",
@@ -207,28 +333,39 @@ impl Book {
             }
             writeln!(
                 to,
-                ",{},{},{},{outcome}",
+                ",{},{},{},{},{outcome}",
                 word(ROW_REQUESTS),
                 word(ROW_BYTES_IN),
-                word(ROW_BYTES_OUT)
+                word(ROW_BYTES_OUT),
+                Worker::of(state)
             )?;
         }
         Ok(())
     }
 
-    fn row(&self, number: usize) -> &'static [AtomicU64] {
+    /// The row of a client; none for those that came when all rows were taken.
+    fn row(&self, place: Place) -> Option<&'static [AtomicU64]> {
+        let number = usize::try_from(place.0).ok().filter(|n| *n < ROWS)?;
         let start = TOTALS + number * ROW_WORDS;
-        &self.words[start..start + ROW_WORDS]
+        Some(&self.words[start..start + ROW_WORDS])
+    }
+
+    /// Rows in use.
+    fn used(&self) -> usize {
+        (self.words[ADMITTED].load(Relaxed) as usize).min(ROWS)
     }
 
     fn rows(&self) -> impl Iterator<Item = &'static [AtomicU64]> {
-        let used = (self.words[ACCEPTED].load(Relaxed) as usize).min(ROWS);
-        (0..used).map(|number| self.row(number))
+        (0..self.used()).filter_map(|number| self.row(Place(number as u64)))
     }
 
     fn now(&self) -> u64 {
         nanoseconds(self.began.elapsed())
     }
+}
+
+fn outcome_in(state: u64) -> u64 {
+    state & 0xff
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -304,10 +441,14 @@ mod tests {
 
     #[test]
     fn counts_what_is_open_and_what_ended() {
-        let book = Book::open().unwrap();
-        let peer = "127.0.0.1:4000".parse().unwrap();
-        let mut first = book.enter(peer);
-        let mut second = book.enter("[::1]:5000".parse().unwrap());
+        let book = Book::open(Some(2)).unwrap();
+        let enter = |peer: &str, worker| {
+            let place = book.admit(peer.parse().unwrap()).unwrap();
+            book.open_line(place, worker)
+        };
+        let mut first = enter("127.0.0.1:4000", Worker::number(1));
+        let mut second = enter("[::1]:5000", Worker::number(0));
+        assert_eq!(book.admit("127.0.0.1:1".parse().unwrap()), None);
         first.received(1000, 1);
         first.sent(900);
         second.received(10, 0);
@@ -320,7 +461,10 @@ mod tests {
             (counts.requests, counts.bytes_in, counts.bytes_out),
             (1, 1010, 900)
         );
-        assert_eq!(counts.refused, BTreeMap::from([("set-size".to_owned(), 1)]));
+        let refused = [("max-clients".to_owned(), 1), ("set-size".to_owned(), 1)];
+        assert_eq!(counts.refused, BTreeMap::from(refused));
+        assert_eq!(counts.workers.len(), 2);
+        assert_eq!(counts.workers[1].requests, 1);
         assert_eq!(
             counts.outcomes,
             BTreeMap::from([("client-closed".to_owned(), 1), ("open".to_owned(), 1)])
@@ -330,10 +474,39 @@ mod tests {
         let csv = String::from_utf8(csv).unwrap();
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[1].starts_with("0,127.0.0.1:4000,"), "{csv}");
-        assert!(lines[1].ends_with(",1,1000,900,client-closed"), "{csv}");
+        assert!(lines[1].ends_with(",1,1000,900,1,client-closed"), "{csv}");
         assert!(
-            lines[2].starts_with("1,[::1]:5000,") && lines[2].ends_with(",open"),
+            lines[2].starts_with("1,[::1]:5000,") && lines[2].ends_with(",0,open"),
             "{csv}"
         );
+    }
+    #[test]
+    fn a_dead_process_leaves_no_line_open() {
+        let book = Book::open(Some(1)).unwrap();
+        let peer = "127.0.0.1:4000".parse().unwrap();
+        let (dead, alive) = (Worker::this_process(), Worker::process(Pid::INIT));
+        let place = book.admit(peer).unwrap();
+        let mut line = book.open_line(place, dead);
+        line.received(100, 2);
+        std::mem::forget(line); // as when the process is killed
+        book.lost(alive);
+        assert_eq!(book.admit(peer), None);
+        book.lost(dead);
+        book.lost(dead);
+        let counts = book.counts();
+        assert_eq!((counts.requests, counts.bytes_in), (2, 100));
+        let outcomes = BTreeMap::from([("process-died".to_owned(), 1)]);
+        assert_eq!(counts.outcomes, outcomes);
+        assert!(book.admit(peer).is_some());
+    }
+
+    #[test]
+    fn a_client_for_whom_there_is_nobody_does_not_count_as_accepted() {
+        let book = Book::open(None).unwrap();
+        let place = book.admit("127.0.0.1:4000".parse().unwrap()).unwrap();
+        book.give_up(place, Refusal::Threads);
+        let counts = book.counts();
+        assert_eq!(counts.accepted, 0);
+        assert_eq!(counts.refused, BTreeMap::from([("threads".to_owned(), 1)]));
     }
 }

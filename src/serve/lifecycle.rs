@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
+use super::Server;
+use super::conn::LOOKS_AN_IDLE_TIMEOUT;
 use super::listen::Client;
 use crate::sys::signal::Stop;
 
@@ -36,13 +38,91 @@ impl Drain {
     pub fn over(&self) -> bool {
         self.left().is_zero()
     }
+}
 
-    /// How long a readiness loop may wait: until something happens, or until the drain is over.
+/// What a loop over many connections has to look at beside their sockets: the wish to stop, the
+/// end of the drain, and clients that say nothing.
+#[derive(Debug)]
+pub struct Life {
+    stop: Stop,
+    grace: Duration,
+    drain: Option<Drain>,
+    looks: Option<Looks>,
+}
+
+/// When to look for connections that are idle.
+#[derive(Debug)]
+struct Looks {
+    every: Duration,
+    next: Instant,
+}
+
+impl Life {
+    /// Begins.
+    pub fn new(server: &Server) -> Self {
+        let looks = server.idle_timeout.map(|timeout| {
+            let every = timeout / LOOKS_AN_IDLE_TIMEOUT;
+            Looks {
+                every,
+                next: Instant::now() + every,
+            }
+        });
+        Self {
+            stop: server.stop,
+            grace: server.drain,
+            drain: None,
+            looks,
+        }
+    }
+
+    /// Whether the loop goes on: until it drains and has no connection left, or no time.
+    pub fn goes_on(&self, no_connection: bool) -> bool {
+        self.drain
+            .is_none_or(|drain| !no_connection && !drain.over())
+    }
+
+    /// Whether it has been told to stop: nobody is accepted any more.
+    pub fn draining(&self) -> bool {
+        self.drain.is_some()
+    }
+
+    /// How long the loop may wait: until something happens, or something is to be looked at.
     ///
     /// Rounded up to whole milliseconds, the unit of poll(2) and epoll(7), or the loop would spin
     /// through the last one.
-    pub fn wait_limit(drain: Option<Self>) -> Option<Duration> {
-        drain.map(|drain| Duration::from_millis(drain.left().as_millis() as u64 + 1))
+    pub fn wait_limit(&self) -> Option<Duration> {
+        let drain = self.drain.map(|drain| drain.left());
+        let look = self
+            .looks
+            .as_ref()
+            .map(|looks| looks.next.saturating_duration_since(Instant::now()));
+        let nearest = match (drain, look) {
+            (Some(drain), Some(look)) => Some(drain.min(look)),
+            (drain, look) => drain.or(look),
+        };
+        nearest.map(|limit| Duration::from_millis(limit.as_millis() as u64 + 1))
+    }
+
+    /// Whether it is time to begin the drain; true once.
+    pub fn begins_drain(&mut self) -> bool {
+        let begins = self.drain.is_none() && self.stop.requested();
+        if begins {
+            self.drain = Some(Drain::new(self.grace));
+        }
+        begins
+    }
+
+    /// Whether it is time to ask each connection if it [is idle](super::conn::Conn::is_idle).
+    pub fn looks_for_idle(&mut self) -> bool {
+        let Some(looks) = &mut self.looks else {
+            return false;
+        };
+        let time = Instant::now();
+        let due = time >= looks.next;
+        if due {
+            looks.next = time + looks.every;
+        }
+        due
     }
 }
 
@@ -106,7 +186,7 @@ impl Blocked {
         sockets.open.insert(number, Arc::clone(&socket));
         let client = Client {
             socket,
-            peer: client.peer,
+            place: client.place,
         };
         let pass = Pass {
             blocked: Arc::clone(self),

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::counters::{Book, Refusal};
+use super::counters::{Book, Place, Refusal};
 
 /// Most clients accepted before those already here are looked after again.
 pub const ACCEPT_BATCH: usize = 1024;
@@ -100,7 +100,7 @@ impl Listener {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
     }
 
-    fn accept(&self, mode: Mode) -> Result<Client, Errno> {
+    fn accept(&self, mode: Mode) -> Result<(OwnedFd, SocketAddr), Errno> {
         let flags = match mode {
             Mode::Blocking => SocketFlags::CLOEXEC,
             Mode::NonBlocking => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
@@ -111,10 +111,8 @@ impl Listener {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
         }
         let peer = peer.and_then(|peer| peer.try_into().ok());
-        Ok(Client {
-            socket,
-            peer: peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))),
-        })
+        let peer = peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        Ok((socket, peer))
     }
 
     /// Out of descriptors: gives up the spare one for as long as it takes to accept a client and
@@ -160,8 +158,8 @@ fn reserve() -> Option<OwnedFd> {
 pub struct Client<S = OwnedFd> {
     /// Its socket.
     pub socket: S,
-    /// Where it comes from.
-    pub peer: SocketAddr,
+    /// Its place among all clients.
+    pub place: Place,
 }
 
 /// See [`Listener::arrivals`].
@@ -180,7 +178,11 @@ impl Iterator for Arrivals<'_> {
         while self.left > 0 {
             self.left -= 1;
             match self.listener.accept(self.mode) {
-                Ok(client) => return Some(client),
+                Ok((socket, peer)) => {
+                    if let Some(place) = self.book.admit(peer) {
+                        return Some(Client { socket, place });
+                    }
+                }
                 // The client left before it was accepted, or a signal came.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(Errno::MFILE | Errno::NFILE) => {

@@ -11,12 +11,14 @@ pub mod listen;
 pub mod models;
 pub mod table;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::protocol::{self, Protocol, Session};
 use crate::registry::Entry;
 use crate::sys::signal::Stop;
-use counters::Book;
+use counters::{Book, Worker};
 use lifecycle::Drain;
 use listen::Listener;
 
@@ -24,6 +26,11 @@ use listen::Listener;
 pub trait Model: Entry + Sync {
     /// What a reader should know about it.
     fn card(&self) -> Card;
+
+    /// How many threads or processes serve, in models that have a number of them.
+    fn crew(&self) -> Crew {
+        Crew::AsNeeded
+    }
 
     /// Serves until told to stop, and returns once drained.
     ///
@@ -53,11 +60,46 @@ pub struct Card {
     pub limit: &'static str,
 }
 
+/// How the work is divided among threads or processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crew {
+    /// One, or one for each client.
+    AsNeeded,
+    /// A fixed number, who take clients from one listening socket.
+    Pool,
+    /// One for each CPU, each with a listening socket of its own.
+    PerCpu,
+}
+
+/// Members of a [`Crew::Pool`] when the user asks for no number.
+const POOL: usize = 256;
+
+impl Crew {
+    /// Members when the user asks for no number and the server may use so many CPUs.
+    pub fn members(self, cpus: usize) -> usize {
+        match self {
+            Self::AsNeeded => 1,
+            Self::Pool => POOL,
+            Self::PerCpu => cpus,
+        }
+    }
+
+    /// Listening sockets for so many members.
+    pub fn listeners(self, members: usize) -> usize {
+        match self {
+            Self::AsNeeded | Self::Pool => 1,
+            Self::PerCpu => members,
+        }
+    }
+}
+
 /// Everything a model needs in order to serve.
 #[derive(Clone, Copy)]
 pub struct Server {
     /// Where clients arrive.
     pub listener: &'static Listener,
+    /// Where they arrive at each member of a [`Crew::PerCpu`]; the first one is `listener`.
+    pub listeners: &'static [Listener],
     /// The wish to stop.
     pub stop: Stop,
     /// What is said.
@@ -66,18 +108,28 @@ pub struct Server {
     pub settings: protocol::Settings,
     /// Where it is counted.
     pub book: &'static Book,
+    /// Who serves, where there are several.
+    pub worker: Worker,
     /// Threads or processes that serve, in the models that have a fixed number of them.
     pub workers: usize,
     /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
     pub fd_setsize: usize,
     /// How long clients have to take their last answers once told to stop.
-    pub drain: std::time::Duration,
+    pub drain: Duration,
+    /// How long a connection may say and take nothing before it is closed.
+    pub idle_timeout: Option<Duration>,
 }
 
 impl Server {
     /// The server half for a new connection.
     pub fn session(&self) -> Box<dyn Session> {
         self.protocol.session(&self.settings)
+    }
+
+    /// The same server, as one of its workers sees it.
+    #[must_use]
+    pub fn seen_by(self, worker: Worker) -> Self {
+        Self { worker, ..self }
     }
 
     /// Starts the time that clients have for their last answers.

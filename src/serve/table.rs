@@ -40,6 +40,16 @@ impl<T> Table<T> {
         value
     }
 
+    /// Takes out every value of which `stays` says no.
+    pub fn retain(&mut self, mut stays: impl FnMut(&mut T) -> bool) {
+        for slot in &mut self.slots {
+            if slot.as_mut().is_some_and(|value| !stays(value)) {
+                *slot = None;
+                self.count -= 1;
+            }
+        }
+    }
+
     /// The descriptors in the table.
     pub fn descriptors(&self) -> Vec<RawFd> {
         let places = self.slots.iter().enumerate();

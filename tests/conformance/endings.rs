@@ -1,11 +1,10 @@
 //! The end of a server: answers that are due still go out, and nothing is left behind.
 
 use anyhow::{Context as _, ensure};
-use throng::protocol::Settings;
 
 use super::client::{Client, FULL, Pace};
 use super::process::{children, parent_of};
-use super::{Case, SIZE, Subject, every_model, serves_several};
+use super::{Case, SIZE, Subject, asking, every_model, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -52,7 +51,7 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     if let Some(idle) = &mut idle {
         idle.converse(1, FULL)?;
     }
-    let settings = Settings { size: LARGE };
+    let settings = asking(LARGE);
     let mut due =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
     due.ask(1);

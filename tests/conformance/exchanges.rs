@@ -1,10 +1,9 @@
 //! One client at a time, in every awkward way of sending and receiving.
 
 use anyhow::Context as _;
-use throng::protocol::Settings;
 
 use super::client::{Client, FULL, Pace};
-use super::{Case, SIZE, Subject, every_model};
+use super::{Case, SIZE, Subject, asking, every_model};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -56,7 +55,7 @@ fn one_byte_at_a_time(subject: &Subject) -> anyhow::Result<()> {
 fn short_reads_and_writes(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 300_000;
     let server = subject.start(LARGE)?;
-    let settings = Settings { size: LARGE };
+    let settings = asking(LARGE);
     let mut client =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 4096)?;
     let pace = Pace {

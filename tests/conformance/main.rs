@@ -79,6 +79,14 @@ fn has_fixed_sets(model: &dyn Model) -> bool {
 /// Bytes of a request where the case asks for nothing else.
 const SIZE: usize = 1000;
 
+/// Requests of `size` bytes.
+fn asking(size: usize) -> Settings {
+    Settings {
+        size,
+        ..Settings::default()
+    }
+}
+
 impl Subject {
     /// Starts the server, for requests of `size` bytes. Models with a fixed number of workers get
     /// as many as the few clients of most cases need, since 256 processes take a while to start.
@@ -101,7 +109,7 @@ impl Subject {
     }
 
     fn client_asking(&self, server: &Server, number: u64, size: usize) -> anyhow::Result<Client> {
-        Client::connect(server.address(), self.protocol, Settings { size }, number)
+        Client::connect(server.address(), self.protocol, asking(size), number)
     }
 
     /// Holds a server's counts against what was asked of it and answered whole.

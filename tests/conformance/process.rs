@@ -52,6 +52,25 @@ pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(parent.parse().ok()?)
 }
 
+/// The sockets that a process and its children have open.
+pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
+    let mut count = sockets_of(pid).context("the server is gone")?;
+    for child in children(pid)? {
+        count += sockets_of(child).unwrap_or(0);
+    }
+    Ok(count)
+}
+
+fn sockets_of(pid: Pid) -> Option<usize> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let targets = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    Some(
+        targets
+            .filter(|target| target.to_string_lossy().starts_with("socket:"))
+            .count(),
+    )
+}
+
 /// Most memory that a process and its children have had, in bytes.
 pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {
     let mut total = peak_of(pid).context("the server is gone")?;

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use rustix::process::{Signal, kill_process};
 
 use super::client::FULL;
-use super::process::{children, eventually, peak_memory};
+use super::process::{children, eventually, peak_memory, sockets};
 use super::server::Server;
 use super::{
     Case, SIZE, Subject, every_model, forks_for_each_client, has_worker_processes, serves_several,
@@ -44,6 +44,12 @@ pub(crate) const CASES: &[&Case] = &[
 fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 200_000;
     let server = subject.start(LARGE)?;
+    if has_worker_processes(subject.model) {
+        eventually("it has its children", || {
+            Ok(children(server.pid())?.len() == 8)
+        })?;
+    }
+    let at_rest = sockets(server.pid())?;
     let several = serves_several(subject.model);
     let mut bystander = subject.client_asking(&server, 1, LARGE)?;
     bystander.converse(1, FULL)?;
@@ -64,6 +70,10 @@ fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
         .converse(2, FULL)
         .context("a client that came")?;
     drop(bystander);
+    // Told to stop earlier, it may take the end of the drain for that of a connection.
+    eventually("it has seen every client leave", || {
+        Ok(sockets(server.pid())? == at_rest)
+    })?;
     let counts = server.stop()?;
     ensure!(
         counts["accepted"] == 6,

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
     Ending, Failure, Fairness, Host, Latency, Load, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
-    Settings, Side, StudyInfo, Trial, Warning, Window,
+    ServerWorker, Settings, Side, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -197,6 +197,7 @@ fn full_trial() -> Value {
         never_served: 0,
         requests: 1,
         verified: 1,
+        declined: 1,
         window: Window {
             duration_s: 1.0,
             replies: 1,
@@ -238,6 +239,7 @@ fn full_trial() -> Value {
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),
+            workers: vec![ServerWorker::default()],
             ..ServerCounts::default()
         }),
         warnings: vec![warning()],

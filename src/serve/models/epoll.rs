@@ -8,7 +8,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::{end_arrivals, event_queue, wait_for_events};
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
-use crate::serve::lifecycle::Drain;
+use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
@@ -48,7 +48,7 @@ impl Model for Epoll {
             queue: event_queue(&server)?,
             conns: Table::default(),
             scratch: Scratch::for_many(),
-            drain: None,
+            life: Life::new(&server),
         }
         .run()
     }
@@ -65,18 +65,15 @@ struct Loop<'a> {
     queue: OwnedFd,
     conns: Table<Slot>,
     scratch: Scratch,
-    drain: Option<Drain>,
+    life: Life,
 }
 
 impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
         let mut events = Vec::with_capacity(1024);
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self
-            .drain
-            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
-        {
-            wait_for_events(&self.queue, &mut events, Drain::wait_limit(self.drain))?;
+        while self.life.goes_on(self.conns.is_empty()) {
+            wait_for_events(&self.queue, &mut events, self.life.wait_limit())?;
             for event in &events {
                 let fd = event.data.u64() as RawFd;
                 if fd == listener {
@@ -85,7 +82,10 @@ impl Loop<'_> {
                     self.turn(fd);
                 }
             }
-            if self.drain.is_none() && self.server.stop.requested() {
+            if self.life.looks_for_idle() {
+                self.conns.retain(|slot| !slot.conn.is_idle());
+            }
+            if self.life.begins_drain() {
                 self.begin_drain()?;
             }
         }
@@ -139,15 +139,14 @@ impl Loop<'_> {
                 EventFlags::IN
             };
             let data = EventData::new_u64(fd as u64);
-            if epoll::modify(&self.queue, &slot.conn, data, flags).is_err() {
-                slot.conn.broken();
+            if let Err(error) = epoll::modify(&self.queue, &slot.conn, data, flags) {
+                slot.conn.broken(error);
                 self.conns.remove(fd);
             }
         }
     }
 
     fn begin_drain(&mut self) -> anyhow::Result<()> {
-        self.drain = Some(self.server.begin_drain());
         end_arrivals(&self.queue, self.server)?;
         for fd in self.conns.descriptors() {
             if let Some(slot) = self.conns.get_mut(fd) {

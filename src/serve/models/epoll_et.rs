@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::{end_arrivals, event_queue, wait_for_events};
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
-use crate::serve::lifecycle::Drain;
+use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
@@ -63,7 +63,7 @@ impl Model for EpollEt {
             conns: Table::default(),
             unfinished: Vec::new(),
             scratch: Scratch::for_many(),
-            drain: None,
+            life: Life::new(&server),
         }
         .run()
     }
@@ -76,19 +76,16 @@ struct Loop<'a> {
     /// Connections whose turn ended before their bytes did.
     unfinished: Vec<(RawFd, bool)>,
     scratch: Scratch,
-    drain: Option<Drain>,
+    life: Life,
 }
 
 impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
         let mut events = Vec::with_capacity(1024);
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self
-            .drain
-            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
-        {
+        while self.life.goes_on(self.conns.is_empty()) {
             let limit = if self.unfinished.is_empty() {
-                Drain::wait_limit(self.drain)
+                self.life.wait_limit()
             } else {
                 Some(Duration::ZERO)
             };
@@ -106,7 +103,10 @@ impl Loop<'_> {
             for (fd, last) in unfinished {
                 self.turn(fd, last);
             }
-            if self.drain.is_none() && self.server.stop.requested() {
+            if self.life.looks_for_idle() {
+                self.conns.retain(|conn| !conn.is_idle());
+            }
+            if self.life.begins_drain() {
                 self.begin_drain()?;
             }
         }
@@ -144,7 +144,6 @@ impl Loop<'_> {
     }
 
     fn begin_drain(&mut self) -> anyhow::Result<()> {
-        self.drain = Some(self.server.begin_drain());
         end_arrivals(&self.queue, self.server)?;
         for fd in self.conns.descriptors() {
             if let Some(conn) = self.conns.get_mut(fd) {

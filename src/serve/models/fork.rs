@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::os::fd::AsFd as _;
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait as wait_for_child};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait as wait_for_child};
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch};
-use crate::serve::counters::Refusal;
+use crate::serve::counters::{Refusal, Worker};
 use crate::serve::lifecycle::{Waited, wait};
 use crate::serve::listen::{Client, Mode};
 use crate::serve::{Card, Model, Server};
@@ -53,14 +53,17 @@ impl Model for Fork {
                 Waited::Stop => break,
                 Waited::Ready(0) => {
                     news.clear();
-                    family.reap();
+                    family.reap(&server);
                 }
                 Waited::Ready(_) => {
                     for client in server.listener.arrivals(server.book, Mode::Blocking) {
-                        let child = single.fork(|| serve_in_child(client, &server));
-                        match child {
-                            Ok(pid) => family.add(pid),
-                            Err(_) => server.book.refused(Refusal::Processes),
+                        let place = client.place;
+                        match single.fork(|| serve_in_child(client, server)) {
+                            Ok(pid) => {
+                                server.book.hand_to(place, Worker::process(pid));
+                                family.add(pid);
+                            }
+                            Err(_) => server.book.give_up(place, Refusal::Processes),
                         }
                     }
                 }
@@ -71,12 +74,13 @@ impl Model for Fork {
     }
 }
 
-fn serve_in_child(client: Client, server: &Server) -> i32 {
+fn serve_in_child(client: Client, server: Server) -> i32 {
     if server.stop.renew_in_child().is_err() {
         return 1;
     }
-    let conn = Conn::open(client, server);
-    conn.serve_until_stopped(server.stop, server.drain, &mut Scratch::for_one());
+    let server = server.seen_by(Worker::this_process());
+    let conn = Conn::open(client, &server);
+    conn.serve_until_stopped(&server, &mut Scratch::for_one());
     0
 }
 
@@ -92,12 +96,20 @@ impl Family {
     }
 
     /// Takes in every child that has ended; gives their number.
-    pub(super) fn reap(&mut self) -> usize {
+    pub(super) fn reap(&mut self, server: &Server) -> usize {
         let before = self.children.len();
-        while let Ok(Some((pid, _))) = wait_for_child(WaitOptions::NOHANG) {
-            self.children.remove(&pid);
+        while let Ok(Some((pid, status))) = wait_for_child(WaitOptions::NOHANG) {
+            self.bury(pid, status, server);
         }
         before - self.children.len()
+    }
+
+    /// A child that did not end by itself has not ended its client's line either.
+    fn bury(&mut self, pid: Pid, status: WaitStatus, server: &Server) {
+        self.children.remove(&pid);
+        if status.exit_status() != Some(0) {
+            server.book.lost(Worker::process(pid));
+        }
     }
 
     /// Tells all children to stop, ends listening, gives them the time to drain, and ends those that are left.
@@ -107,16 +119,14 @@ impl Family {
         // After the signal: idle children wait for this socket, and would wake to find it shut.
         server.listener.close();
         while !self.children.is_empty() && !drain.over() {
-            if self.reap() == 0 {
+            if self.reap(server) == 0 {
                 std::thread::sleep(std::time::Duration::from_millis(2).min(drain.left()));
             }
         }
         self.signal(Signal::KILL);
         while !self.children.is_empty() {
             match wait_for_child(WaitOptions::empty()) {
-                Ok(Some((pid, _))) => {
-                    self.children.remove(&pid);
-                }
+                Ok(Some((pid, status))) => self.bury(pid, status, server),
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(None) | Err(_) => break,
             }

@@ -50,7 +50,7 @@ pub(super) fn serve_one_at_a_time(server: &Server) -> anyhow::Result<()> {
         let client = server.listener.arrivals(server.book, Mode::Blocking).next();
         if let Some(client) = client {
             let conn = Conn::open(client, server);
-            conn.serve_until_stopped(server.stop, server.drain, &mut scratch);
+            conn.serve_until_stopped(server, &mut scratch);
         }
     }
     Ok(())

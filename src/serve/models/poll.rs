@@ -2,7 +2,7 @@
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
-use crate::serve::lifecycle::Drain;
+use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
 use crate::serve::{Card, Model, Server};
 use crate::sys::poll::{PollEntry, poll};
@@ -45,7 +45,7 @@ impl Model for Poll {
             ],
             conns: Vec::new(),
             scratch: Scratch::for_many(),
-            drain: None,
+            life: Life::new(&server),
         }
         .run()
     }
@@ -60,31 +60,28 @@ struct Loop<'a> {
     entries: Vec<PollEntry>,
     conns: Vec<Conn>,
     scratch: Scratch,
-    drain: Option<Drain>,
+    life: Life,
 }
 
 impl Loop<'_> {
     fn run(mut self) -> anyhow::Result<()> {
-        while self
-            .drain
-            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
-        {
+        while self.life.goes_on(self.conns.is_empty()) {
             // While draining, nobody is accepted and the wish to stop is known.
-            let from = if self.drain.is_some() { FIRST } else { 0 };
-            let limit = Drain::wait_limit(self.drain);
-            let ready = match poll(&mut self.entries[from..], limit) {
+            let from = if self.life.draining() { FIRST } else { 0 };
+            let ready = match poll(&mut self.entries[from..], self.life.wait_limit()) {
                 Ok(ready) => ready,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(anyhow::Error::from(error).context("poll failed")),
             };
             self.serve(ready);
-            if self.drain.is_none() {
-                if self.entries[0].is_ready() {
-                    self.accept();
-                }
-                if self.server.stop.requested() {
-                    self.begin_drain();
-                }
+            if !self.life.draining() && self.entries[0].is_ready() {
+                self.accept();
+            }
+            if self.life.looks_for_idle() {
+                self.drop_idle();
+            }
+            if self.life.begins_drain() {
+                self.begin_drain();
             }
         }
         Ok(())
@@ -110,12 +107,22 @@ impl Loop<'_> {
         match wants {
             Wants::Read | Wants::MoreRead => self.entries[FIRST + place].set_writing(false),
             Wants::Write => self.entries[FIRST + place].set_writing(true),
-            Wants::Close => {
-                self.conns.swap_remove(place);
-                self.entries.swap_remove(FIRST + place);
-            }
+            Wants::Close => self.remove(place),
         }
         wants != Wants::Close
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.conns.swap_remove(place);
+        self.entries.swap_remove(FIRST + place);
+    }
+
+    fn drop_idle(&mut self) {
+        for place in (0..self.conns.len()).rev() {
+            if self.conns[place].is_idle() {
+                self.remove(place);
+            }
+        }
     }
 
     fn accept(&mut self) {
@@ -130,7 +137,6 @@ impl Loop<'_> {
     }
 
     fn begin_drain(&mut self) {
-        self.drain = Some(self.server.begin_drain());
         self.server.listener.close();
         for place in (0..self.conns.len()).rev() {
             self.conns[place].drain();

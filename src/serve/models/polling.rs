@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
-use crate::serve::lifecycle::{Drain, Waited, wait};
+use crate::serve::lifecycle::{Life, Waited, wait};
 use crate::serve::listen::Mode;
 use crate::serve::{Card, Model, Server};
 
@@ -41,9 +41,9 @@ impl Model for Polling {
     fn run(&self, server: Server) -> anyhow::Result<()> {
         let mut conns: Vec<Conn> = Vec::new();
         let mut scratch = Scratch::for_many();
-        let mut drain: Option<Drain> = None;
-        while drain.is_none_or(|drain| !drain.over() && !conns.is_empty()) {
-            if drain.is_none() {
+        let mut life = Life::new(&server);
+        while life.goes_on(conns.is_empty()) {
+            if !life.draining() {
                 if conns.is_empty()
                     && wait(server.stop, &[server.listener.as_fd()])? == Waited::Stop
                 {
@@ -54,8 +54,10 @@ impl Model for Polling {
             }
             // In the order of arrival, which closing keeps: who came first is asked first.
             conns.retain_mut(|conn| conn.turn(&mut scratch, false) != Wants::Close);
-            if drain.is_none() && server.stop.requested() {
-                drain = Some(server.begin_drain());
+            if life.looks_for_idle() {
+                conns.retain_mut(|conn| !conn.is_idle());
+            }
+            if life.begins_drain() {
                 server.listener.close();
                 conns.iter_mut().for_each(Conn::drain);
             }

@@ -5,8 +5,9 @@ use anyhow::Context as _;
 use super::fork::Family;
 use super::iterative::serve_one_at_a_time;
 use crate::registry::{Entry, Info};
+use crate::serve::counters::Worker;
 use crate::serve::lifecycle::{Waited, wait};
-use crate::serve::{Card, Model, Server};
+use crate::serve::{Card, Crew, Model, Server};
 use crate::sys::fork::SingleThreaded;
 use crate::sys::signal::Children;
 
@@ -39,6 +40,10 @@ impl Model for Prefork {
         CARD
     }
 
+    fn crew(&self) -> Crew {
+        Crew::Pool
+    }
+
     fn run(&self, server: Server) -> anyhow::Result<()> {
         let single = SingleThreaded::check()?;
         let news = Children::watch().context("cannot watch for children that end")?;
@@ -50,7 +55,7 @@ impl Model for Prefork {
         // The parent accepts nobody: it waits for the end of a child, or of the server.
         while wait(server.stop, &[news.fd()])? != Waited::Stop {
             news.clear();
-            for _ in 0..family.reap() {
+            for _ in 0..family.reap(&server) {
                 // At the limit of processes there is one child fewer from now on.
                 if let Ok(child) = start_child(single, &server) {
                     family.add(child);
@@ -64,8 +69,9 @@ impl Model for Prefork {
 
 fn start_child(single: SingleThreaded, server: &Server) -> std::io::Result<rustix::process::Pid> {
     single.fork(|| {
+        let server = server.seen_by(Worker::this_process());
         let renewed = server.stop.renew_in_child().map_err(anyhow::Error::from);
-        let outcome = renewed.and_then(|()| serve_one_at_a_time(server));
+        let outcome = renewed.and_then(|()| serve_one_at_a_time(&server));
         i32::from(outcome.is_err())
     })
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::counters::Refusal;
-use crate::serve::lifecycle::Drain;
+use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
@@ -55,7 +55,7 @@ struct Loop<'a> {
     highest: RawFd,
     conns: Table<Conn>,
     scratch: Scratch,
-    drain: Option<Drain>,
+    life: Life,
 }
 
 impl<'a> Loop<'a> {
@@ -72,7 +72,7 @@ impl<'a> Loop<'a> {
             highest: listener.as_raw_fd().max(stop.as_raw_fd()),
             conns: Table::default(),
             scratch: Scratch::for_many(),
-            drain: None,
+            life: Life::new(server),
         }
     }
 
@@ -80,13 +80,10 @@ impl<'a> Loop<'a> {
         let mut readable = self.read.clone();
         let mut writable = self.write.clone();
         let listener = self.server.listener.as_fd().as_raw_fd();
-        while self
-            .drain
-            .is_none_or(|drain| !drain.over() && !self.conns.is_empty())
-        {
+        while self.life.goes_on(self.conns.is_empty()) {
             readable.copy_from(&self.read);
             writable.copy_from(&self.write);
-            let limit = Drain::wait_limit(self.drain);
+            let limit = self.life.wait_limit();
             match select(self.highest, &mut readable, &mut writable, limit) {
                 Ok(_) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -103,7 +100,10 @@ impl<'a> Loop<'a> {
             if clients_wait {
                 self.accept();
             }
-            if self.drain.is_none() && self.server.stop.requested() {
+            if self.life.looks_for_idle() {
+                self.drop_idle();
+            }
+            if self.life.begins_drain() {
                 self.begin_drain();
             }
         }
@@ -118,7 +118,7 @@ impl<'a> Loop<'a> {
         {
             let fd = client.socket.as_raw_fd();
             if fd as usize >= self.server.fd_setsize {
-                self.server.book.refused(Refusal::SetSize);
+                self.server.book.give_up(client.place, Refusal::SetSize);
                 continue;
             }
             self.read.insert(client.socket.as_fd());
@@ -140,16 +140,26 @@ impl<'a> Loop<'a> {
                 self.write.insert(conn.as_fd());
                 self.read.remove(conn.as_fd());
             }
-            Wants::Close => {
-                self.read.remove(conn.as_fd());
-                self.write.remove(conn.as_fd());
-                self.conns.remove(fd);
+            Wants::Close => self.remove(fd),
+        }
+    }
+
+    fn remove(&mut self, fd: RawFd) {
+        if let Some(conn) = self.conns.remove(fd) {
+            self.read.remove(conn.as_fd());
+            self.write.remove(conn.as_fd());
+        }
+    }
+
+    fn drop_idle(&mut self) {
+        for fd in self.conns.descriptors() {
+            if self.conns.get_mut(fd).is_some_and(Conn::is_idle) {
+                self.remove(fd);
             }
         }
     }
 
     fn begin_drain(&mut self) {
-        self.drain = Some(self.server.begin_drain());
         self.read.remove(self.server.listener.as_fd());
         self.read.remove(self.server.stop.fd());
         self.server.listener.close();

@@ -48,17 +48,18 @@ impl Model for Thread {
         while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
             for client in server.listener.arrivals(server.book, Mode::Blocking) {
                 let (client, pass) = blocked.enter(client);
+                let place = client.place;
                 let started = std::thread::Builder::new()
                     .name("client".to_owned())
                     .stack_size(STACK_BYTES)
                     .spawn(move || {
                         let mut conn = Conn::open(client, &server);
-                        conn.serve(server.stop, &mut Scratch::for_one());
+                        conn.serve(&server, &mut Scratch::for_one());
                         drop(conn); // its line is written before it counts as gone
                         drop(pass);
                     });
                 if started.is_err() {
-                    server.book.refused(Refusal::Threads);
+                    server.book.give_up(place, Refusal::Threads);
                 }
             }
         }

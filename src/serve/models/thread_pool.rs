@@ -11,8 +11,7 @@ use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch};
 use crate::serve::lifecycle::{Blocked, Pass, Waited, wait};
 use crate::serve::listen::Mode;
-use crate::serve::{Card, Model, Server};
-use crate::sys::signal::Stop;
+use crate::serve::{Card, Crew, Model, Server};
 
 /// The model `thread-pool`.
 pub(super) struct ThreadPool;
@@ -44,6 +43,10 @@ impl Model for ThreadPool {
         CARD
     }
 
+    fn crew(&self) -> Crew {
+        Crew::Pool
+    }
+
     fn run(&self, server: Server) -> anyhow::Result<()> {
         let queue = Arc::new(Queue::default());
         let blocked = Arc::new(Blocked::default());
@@ -52,7 +55,7 @@ impl Model for ThreadPool {
             std::thread::Builder::new()
                 .name(format!("worker-{number}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || work(&queue, server.stop))
+                .spawn(move || work(&queue, &server))
                 .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
         }
         while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
@@ -68,10 +71,10 @@ impl Model for ThreadPool {
     }
 }
 
-fn work(queue: &Queue, stop: Stop) {
+fn work(queue: &Queue, server: &Server) {
     let mut scratch = Scratch::for_one();
     while let Some((mut conn, pass)) = queue.take() {
-        conn.serve(stop, &mut scratch);
+        conn.serve(server, &mut scratch);
         drop(conn); // its line is written before it counts as gone
         drop(pass);
     }
