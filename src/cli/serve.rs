@@ -14,9 +14,10 @@ use crate::measure::host;
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
 use crate::serve::Server;
-use crate::serve::counters::{Book, Worker};
+use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
+use crate::serve::worker::Worker;
 use crate::sys::select::FD_SETSIZE;
 use crate::sys::signal::Stop;
 

@@ -17,8 +17,9 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use super::Server;
-use super::counters::{Line, Outcome};
+use super::counters::Line;
 use super::listen::Client;
+use super::outcome::Outcome;
 use crate::protocol::{Close, OUTPUT_LIMIT, Session};
 
 /// Bytes read at once by a worker that serves many clients.

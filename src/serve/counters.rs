@@ -4,83 +4,19 @@
 //! like the others and nothing is lost when a child is killed.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
-
+use super::outcome::{OUTCOMES, Outcome, REFUSALS, Refusal};
+use super::worker::Worker;
 use crate::record::{ServerCounts, ServerWorker};
 use crate::sys::shared;
 
 /// Lines kept; clients beyond are counted in the totals only. 64 bytes each, taken when used.
 const ROWS: usize = 1 << 20;
 const ROW_WORDS: usize = 8;
-
-/// Why a connection was closed as soon as it was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Refusal {
-    /// The descriptor table is full.
-    Descriptors,
-    /// The descriptor does not fit into the set that select() takes.
-    SetSize,
-    /// No further thread could be started.
-    Threads,
-    /// No further process could be started.
-    Processes,
-    /// As many are being served as may be.
-    Clients,
-}
-
-const REFUSALS: [(Refusal, &str); 5] = [
-    (Refusal::Descriptors, "descriptors"),
-    (Refusal::SetSize, "set-size"),
-    (Refusal::Threads, "threads"),
-    (Refusal::Processes, "processes"),
-    (Refusal::Clients, "max-clients"),
-];
-
-/// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Outcome {
-    /// It has not.
-    Open,
-    /// The client closed it, and everything it asked was answered.
-    ClientClosed,
-    /// The server closed it, as the protocol says.
-    ServerClosed,
-    /// The client reset it or vanished.
-    Reset,
-    /// The client broke the protocol.
-    ProtocolError,
-    /// The server stopped and the client took its last answers.
-    Drained,
-    /// The server stopped and the client did not take its last answers in time.
-    Cut,
-    /// It said nothing and took nothing for too long.
-    Idle,
-    /// The process that served it died.
-    Lost,
-    /// It was accepted, but then there was nobody to serve it.
-    GivenUp,
-}
-
-const OUTCOMES: [(Outcome, &str); 10] = [
-    (Outcome::Open, "open"),
-    (Outcome::ClientClosed, "client-closed"),
-    (Outcome::ServerClosed, "server-closed"),
-    (Outcome::Reset, "reset"),
-    (Outcome::ProtocolError, "protocol-error"),
-    (Outcome::Drained, "drained"),
-    (Outcome::Cut, "cut"),
-    (Outcome::Idle, "idle-timeout"),
-    (Outcome::Lost, "process-died"),
-    (Outcome::GivenUp, "given-up"),
-];
 
 // Places of the totals in the shared words.
 const ADMITTED: usize = 0;
@@ -102,55 +38,6 @@ const ROW_REQUESTS: usize = 3;
 const ROW_BYTES_IN: usize = 4;
 const ROW_BYTES_OUT: usize = 5;
 const ADDRESS: usize = 6;
-
-/// Who serves a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Worker(u32);
-
-impl Worker {
-    /// The only one there is, or one of a pool that takes whoever comes.
-    pub const ANY: Self = Self(0);
-
-    const PROCESS: u32 = 1 << 31;
-
-    /// One of several loops, by its number.
-    pub fn number(number: usize) -> Self {
-        Self(number as u32 + 1)
-    }
-
-    /// A child process.
-    pub fn process(pid: Pid) -> Self {
-        Self(pid.as_raw_pid() as u32 | Self::PROCESS)
-    }
-
-    /// The process that asks.
-    pub fn this_process() -> Self {
-        Self::process(rustix::process::getpid())
-    }
-
-    fn of(state: u64) -> Self {
-        Self((state >> 32) as u32)
-    }
-
-    fn bits(self) -> u64 {
-        u64::from(self.0) << 32
-    }
-
-    /// Its number, if it is one of several loops.
-    fn as_number(self) -> Option<u32> {
-        (self.0 & Self::PROCESS == 0).then(|| self.0.checked_sub(1))?
-    }
-}
-
-impl fmt::Display for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.as_number() {
-            Some(number) => write!(f, "{number}"),
-            None if *self == Self::ANY => Ok(()),
-            None => write!(f, "{}", self.0 & !Self::PROCESS),
-        }
-    }
-}
 
 /// A client's place in the book, from accept() on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -437,6 +324,8 @@ impl Drop for Line {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::Pid;
+
     use super::*;
 
     #[test]

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::counters::{Book, Place, Refusal};
+use super::counters::{Book, Place};
+use super::outcome::Refusal;
 
 /// Most clients accepted before those already here are looked after again.
 pub const ACCEPT_BATCH: usize = 1024;

@@ -9,7 +9,9 @@ pub mod counters;
 pub mod lifecycle;
 pub mod listen;
 pub mod models;
+pub mod outcome;
 pub mod table;
+pub mod worker;
 
 use std::time::Duration;
 
@@ -18,9 +20,10 @@ use serde::Serialize;
 use crate::protocol::{self, Protocol, Session};
 use crate::registry::Entry;
 use crate::sys::signal::Stop;
-use counters::{Book, Worker};
+use counters::Book;
 use lifecycle::Drain;
 use listen::Listener;
+use worker::Worker;
 
 /// One way to wait for and divide I/O.
 pub trait Model: Entry + Sync {

@@ -8,9 +8,10 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait a
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch};
-use crate::serve::counters::{Refusal, Worker};
 use crate::serve::lifecycle::{Waited, wait};
 use crate::serve::listen::{Client, Mode};
+use crate::serve::outcome::Refusal;
+use crate::serve::worker::Worker;
 use crate::serve::{Card, Model, Server};
 use crate::sys::fork::SingleThreaded;
 use crate::sys::signal::Children;

@@ -4,9 +4,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
-use crate::serve::counters::Refusal;
 use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
+use crate::serve::outcome::Refusal;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
 use crate::sys::select::{FdSet, select};

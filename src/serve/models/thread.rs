@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch};
-use crate::serve::counters::Refusal;
 use crate::serve::lifecycle::{Blocked, Waited, wait};
 use crate::serve::listen::Mode;
+use crate::serve::outcome::Refusal;
 use crate::serve::{Card, Model, Server};
 
 /// The model `thread`.

@@ -1,0 +1,66 @@
+//! How a connection can end, also before it began.
+
+/// Why a connection was closed as soon as it was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Refusal {
+    /// The descriptor table is full.
+    Descriptors,
+    /// The descriptor does not fit into the set that select() takes.
+    SetSize,
+    /// No further thread could be started.
+    Threads,
+    /// No further process could be started.
+    Processes,
+    /// As many are being served as may be.
+    Clients,
+}
+
+/// Each with its name in counts.
+pub(super) const REFUSALS: [(Refusal, &str); 5] = [
+    (Refusal::Descriptors, "descriptors"),
+    (Refusal::SetSize, "set-size"),
+    (Refusal::Threads, "threads"),
+    (Refusal::Processes, "processes"),
+    (Refusal::Clients, "max-clients"),
+];
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Outcome {
+    /// It has not.
+    Open,
+    /// The client closed it, and everything it asked was answered.
+    ClientClosed,
+    /// The server closed it, as the protocol says.
+    ServerClosed,
+    /// The client reset it or vanished.
+    Reset,
+    /// The client broke the protocol.
+    ProtocolError,
+    /// The server stopped and the client took its last answers.
+    Drained,
+    /// The server stopped and the client did not take its last answers in time.
+    Cut,
+    /// It said nothing and took nothing for too long.
+    Idle,
+    /// The process that served it died.
+    Lost,
+    /// It was accepted, but then there was nobody to serve it.
+    GivenUp,
+}
+
+/// Each with its name in counts and logs.
+pub(super) const OUTCOMES: [(Outcome, &str); 10] = [
+    (Outcome::Open, "open"),
+    (Outcome::ClientClosed, "client-closed"),
+    (Outcome::ServerClosed, "server-closed"),
+    (Outcome::Reset, "reset"),
+    (Outcome::ProtocolError, "protocol-error"),
+    (Outcome::Drained, "drained"),
+    (Outcome::Cut, "cut"),
+    (Outcome::Idle, "idle-timeout"),
+    (Outcome::Lost, "process-died"),
+    (Outcome::GivenUp, "given-up"),
+];
