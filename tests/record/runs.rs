@@ -92,7 +92,7 @@ fn files_agree(directory: &Path, trial: &Value) {
     let server = file("server");
     let server = rows(
         &server,
-        "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,outcome",
+        "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,worker,outcome",
     );
     assert_eq!(clients.len(), typed.clients as usize);
     let summed: u64 = clients.iter().map(|client| number(client["replies"])).sum();
