@@ -13,11 +13,11 @@ use super::{Exit, Usage, output};
 use crate::measure::host;
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
-use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 use crate::serve::worker::Worker;
+use crate::serve::{Crew, Server};
 use crate::sys::select::FD_SETSIZE;
 use crate::sys::signal::Stop;
 
@@ -29,6 +29,10 @@ Examples:
 
 The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT or SIGTERM ends
 it: last answers go out, then totals are printed.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag that users know"
+)]
 pub(super) struct Arguments {
     /// How to wait for and divide I/O; `throng list models` says what there is.
     model: String,
@@ -60,6 +64,10 @@ pub(super) struct Arguments {
     /// Descriptors that the sets of `select` hold, beyond the C library's 1024 on purpose.
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
+    /// Give each worker thread of the reactors a descriptor table of its own, so that each may hold
+    /// as many clients as the limit says.
+    #[arg(long)]
+    own_descriptors: bool,
     /// CPUs to run on, like 0 or 0,2-3.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -90,6 +98,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             "--fd-setsize is for select; {} has no set",
             model.info().name
         );
+        return Err(Usage(message).into());
+    }
+    if arguments.own_descriptors && model.crew() != Crew::Reactors {
+        let name = model.info().name;
+        let message =
+            format!("--own-descriptors is for reactors; {name} has no worker threads that accept");
         return Err(Usage(message).into());
     }
     let log = arguments.log.as_ref().map(create).transpose()?;
@@ -124,6 +138,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         worker: Worker::ANY,
         workers,
         fd_setsize: arguments.fd_setsize.unwrap_or(FD_SETSIZE),
+        own_descriptors: arguments.own_descriptors,
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
     })?;
@@ -133,40 +148,37 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Makes so many sockets that listen on the same port.
 fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
-    let mut options = Options {
+    let options = Options {
         address: arguments.listen,
         backlog: arguments.backlog,
         reuse_port: arguments.reuse_port || count > 1,
         nodelay: !arguments.delay,
     };
-    let first = bind(&options)?;
-    options.address = first.address(); // with the port that the kernel chose
-    let mut listeners = vec![first];
+    let mut listeners =
+        vec![Listener::bind(&options).map_err(|e| cannot_listen(options.address, &e))?];
     while listeners.len() < count {
-        listeners.push(bind(&options)?);
+        let another = listeners[0].sibling();
+        listeners.push(another.map_err(|e| cannot_listen(listeners[0].address(), &e))?);
     }
     Ok(listeners)
 }
 
-fn bind(options: &Options) -> anyhow::Result<Listener> {
-    Listener::bind(options).map_err(|error| {
-        let address = options.address;
-        let why = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                format!("port {} is taken; choose another, or 0", address.port())
-            }
-            std::io::ErrorKind::PermissionDenied => format!(
-                "port {} is privileged; take one from 1024 up, or run with CAP_NET_BIND_SERVICE",
-                address.port()
-            ),
-            std::io::ErrorKind::AddrNotAvailable => format!(
-                "{} is no address of this machine; `ip address` lists those it has",
-                address.ip()
-            ),
-            _ => error.to_string(),
-        };
-        Usage(format!("cannot listen on {address}: {why}")).into()
-    })
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
+    let why = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            format!("port {} is taken; choose another, or 0", address.port())
+        }
+        std::io::ErrorKind::PermissionDenied => format!(
+            "port {} is privileged; take one from 1024 up, or run with CAP_NET_BIND_SERVICE",
+            address.port()
+        ),
+        std::io::ErrorKind::AddrNotAvailable => format!(
+            "{} is no address of this machine; `ip address` lists those it has",
+            address.ip()
+        ),
+        _ => error.to_string(),
+    };
+    Usage(format!("cannot listen on {address}: {why}"))
 }
 
 fn create(path: &PathBuf) -> anyhow::Result<BufWriter<File>> {
@@ -191,6 +203,10 @@ fn finish(arguments: &Arguments, book: &Book, log: Option<BufWriter<File>>) -> a
     let counts = book.counts();
     if arguments.json {
         return output::json_line(&counts);
+    }
+    for (number, worker) in counts.workers.iter().enumerate() {
+        let (clients, requests) = (worker.clients, worker.requests);
+        output::text(&format!("worker {number}: {clients} clients, {requests} requests"))?;
     }
     let refused: u64 = counts.refused.values().sum();
     output::text(&format!(

@@ -188,6 +188,11 @@ impl<S: AsFd> Conn<S> {
         &self.out[self.sent..]
     }
 
+    /// The socket, and the answers that have not left yet.
+    pub fn parts(&mut self) -> (&mut S, &[u8]) {
+        (&mut self.socket, &self.out[self.sent..])
+    }
+
     /// So many of the pending bytes have left.
     pub fn advance(&mut self, count: usize) {
         self.silent_looks = 0;
@@ -266,9 +271,14 @@ impl<S: AsFd> Conn<S> {
         self.silent_looks += 1;
         let idle = self.silent_looks > LOOKS_AN_IDLE_TIMEOUT;
         if idle {
-            self.line.ends(Outcome::Idle);
+            self.silent();
         }
         idle
+    }
+
+    /// No byte has moved for the idle timeout: the connection is to be dropped.
+    pub fn silent(&mut self) {
+        self.line.ends(Outcome::Idle);
     }
 
     /// Reads, answers and writes without waiting, for a bounded while.
@@ -304,7 +314,7 @@ impl<S: AsFd> Conn<S> {
                 Wants::Close => break,
                 // The call came back without a byte: the idle timeout is over.
                 Wants::Read | Wants::Write if server.idle_timeout.is_some() => {
-                    return self.line.ends(Outcome::Idle);
+                    return self.silent();
                 }
                 Wants::MoreRead | Wants::Read | Wants::Write => {}
             }

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -43,11 +43,13 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
-    address: SocketAddr,
-    nodelay: bool,
+    options: Options,
     /// A descriptor kept back: given up for a moment to accept, and turn away, a client for whom
     /// there is no other.
     spare: Mutex<Option<OwnedFd>>,
+    /// Held for writing while the spare descriptor is given up, so that no other thread that
+    /// accepts in this process takes it.
+    accepting: Arc<RwLock<()>>,
 }
 
 impl Listener {
@@ -56,6 +58,18 @@ impl Listener {
     /// # Errors
     /// As bind(2) and listen(2) give them.
     pub fn bind(options: &Options) -> io::Result<Self> {
+        Self::bind_among(options, Arc::default())
+    }
+
+    /// Listens with another socket on the same port, which needs [`Options::reuse_port`].
+    ///
+    /// # Errors
+    /// As bind(2) and listen(2) give them.
+    pub fn sibling(&self) -> io::Result<Self> {
+        Self::bind_among(&self.options, Arc::clone(&self.accepting))
+    }
+
+    fn bind_among(options: &Options, accepting: Arc<RwLock<()>>) -> io::Result<Self> {
         let domain = Domain::for_address(options.address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
@@ -74,15 +88,18 @@ impl Listener {
             .ok_or_else(|| io::Error::other("the socket has no internet address"))?;
         Ok(Self {
             socket,
-            address,
-            nodelay: options.nodelay,
+            options: Options {
+                address, // with the port that the kernel chose
+                ..*options
+            },
             spare: Mutex::new(reserve()),
+            accepting,
         })
     }
 
     /// Where it listens, with the port the kernel chose.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.options.address
     }
 
     /// Clients waiting to be accepted, in order, until there are none or [`ACCEPT_BATCH`] came.
@@ -108,7 +125,7 @@ impl Listener {
         };
         let (socket, peer) = acceptfrom_with(&self.socket, flags)?;
         // Linux hands TCP_NODELAY down from the listening socket; POSIX does not promise it.
-        if self.nodelay && !cfg!(target_os = "linux") {
+        if self.options.nodelay && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
         }
         let peer = peer.and_then(|peer| peer.try_into().ok());
@@ -117,19 +134,21 @@ impl Listener {
     }
 
     /// Out of descriptors: gives up the spare one for as long as it takes to accept a client and
-    /// close its connection, so that it learns at once and those inside are served on.
-    fn turn_away(&self, book: &Book) -> Result<(), Errno> {
-        let mut spare = self
-            .spare
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// close its connection, so that it learns at once and those inside are served on. A client for
+    /// whom a descriptor became free meanwhile is accepted like any other.
+    fn accept_with_spare(&self, mode: Mode, book: &Book) -> Result<Accepted, Errno> {
+        let _alone = self.accepting.write();
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let had_spare = spare.take().is_some();
-        let accepted = self.accept(Mode::NonBlocking).map(drop);
+        let accepted = self.accept(mode);
         *spare = reserve();
         match accepted {
-            Ok(()) => {
+            Ok((socket, peer)) if spare.is_some() => Ok(Some((socket, peer))),
+            Ok((socket, _)) => {
+                drop(socket);
+                *spare = reserve();
                 book.refused(Refusal::Descriptors);
-                Ok(())
+                Ok(None)
             }
             Err(Errno::MFILE | Errno::NFILE) => {
                 // Somebody else took the descriptor that was set free. Waiting a moment keeps a
@@ -143,6 +162,9 @@ impl Listener {
         }
     }
 }
+
+/// A socket and where its client is; none when the client was turned away.
+type Accepted = Option<(OwnedFd, SocketAddr)>;
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -163,6 +185,15 @@ pub struct Client<S = OwnedFd> {
     pub place: Place,
 }
 
+impl<S> Client<S> {
+    /// Takes in a client that was accepted; none when there are as many as may be, and then its
+    /// connection is closed.
+    pub fn admit(socket: S, peer: SocketAddr, book: &Book) -> Option<Self> {
+        let place = book.admit(peer)?;
+        Some(Self { socket, place })
+    }
+}
+
 /// See [`Listener::arrivals`].
 #[derive(Debug)]
 pub struct Arrivals<'a> {
@@ -178,19 +209,24 @@ impl Iterator for Arrivals<'_> {
     fn next(&mut self) -> Option<Client> {
         while self.left > 0 {
             self.left -= 1;
-            match self.listener.accept(self.mode) {
-                Ok((socket, peer)) => {
-                    if let Some(place) = self.book.admit(peer) {
-                        return Some(Client { socket, place });
-                    }
-                }
-                // The client left before it was accepted, or a signal came.
-                Err(Errno::CONNABORTED | Errno::INTR) => {}
+            let accepting = self.listener.accepting.read();
+            let accepted = self.listener.accept(self.mode).map(Some);
+            drop(accepting);
+            let accepted = match accepted {
                 Err(Errno::MFILE | Errno::NFILE) => {
-                    if self.listener.turn_away(self.book).is_err() {
-                        return None;
+                    self.listener.accept_with_spare(self.mode, self.book)
+                }
+                accepted => accepted,
+            };
+            match accepted {
+                Ok(Some((socket, peer))) => {
+                    let client = Client::admit(socket, peer, self.book);
+                    if client.is_some() {
+                        return client;
                     }
                 }
+                // It was turned away; it left before it was accepted; a signal came.
+                Ok(None) | Err(Errno::CONNABORTED | Errno::INTR) => {}
                 // Nobody is left; or listening has ended, in this process or in its parent.
                 Err(Errno::AGAIN | Errno::INVAL) => return None,
                 Err(_) => {

@@ -70,8 +70,10 @@ pub enum Crew {
     AsNeeded,
     /// A fixed number, who take clients from one listening socket.
     Pool,
-    /// One for each CPU, each with a listening socket of its own.
+    /// One for each CPU, who take clients from one listening socket.
     PerCpu,
+    /// One for each CPU, each with a listening socket of its own.
+    Reactors,
 }
 
 /// Members of a [`Crew::Pool`] when the user asks for no number.
@@ -83,15 +85,15 @@ impl Crew {
         match self {
             Self::AsNeeded => 1,
             Self::Pool => POOL,
-            Self::PerCpu => cpus,
+            Self::PerCpu | Self::Reactors => cpus,
         }
     }
 
     /// Listening sockets for so many members.
     pub fn listeners(self, members: usize) -> usize {
         match self {
-            Self::AsNeeded | Self::Pool => 1,
-            Self::PerCpu => members,
+            Self::AsNeeded | Self::Pool | Self::PerCpu => 1,
+            Self::Reactors => members,
         }
     }
 }
@@ -101,7 +103,7 @@ impl Crew {
 pub struct Server {
     /// Where clients arrive.
     pub listener: &'static Listener,
-    /// Where they arrive at each member of a [`Crew::PerCpu`]; the first one is `listener`.
+    /// Where they arrive at each member of [`Crew::Reactors`]; the first one is `listener`.
     pub listeners: &'static [Listener],
     /// The wish to stop.
     pub stop: Stop,
@@ -117,6 +119,8 @@ pub struct Server {
     pub workers: usize,
     /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
     pub fd_setsize: usize,
+    /// Whether each worker thread takes a descriptor table of its own.
+    pub own_descriptors: bool,
     /// How long clients have to take their last answers once told to stop.
     pub drain: Duration,
     /// How long a connection may say and take nothing before it is closed.

@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
 
 pub mod clock;
+pub mod descriptors;
 pub mod fork;
 pub mod poll;
 pub mod select;

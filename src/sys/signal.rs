@@ -46,6 +46,11 @@ impl Stop {
         borrow(&STOP_READ)
     }
 
+    /// Asks to stop, as SIGTERM does.
+    pub fn request(self) {
+        on_stop(libc::SIGTERM);
+    }
+
     /// In a forked child: a pipe of its own, so that its signals do not wake the parent.
     ///
     /// # Errors

@@ -161,6 +161,12 @@ impl Client {
             .context("cannot half-close")
     }
 
+    /// Whether anything has come that was not read, the end of the stream too.
+    pub(crate) fn has_news(&self) -> anyhow::Result<bool> {
+        let mut set = [PollFd::new(&self.stream, PollFlags::IN)];
+        Ok(poll(&mut set, Some(&Timespec::default()))? > 0)
+    }
+
     /// Waits for the end of the stream, which is to come without another byte.
     pub(crate) fn hear_the_end(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;

@@ -7,6 +7,7 @@ mod client;
 mod crowds;
 mod endings;
 mod exchanges;
+mod limits;
 mod process;
 mod trouble;
 
@@ -142,6 +143,7 @@ fn main() -> ExitCode {
         crowds::CASES,
         trouble::CASES,
         endings::CASES,
+        limits::CASES,
     ]
     .concat();
     let mut trials = Vec::new();

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use rustix::process::Pid;
 
 /// How long something may take that has to show in `/proc`.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Looks until it is so; for what gives no event to wait for.
 pub(crate) fn eventually(
@@ -52,23 +52,28 @@ pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(parent.parse().ok()?)
 }
 
-/// The sockets that a process and its children have open.
-pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
-    let mut count = sockets_of(pid).context("the server is gone")?;
-    for child in children(pid)? {
-        count += sockets_of(child).unwrap_or(0);
-    }
-    Ok(count)
+/// Connections that any process has open on this local port. What the peer has reset is not among
+/// them, nor what nobody has accepted yet.
+pub(crate) fn connections(port: u16) -> anyhow::Result<usize> {
+    const LISTEN: &str = "0A";
+    let table = fs::read_to_string("/proc/net/tcp")?;
+    let local = format!(":{port:04X}");
+    let open = table.lines().skip(1).filter(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields[1].ends_with(&local) && fields[3] != LISTEN && fields[9] != "0"
+    });
+    Ok(open.count())
 }
 
-fn sockets_of(pid: Pid) -> Option<usize> {
-    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    let targets = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    Some(
-        targets
-            .filter(|target| target.to_string_lossy().starts_with("socket:"))
-            .count(),
-    )
+/// Sockets that a process has open.
+pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        // A descriptor may be closed between the two looks.
+        let target = fs::read_link(entry?.path()).unwrap_or_default();
+        count += usize::from(target.to_string_lossy().starts_with("socket:"));
+    }
+    Ok(count)
 }
 
 /// Most memory that a process and its children have had, in bytes.

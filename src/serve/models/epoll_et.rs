@@ -57,20 +57,13 @@ impl Model for EpollEt {
     }
 
     fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop {
-            server: &server,
-            queue: event_queue(&server)?,
-            conns: Table::default(),
-            unfinished: Vec::new(),
-            scratch: Scratch::for_many(),
-            life: Life::new(&server),
-        }
-        .run()
+        Loop::new(server)?.run()
     }
 }
 
-struct Loop<'a> {
-    server: &'a Server,
+/// The loop: the only one here, and one of several in `reactors`.
+pub(super) struct Loop {
+    server: Server,
     queue: OwnedFd,
     conns: Table<Conn>,
     /// Connections whose turn ended before their bytes did.
@@ -79,8 +72,19 @@ struct Loop<'a> {
     life: Life,
 }
 
-impl Loop<'_> {
-    fn run(mut self) -> anyhow::Result<()> {
+impl Loop {
+    pub(super) fn new(server: Server) -> anyhow::Result<Self> {
+        Ok(Self {
+            server,
+            queue: event_queue(&server)?,
+            conns: Table::default(),
+            unfinished: Vec::new(),
+            scratch: Scratch::for_many(),
+            life: Life::new(&server),
+        })
+    }
+
+    pub(super) fn run(mut self) -> anyhow::Result<()> {
         let mut events = Vec::with_capacity(1024);
         let listener = self.server.listener.as_fd().as_raw_fd();
         while self.life.goes_on(self.conns.is_empty()) {
@@ -127,7 +131,7 @@ impl Loop<'_> {
                 EDGES,
             )
             .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
-            self.conns.insert(fd, Conn::open(client, self.server));
+            self.conns.insert(fd, Conn::open(client, &self.server));
         }
         Ok(())
     }
@@ -144,7 +148,7 @@ impl Loop<'_> {
     }
 
     fn begin_drain(&mut self) -> anyhow::Result<()> {
-        end_arrivals(&self.queue, self.server)?;
+        end_arrivals(&self.queue, &self.server)?;
         for fd in self.conns.descriptors() {
             if let Some(conn) = self.conns.get_mut(fd) {
                 conn.drain();

@@ -12,9 +12,11 @@ mod iterative;
 mod poll;
 mod polling;
 mod prefork;
+mod reactors;
 mod select;
 mod thread;
 mod thread_pool;
+mod tokio;
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::time::Duration;
@@ -38,6 +40,8 @@ pub const MODELS: &[&dyn Model] = &[
     &poll::Poll,
     &epoll::Epoll,
     &epoll_et::EpollEt,
+    &reactors::Reactors,
+    &tokio::Tokio,
 ];
 
 /// Makes the kernel's set for a model that waits in epoll_wait(), with the arrival of clients and

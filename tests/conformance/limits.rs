@@ -1,0 +1,170 @@
+//! Limits that the user sets, and what several loops share or have each of their own.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use throng::serve::{Crew, Model};
+
+use super::client::{Client, FULL, LIMIT};
+use super::process::{connections, eventually};
+use super::server::{Server, THRONG};
+use super::{Case, SIZE, Subject, every_model, serves_several};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "most_clients_at_once",
+        applies: serves_several,
+        run: most_clients_at_once,
+    },
+    &Case {
+        name: "idle_client_is_closed",
+        applies: every_model,
+        run: idle_client_is_closed,
+    },
+    &Case {
+        name: "client_that_takes_nothing_is_closed",
+        applies: every_model,
+        run: client_that_takes_nothing_is_closed,
+    },
+    &Case {
+        name: "every_loop_serves",
+        applies: has_reactors,
+        run: every_loop_serves,
+    },
+    &Case {
+        name: "own_descriptor_tables",
+        applies: has_reactors,
+        run: own_descriptor_tables,
+    },
+];
+
+fn has_reactors(model: &dyn Model) -> bool {
+    model.crew() == Crew::Reactors
+}
+
+/// With --max-clients, one more is turned away, and let in when somebody has left.
+fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
+    const MOST: u64 = 5;
+    let server = subject.start_with(SIZE, &["--workers", "8", "--max-clients", "5"])?;
+    let connect = |number| subject.client(&server, number);
+    let mut inside = (0..MOST).map(connect).collect::<anyhow::Result<Vec<_>>>()?;
+    for client in &mut inside {
+        client.converse(1, FULL)?;
+    }
+    let mut turned_away = connect(MOST)?;
+    ensure!(
+        turned_away.converse(1, FULL).is_err(),
+        "a client too many was served"
+    );
+    let mut leaving = inside.swap_remove(0);
+    leaving.half_close()?;
+    leaving.hear_the_end()?;
+    let mut newcomer = connect(MOST + 1)?;
+    newcomer.converse(1, FULL).context("a newcomer")?;
+    for client in &mut inside {
+        client.converse(1, FULL).context("one of those inside")?;
+    }
+    drop((newcomer, inside));
+    let counts = server.stop()?;
+    ensure!(
+        counts["refused"]["max-clients"] == 1,
+        "1 was turned away, but it counted {counts}"
+    );
+    subject.check(&counts, MOST + 1, 2 * MOST)
+}
+
+/// With --idle-timeout, a client that says nothing is closed; one that goes on talking is not.
+fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "8", "--idle-timeout", "200ms"])?;
+    let mut silent = subject.client(&server, 0)?;
+    silent.converse(1, FULL)?;
+    let mut talking = serves_several(subject.model)
+        .then(|| subject.client(&server, 1))
+        .transpose()?;
+    let deadline = Instant::now() + LIMIT;
+    while !silent.has_news()? && Instant::now() < deadline {
+        if let Some(talking) = &mut talking {
+            talking.converse(1, FULL).context("a client that talks")?;
+        }
+    }
+    silent.hear_the_end().context("a client that is silent")?;
+    drop(talking);
+    let counts = server.stop()?;
+    ensure!(
+        counts["outcomes"]["idle-timeout"] == 1,
+        "1 client was silent, but it counted {counts}"
+    );
+    Ok(())
+}
+
+/// Taking no answers is being idle too, however much it sends.
+fn client_that_takes_nothing_is_closed(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "8", "--idle-timeout", "200ms"])?;
+    let mut flooding = subject.client(&server, 0)?;
+    flooding.converse(1, FULL)?;
+    flooding.flood(50_000_000, Duration::from_millis(100))?;
+    eventually("the client that takes nothing is closed", || {
+        Ok(connections(server.address().port())? == 0)
+    })?;
+    subject
+        .client(&server, 1)?
+        .converse(1, FULL)
+        .context("a client after it")?;
+    drop(flooding);
+    let counts = server.stop()?;
+    ensure!(
+        counts["outcomes"]["idle-timeout"].as_u64() >= Some(1),
+        "it counted {counts}"
+    );
+    Ok(())
+}
+
+/// The kernel deals clients out to all loops, and the counts of each add up.
+fn every_loop_serves(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 100;
+    let server = subject.start_with(SIZE, &["--workers", "3"])?;
+    serve_once(subject, &server, CLIENTS)?;
+    let counts = server.stop()?;
+    subject.check(&counts, CLIENTS, CLIENTS)?;
+    let workers = counts["workers"].as_array().context("no workers")?;
+    let clients = workers.iter().map(|worker| worker["clients"].as_u64());
+    let requests = workers.iter().map(|worker| worker["requests"].as_u64());
+    ensure!(
+        workers.len() == 3
+            && clients.sum::<Option<u64>>() == Some(CLIENTS)
+            && requests.sum::<Option<u64>>() == Some(CLIENTS),
+        "3 loops, but it counted {counts}"
+    );
+    Ok(())
+}
+
+/// With --own-descriptors, more clients come in than one table has descriptors.
+fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 120;
+    let size = SIZE.to_string();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
+    command.args(subject.arguments(&size));
+    command.args(["--own-descriptors", "--workers", "4"]);
+    let server = Server::spawn(command)?;
+    serve_once(subject, &server, CLIENTS)?;
+    let counts = server.stop()?;
+    ensure!(
+        counts["peak_open"] == CLIENTS,
+        "{CLIENTS} clients at once, but it counted {counts}"
+    );
+    subject.check(&counts, CLIENTS, CLIENTS)
+}
+
+/// So many clients at once, each with one request.
+fn serve_once(subject: &Subject, server: &Server, clients: u64) -> anyhow::Result<()> {
+    let connect = |number| subject.client(server, number);
+    let mut clients = (0..clients)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<Client>>>()?;
+    for client in &mut clients {
+        client.converse(1, FULL)?;
+    }
+    Ok(())
+}
