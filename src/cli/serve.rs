@@ -206,7 +206,9 @@ fn finish(arguments: &Arguments, book: &Book, log: Option<BufWriter<File>>) -> a
     }
     for (number, worker) in counts.workers.iter().enumerate() {
         let (clients, requests) = (worker.clients, worker.requests);
-        output::text(&format!("worker {number}: {clients} clients, {requests} requests"))?;
+        output::text(&format!(
+            "worker {number}: {clients} clients, {requests} requests"
+        ))?;
     }
     let refused: u64 = counts.refused.values().sum();
     output::text(&format!(
