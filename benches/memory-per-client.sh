@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# User-space memory of a server for each idle client, for every model.
+#
+#   benches/memory-per-client.sh [-c "100 2000"] [-m "epoll thread ..."] [-r REPEATS] > table.md
+#
+# The server's whole process tree is measured (proportional set size) while all clients are
+# connected, have been served, and say nothing. The difference between a small and a large crowd,
+# divided by the clients between them, leaves out what a server needs without any. Memory that the
+# kernel keeps for a socket, a thread or a process is not in these figures.
+#
+# Needs jq.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+crowds="100 2000"
+models=
+repeats=3
+while getopts c:m:r: option; do
+  case $option in
+    c) crowds=$OPTARG ;;
+    m) models=$OPTARG ;;
+    r) repeats=$OPTARG ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  esac
+done
+command -v jq > /dev/null || { echo "jq is missing (Debian: jq)" >&2; exit 1; }
+cargo build --release --quiet
+throng=target/release/throng
+[ -n "$models" ] || models=$($throng list models --json | jq -r '.[] | select(.supported) | .name')
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+$throng run --models "$(echo $models | tr ' ' ,)" --clients "$(echo $crowds | tr ' ' ,)" \
+  --repeats "$repeats" --duration 200ms --warm-up 100ms -o "$work/run" --json > "$work/summary"
+
+echo "| model | bytes for each idle client | all of it with the small crowd, MB | with the large one, MB | processes | threads |"
+echo "|---|---:|---:|---:|---:|---:|"
+jq -r '
+  def mb: . / 1e6 * 100 | round / 100;
+  .servers[] as $server
+  | [.rows[] | select(.server == $server)] | sort_by(.clients) | [first, last] as [$few, $many]
+  | ($many.clients - $few.clients) as $more
+  | if $few.served_all and $many.served_all
+    then (($many.server_side.pss_bytes - $few.server_side.pss_bytes) / $more | round)
+    else "- (does not serve all at once)" end
+  | "| `\($server)` | \(.) | \($few.server_side.pss_bytes | mb) | \($many.server_side.pss_bytes | mb)" +
+    " | \($many.server_side.processes) | \($many.server_side.threads) |"
+' "$work/summary"

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Ten million echoes from every model, every byte checked, none lost.
+#
+#   benches/ten-million.sh [-n REQUESTS] [-c CLIENTS] [-m "epoll thread ..."] > table.md
+#
+# A model passes when the load verified every request, saw no error, and the server's own count is
+# the same. One client at a time for models that serve no more. Needs jq and two CPUs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+requests=10000000
+crowd=50
+models=
+while getopts n:c:m: option; do
+  case $option in
+    n) requests=$OPTARG ;;
+    c) crowd=$OPTARG ;;
+    m) models=$OPTARG ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  esac
+done
+command -v jq > /dev/null || { echo "jq is missing (Debian: jq)" >&2; exit 1; }
+cargo build --release --quiet
+throng=target/release/throng
+[ -n "$models" ] || models=$($throng list models --json | jq -r '.[] | select(.supported) | .name')
+work=$(mktemp -d)
+server=
+trap 'if [ -n "$server" ]; then kill "$server" 2> /dev/null || true; fi; rm -rf "$work"' EXIT
+
+failed=
+echo "| model | clients | requests | verified | counted by the server | errors | bytes each way |"
+echo "|---|---:|---:|---:|---:|---:|---:|"
+for model in $models; do
+  clients=$crowd
+  $throng list models "$model" --json | jq -e '.limit | test("one client at a time")' > /dev/null &&
+    clients=1
+  $throng serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
+  server=$!
+  for _ in $(seq 200); do
+    address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/out")
+    [ -n "$address" ] && break
+    sleep 0.05
+  done
+  $throng load "$address" --cpus 1 -c "$clients" -n "$requests" --json > "$work/load" || true
+  kill -TERM "$server"
+  wait "$server"
+  server=
+  tail -n 1 "$work/out" > "$work/counts"
+  jq -r --slurpfile counts "$work/counts" --arg model "$model" '
+    $counts[0] as $server
+    | "| `\($model)` | \(.clients) | \(.requests) | \(.verified) | \($server.requests) |" +
+      " \([.errors[]] | add // 0) | \($server.bytes_in) = \($server.bytes_out) |"' "$work/load"
+  jq -e --slurpfile counts "$work/counts" --argjson n "$requests" '
+    .verified == $n and .requests == $n and .errors == {} and $counts[0].requests == $n
+      and $counts[0].bytes_in == $counts[0].bytes_out' "$work/load" > /dev/null || failed="$failed $model"
+done
+[ -z "$failed" ] || { echo "wrong or lost:$failed" >&2; exit 1; }
