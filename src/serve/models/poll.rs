@@ -44,6 +44,7 @@ impl Model for Poll {
                 PollEntry::reading(server.stop.fd()),
             ],
             conns: Vec::new(),
+            start: 0,
             scratch: Scratch::for_many(),
             life: Life::new(&server),
         }
@@ -59,6 +60,8 @@ struct Loop<'a> {
     /// Entry `FIRST + n` belongs to connection `n`.
     entries: Vec<PollEntry>,
     conns: Vec<Conn>,
+    /// Where in the array the last pass began.
+    start: usize,
     scratch: Scratch,
     life: Life,
 }
@@ -87,17 +90,23 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Gives each ready connection its turn, in the order of the array.
+    /// Gives each ready connection its turn, in the order of the array, but not always from its
+    /// front: who is served last has least time to ask again before the next look at all, and
+    /// would get fewer answers than the others for ever.
     fn serve(&mut self, mut ready: usize) {
-        let mut place = 0;
-        while ready > 0 && place < self.conns.len() {
-            let mut stays = true;
-            if self.entries[FIRST + place].is_ready() {
-                ready -= 1;
-                stays = self.turn(place);
+        let count = self.conns.len();
+        // Steps of the golden ratio come near every place soon.
+        self.start = (self.start + count * 61 / 100 + 1) % count.max(1);
+        for (mut place, end) in [(self.start, count), (0, self.start)] {
+            while ready > 0 && place < end.min(self.conns.len()) {
+                let mut stays = true;
+                if self.entries[FIRST + place].is_ready() {
+                    ready -= 1;
+                    stays = self.turn(place);
+                }
+                // Closing one moves the last one into its place.
+                place += usize::from(stays);
             }
-            // Closing one moves the last one, which has not had its turn, into its place.
-            place += usize::from(stays);
         }
     }
 
