@@ -1,0 +1,3 @@
+module throng.invalid/peers/echo
+
+go 1.22

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""One server under one load, once; prints what came of it as a line of JSON.
+
+    trial.py --name NAME --kind KIND --clients N --duration 1.5s THRONG SERVER [ARGUMENT ...]
+
+SERVER must print "listening on ADDRESS" and end on SIGTERM. It runs on CPU 0, the load on CPU 1.
+The load tells its phases, so the server's CPU time is that of the steady part, over the replies of
+the steady part, from the CPU clock of each process of its tree (ticks of 10 ms would be too coarse
+for a thousand children).
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+SERVER_CPU, CLIENT_CPU = 0, 1
+START_LIMIT_S, STOP_LIMIT_S, LOAD_LIMIT_S = 10, 10, 120
+
+
+def tree(root):
+    """All processes of the tree below and with `root`."""
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat") as stat:
+                    parent = int(stat.read().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(name))
+    pids = [root]
+    for pid in pids:
+        pids += children.get(pid, [])
+    return pids
+
+
+def cpu_seconds(pids):
+    """The CPU time that living processes have used, all threads together."""
+    total = 0
+    for pid in pids:
+        try:
+            # As clock_getcpuclockid(3) makes it: the process's scheduler clock.
+            total += time.clock_gettime(~pid << 3 | 2)
+        except OSError:
+            pass  # it has ended
+    return total
+
+
+def listening_address(server):
+    """The address that the server prints; the watchdog is what ends a server that never does."""
+    for line in server.stdout:
+        if "listening on " in line:
+            return line.split("listening on ")[1].split()[0].rstrip(",")
+    raise RuntimeError("the server ended before it listened")
+
+
+def measure(arguments, address):
+    """Runs the load; gives its result, with the server's CPU time in the steady part."""
+    command = [arguments.throng, "load", address, "--controlled", "--cpus", str(CLIENT_CPU),
+               "-c", str(arguments.clients), "-d", arguments.duration, "--patience", "10s"]
+    load = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    limit(load.pid, LOAD_LIMIT_S)
+    pids, before, after, result = [], None, None, None
+    for line in load.stdout:
+        event = json.loads(line)
+        phase = event.get("phase")
+        if phase == "warm-up":
+            pids = tree(arguments.server.pid)
+        elif phase == "steady":
+            before = cpu_seconds(pids)
+        elif phase == "drain":
+            after = cpu_seconds(pids)
+        elif phase is None:
+            result = event
+        if phase in ("warm-up", "hold"):
+            load.stdin.write("\n")
+            load.stdin.flush()
+    signal.alarm(0)
+    if load.wait() != 0 or result is None or before is None or after is None:
+        raise RuntimeError("the load failed")
+    result["server_cpu_s"] = after - before
+    return result
+
+
+def limit(pid, seconds):
+    """Ends the process `pid` unless the alarm is taken back within `seconds`."""
+    def late(*_):
+        os.kill(pid, signal.SIGKILL)
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--kind", required=True)
+    parser.add_argument("--clients", type=int, required=True)
+    parser.add_argument("--duration", required=True)
+    parser.add_argument("throng")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    os.sched_setaffinity(0, {CLIENT_CPU})
+    trial = {"name": arguments.name, "kind": arguments.kind, "clients": arguments.clients}
+    arguments.server = server = subprocess.Popen(
+        ["taskset", "-c", str(SERVER_CPU), *arguments.command], stdout=subprocess.PIPE, text=True)
+    try:
+        limit(server.pid, START_LIMIT_S)
+        address = listening_address(server)
+        signal.alarm(0)
+        load = measure(arguments, address)
+        window, fairness = load["window"], load["fairness"]
+        trial |= {
+            "replies": window["replies"],
+            "rate_per_s": window["replies_per_s"],
+            "server_cpu_s": load["server_cpu_s"],
+            "server_busy": load["server_cpu_s"] / window["duration_s"],
+            "per_cpu_second": window["replies"] / load["server_cpu_s"],
+            "jain": fairness["jain"],
+            "least": fairness["min"],
+            "most": fairness["max"],
+            "first_answer_max_ms": load["first_answer"]["max_us"] / 1e3,
+            "unserved": load["clients"] - load["served"],
+            "errors": load["errors"],
+        }
+    except (RuntimeError, KeyError, TypeError, ZeroDivisionError, ValueError) as error:
+        trial["failure"] = f"{type(error).__name__}: {error}"
+    finally:
+        if server.poll() is None:
+            server.terminate()
+        limit(server.pid, STOP_LIMIT_S)
+        server.wait()
+        signal.alarm(0)
+    print(json.dumps(trial))
+    return 1 if "failure" in trial else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
