@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One server under one load, once; prints what came of it as a line of JSON.
 
-    trial.py --name NAME --kind KIND --clients N --duration 1.5s THRONG SERVER [ARGUMENT ...]
+    trial.py --name NAME --kind KIND --round N --clients N --duration 1.5s THRONG SERVER [ARGUMENT ...]
 
 SERVER must print "listening on ADDRESS" and end on SIGTERM. It runs on CPU 0, the load on CPU 1.
 The load tells its phases, so the server's CPU time is that of the steady part, over the replies of
@@ -99,6 +99,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", required=True)
     parser.add_argument("--kind", required=True)
+    parser.add_argument("--round", type=int, required=True)
     parser.add_argument("--clients", type=int, required=True)
     parser.add_argument("--duration", required=True)
     parser.add_argument("throng")
@@ -107,7 +108,8 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     os.sched_setaffinity(0, {CLIENT_CPU})
-    trial = {"name": arguments.name, "kind": arguments.kind, "clients": arguments.clients}
+    trial = {"name": arguments.name, "kind": arguments.kind, "round": arguments.round,
+             "clients": arguments.clients}
     arguments.server = server = subprocess.Popen(
         ["taskset", "-c", str(SERVER_CPU), *arguments.command], stdout=subprocess.PIPE, text=True)
     try:

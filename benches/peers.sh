@@ -1,0 +1,230 @@
+#!/usr/bin/env bash
+# Compares throng's models with the same designs in plain C ("twins") and with runtimes ("peers").
+#
+#   benches/peers.sh check        [-s "..."]
+#   benches/peers.sh rates        [-c "50 500 2000 10000"] [-r ROUNDS] [-d 1.5s] [-S SEED] [-o FILE]
+#                                 [-m "MODEL ..."] [-s "SERVER ..."] [-l LOCK] > table.md
+#   benches/peers.sh instructions [-c "50"] [-m "MODEL ..."] [-l LOCK] > table.md
+#
+# check: half-close, slow readers, resets, crowds and the end, of every twin and peer.
+#
+# rates: requests per second of the server's CPU, the server on CPU 0 and the clients on CPU 1. In
+# each round every server has its turn, in a random order, so that a disturbed minute meets
+# all alike; ratios are taken within a round. Single figures depend on the machine's neighbours.
+#
+# instructions: in user space, and system calls, of a model and of its twin. Counted, not timed.
+#
+#   -c  numbers of clients       -r  rounds [5]          -d  how long replies count [1.5s]
+#   -m  models of throng [epoll epoll-et io-uring reactors poll select thread fork, where supported]
+#   -s  twins (c/epoll-et ...) and peers (tokio ...) [all]; "" for none
+#   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
+#   -l  lock file held during each trial, where somebody else measures on this machine too
+#
+# A small run: benches/peers.sh rates -c 50 -r 3 -m "epoll epoll-et" -s "c/epoll-et tokio"
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+
+twins="epoll epoll-et io-uring poll select thread fork" # of the models with these names
+all_servers="c/${twins// / c/} libuv tokio monoio compio go node"
+task=${1:-}
+[ $# -gt 0 ] && shift
+case $task in
+  rates) crowds="50 500 2000 10000" ;;
+  instructions) crowds=50 ;;
+  check) crowds="50 2000 10000" ;;
+  *) usage ;;
+esac
+rounds=5 duration=1.5s seed=1 kept="" lock=""
+models="epoll epoll-et io-uring reactors poll select thread fork"
+servers=$all_servers
+while getopts c:r:d:m:s:S:o:l: option; do
+  case $option in
+    c) crowds=$OPTARG ;;
+    r) rounds=$OPTARG ;;
+    d) duration=$OPTARG ;;
+    m) models=$OPTARG ;;
+    s) servers=$OPTARG ;;
+    S) seed=$OPTARG ;;
+    o) kept=$OPTARG ;;
+    l) lock=$OPTARG ;;
+    *) usage ;;
+  esac
+done
+# shellcheck source=benches/lib.sh
+. benches/lib.sh
+need jq jq
+need python3 python3
+need taskset util-linux
+build_throng
+in_work_directory
+[ -z "$lock" ] || need flock util-linux
+locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
+
+# command_of SERVER: `server_command` starts a twin or a peer on a port of the kernel's choice.
+command_of() {
+  case $1 in
+    c/*) server_command=("benches/peers/$1" 0) ;;
+    libuv) server_command=(benches/peers/c/libuv 0) ;;
+    tokio | monoio | compio) server_command=("benches/peers/rust/target/release/$1" 0) ;;
+    go) server_command=(benches/peers/go/echo 0) ;;
+    node) server_command=(node benches/peers/node/echo.mjs 0) ;;
+    *) echo "no server is called $1; there are: $all_servers" >&2; exit 2 ;;
+  esac
+}
+
+# build_one SERVER: quietly; what goes wrong is in $work/build.
+build_one() {
+  case $1 in
+    c/*) make -s -C benches/peers/c "${1#c/}" ;;
+    libuv) make -s -C benches/peers/c libuv ;;
+    tokio | monoio | compio)
+      (cd benches/peers/rust && cargo build --release --quiet --target-dir target --bin "$1")
+      ;;
+    go) (cd benches/peers/go && go build -o echo .) ;;
+    node) node --version > /dev/null ;;
+  esac > "$work/build" 2>&1
+}
+
+needs() {
+  case $1 in
+    c/io-uring) echo "gcc, make and liburing-dev" ;;
+    c/*) echo "gcc and make" ;;
+    libuv) echo "gcc, make and libuv1-dev" ;;
+    go) echo "golang" ;;
+    node) echo "nodejs" ;;
+    *) echo "cargo, and its registry for the first build" ;;
+  esac
+}
+
+# build_servers: builds what can be built; `built` are the names of these.
+build_servers() {
+  built=()
+  for name in $servers; do
+    command_of "$name"
+    if build_one "$name"; then
+      built+=("$name")
+    else
+      echo "$name is left out: it cannot be built here; it needs $(needs "$name"):" >&2
+      tail -n 3 "$work/build" >&2
+    fi
+  done
+}
+
+# choose_models: `chosen` are those of `models` that this machine supports.
+choose_models() {
+  local supported
+  supported=$(supported_models)
+  chosen=()
+  for model in $models; do
+    if grep -qx -e "$model" <<< "$supported"; then
+      chosen+=("$model")
+    else
+      echo "the model $model is left out: throng does not support it here" >&2
+    fi
+  done
+}
+
+# shuffled SEED NAME...: in an order that depends on the seed only.
+shuffled() {
+  python3 -c 'import random, sys
+names = sys.argv[2:]
+random.Random(sys.argv[1]).shuffle(names)
+print(*names)' "$@"
+}
+
+# fits NAME CROWD: select() takes no descriptor from 1024 on.
+fits() {
+  case $1 in
+    */select) [ "$2" -le 1000 ] ;;
+  esac
+}
+
+check() {
+  local failed=0
+  build_servers
+  for name in "${built[@]}"; do
+    command_of "$name"
+    local sizes=""
+    for crowd in $crowds; do
+      if fits "$name" "$crowd"; then sizes+=,$crowd; fi
+    done
+    echo "$name"
+    locked python3 benches/peers/check.py "$throng" "${sizes#,}" "${server_command[@]}" || failed=1
+  done
+  return $failed
+}
+
+rates() {
+  choose_models
+  build_servers
+  local trials=${kept:-$work/trials} kind names
+  : > "$trials"
+  names=("${chosen[@]/#/throng/}" "${built[@]}")
+  for round in $(seq "$rounds"); do
+    for crowd in $crowds; do
+      echo "round $round of $rounds, $crowd clients" >&2
+      for name in $(shuffled "$seed.$round.$crowd" "${names[@]}"); do
+        fits "$name" "$crowd" || continue
+        case $name in
+          throng/*)
+            server_command=("$throng" serve "${name#throng/}" --listen 127.0.0.1:0 --cpus 0)
+            kind=model
+            ;;
+          *) command_of "$name"; kind=peer ;;
+        esac
+        locked python3 benches/peers/trial.py --name "$name" --kind $kind --round "$round" \
+          --clients "$crowd" --duration "$duration" "$throng" "${server_command[@]}" \
+          >> "$trials" || echo "$name with $crowd clients failed: $(tail -n 1 "$trials")" >&2
+      done
+    done
+  done
+  python3 benches/peers/table.py "$trials"
+}
+
+# count_one NAME CROWD: instructions in user space and system calls of a request, of the server.
+count_one() {
+  # shellcheck disable=SC2016 # expanded by the inner shell
+  locked bash -c '
+    set -euo pipefail
+    . benches/lib.sh
+    throng=$1 name=$2 crowd=$3 client_too=
+    shift 3
+    server_command=("$@")
+    choose_events
+    in_work_directory
+    per_request "$name" "$crowd"' count "$throng" "$1" "$2" "${server_command[@]}" |
+    awk '{ print $1, $3 }'
+}
+
+instructions() {
+  choose_models
+  choose_events
+  local model_counts twin_counts
+  servers=""
+  for model in "${chosen[@]}"; do
+    case " $twins " in *" $model "*) servers+=" c/$model" ;; esac
+  done
+  build_servers
+  echo "| design | clients | user instructions: throng | C | difference | of a whole request | system calls: throng | C |"
+  echo "|---|---:|---:|---:|---:|---:|---:|---:|"
+  for name in "${built[@]}"; do
+    for crowd in $crowds; do
+      fits "$name" "$crowd" || continue
+      serve_model "${name#c/}" "$crowd"
+      model_counts=$(count_one "throng/${name#c/}" "$crowd")
+      command_of "$name"
+      server_command=(taskset -c 0 "${server_command[@]}")
+      twin_counts=$(count_one "$name" "$crowd")
+      echo "$model_counts $twin_counts" | awk -v name="${name#c/}" -v crowd="$crowd" '
+        { printf "| `%s` | %d | %.0f | %.0f | %+.0f | %+.1f %% | %.2f | %.2f |\n", name, crowd,
+            $1, $3, $1 - $3, ($1 - $3) / 130, $2, $4 }'
+    done
+  done
+  echo
+  echo "\"Of a whole request\": of the 13,000 instructions, kernel included, that epoll-et in C takes for"
+  echo "one, measured with hardware counters on another machine of the same kind."
+}
+
+$task
