@@ -66,7 +66,7 @@ serve_model() {
 load_once() {
   rm -f "$work"/{out,result}
   touch "$work/out"
-  "${on_server[@]}" "${server_command[@]}" > "$work/out" &
+  "${on_server[@]}" "${server_command[@]}" > "$work/out" 2> "$work/err" &
   server=$!
   local address=
   for _ in $(seq 200); do
@@ -78,6 +78,7 @@ load_once() {
     > "$work/result" || true
   jq -e --argjson n "$3" '.verified == $n' "$work/result" > /dev/null || {
     echo "$1 with $2 clients did not answer all $3 requests" >&2
+    cat "$work/err" >&2
     end_server
     exit 1
   }

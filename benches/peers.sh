@@ -62,6 +62,13 @@ in_work_directory
 [ -z "$lock" ] || need flock util-linux
 locked() { if [ -n "$lock" ]; then flock "$lock" "$@"; else "$@"; fi; }
 
+for name in $servers; do
+  case " $all_servers " in
+    *" $name "*) ;;
+    *) echo "no server is called $name; there are: $all_servers" >&2; exit 2 ;;
+  esac
+done
+
 # command_of SERVER: `server_command` starts a twin or a peer on a port of the kernel's choice.
 command_of() {
   case $1 in
@@ -70,7 +77,6 @@ command_of() {
     tokio | monoio | compio) server_command=("benches/peers/rust/target/release/$1" 0) ;;
     go) server_command=(benches/peers/go/echo 0) ;;
     node) server_command=(node benches/peers/node/echo.mjs 0) ;;
-    *) echo "no server is called $1; there are: $all_servers" >&2; exit 2 ;;
   esac
 }
 
@@ -227,4 +233,5 @@ instructions() {
   echo "one, measured with hardware counters on another machine of the same kind."
 }
 
-$task
+"$task"
+exit
