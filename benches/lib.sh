@@ -149,13 +149,9 @@ per_request() {
   if [ -z "$hardware" ]; then
     # Valgrind runs some fifty times slower, so fewer.
     more=20000
-    if [ -n "${under_valgrind-1}" ]; then
-      few_counts=$(valgrind_counts "$1" "$2" $few)
-      many_counts=$(valgrind_counts "$1" "$2" $((few + more)))
-      user=$(differences "$few_counts" "$many_counts" $more)
-    else
-      user="- -"
-    fi
+    few_counts=$(valgrind_counts "$1" "$2" $few)
+    many_counts=$(valgrind_counts "$1" "$2" $((few + more)))
+    user=$(differences "$few_counts" "$many_counts" $more)
     counts=$(echo "$user $counts" | awk '{ print $1, "-", $3, $4, $2, "-", $5, $6 }')
   fi
   echo "$counts"

@@ -24,7 +24,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 twins="epoll epoll-et io-uring poll select thread fork" # of the models with these names
 all_servers="c/${twins// / c/} libuv tokio monoio compio go node"
@@ -159,7 +159,7 @@ check() {
     echo "$name"
     locked python3 benches/peers/check.py "$throng" "${sizes#,}" "${server_command[@]}" || failed=1
   done
-  return $failed
+  return "$failed"
 }
 
 rates() {
@@ -180,7 +180,7 @@ rates() {
             ;;
           *) command_of "$name"; kind=peer ;;
         esac
-        locked python3 benches/peers/trial.py --name "$name" --kind $kind --round "$round" \
+        locked python3 benches/peers/trial.py --name "$name" --kind "$kind" --round "$round" \
           --clients "$crowd" --duration "$duration" "$throng" "${server_command[@]}" \
           >> "$trials" || echo "$name with $crowd clients failed: $(tail -n 1 "$trials")" >&2
       done
@@ -233,5 +233,9 @@ instructions() {
   echo "one, measured with hardware counters on another machine of the same kind."
 }
 
-"$task"
+case $task in
+  check) check ;;
+  rates) rates ;;
+  instructions) instructions ;;
+esac
 exit

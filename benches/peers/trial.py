@@ -117,7 +117,9 @@ def main():
         address = listening_address(server)
         signal.alarm(0)
         load = measure(arguments, address)
-        window, fairness = load["window"], load["fairness"]
+        window, fairness = load["window"], load.get("fairness")
+        if fairness is None:
+            raise RuntimeError("no reply came in the steady part")
         trial |= {
             "replies": window["replies"],
             "rate_per_s": window["replies_per_s"],
@@ -132,7 +134,7 @@ def main():
             "errors": load["errors"],
         }
     except (RuntimeError, KeyError, TypeError, ZeroDivisionError, ValueError) as error:
-        trial["failure"] = f"{type(error).__name__}: {error}"
+        trial["failure"] = str(error) if isinstance(error, RuntimeError) else repr(error)
     finally:
         if server.poll() is None:
             server.terminate()
