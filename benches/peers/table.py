@@ -52,6 +52,10 @@ def table(clients, trials):
         print("| " + " | ".join(cells) + " |")
     if best is not None:
         print(f"\nBest model: `{best}`.", end="")
+    others = [trial["others"] for trial in trials if "others" in trial]
+    if others:
+        print(f" Of the two CPUs, others took {statistics.median(others):.0%} meanwhile "
+              f"(median of trials; at most {max(others):.0%}).", end="")
     for name in sorted({trial["name"] for trial in failed}):
         reasons = [trial["failure"] for trial in failed if trial["name"] == name]
         print(f" `{name}` failed {len(reasons)} times: {reasons[0]}.", end="")

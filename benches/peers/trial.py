@@ -51,6 +51,15 @@ def cpu_seconds(pids):
     return total
 
 
+def busy_seconds():
+    """The time that the two CPUs were not idle, whoever used it; in ticks."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        lines = [line.split() for line in stat]
+    ticks = [sum(map(int, line[1:9])) - int(line[4]) - int(line[5])
+             for line in lines if line[0] in (f"cpu{SERVER_CPU}", f"cpu{CLIENT_CPU}")]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
 def listening_address(server):
     """The address that the server prints; the watchdog is what ends a server that never does."""
     for line in server.stdout:
@@ -73,8 +82,11 @@ def measure(arguments, address):
             pids = tree(arguments.server.pid)
         elif phase == "steady":
             before = cpu_seconds(pids)
+            began, all_before = time.monotonic(), busy_seconds() - cpu_seconds([load.pid])
         elif phase == "drain":
             after = cpu_seconds(pids)
+            all_after = busy_seconds() - cpu_seconds([load.pid])
+            elapsed = time.monotonic() - began
         elif phase is None:
             result = event
         if phase in ("warm-up", "hold"):
@@ -84,6 +96,7 @@ def measure(arguments, address):
     if load.wait() != 0 or result is None or before is None or after is None:
         raise RuntimeError("the load failed")
     result["server_cpu_s"] = after - before
+    result["others"] = max(0, all_after - all_before - (after - before)) / elapsed / 2
     return result
 
 
@@ -124,6 +137,7 @@ def main():
             "replies": window["replies"],
             "rate_per_s": window["replies_per_s"],
             "server_cpu_s": load["server_cpu_s"],
+            "others": load["others"],
             "server_busy": load["server_cpu_s"] / window["duration_s"],
             "per_cpu_second": window["replies"] / load["server_cpu_s"],
             "jain": fairness["jain"],
