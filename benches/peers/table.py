@@ -58,7 +58,8 @@ def table(clients, trials):
               f"(median of trials; at most {max(others):.0%}).", end="")
     for name in sorted({trial["name"] for trial in failed}):
         reasons = [trial["failure"] for trial in failed if trial["name"] == name]
-        print(f" `{name}` failed {len(reasons)} times: {reasons[0]}.", end="")
+        rounds = "1 round" if len(reasons) == 1 else f"{len(reasons)} rounds"
+        print(f" `{name}` failed in {rounds}: {reasons[0]}.", end="")
     print("\n")
 
 
