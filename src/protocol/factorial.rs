@@ -3,9 +3,7 @@
 //! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
 //! that fits, so greater numbers are answered with it.
 
-use super::{
-    Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
-};
+use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
 use crate::registry::{Entry, Info};
 
 /// The protocol `factorial`.
@@ -84,7 +82,7 @@ impl Session for FactorialSession {
         Ok(Step {
             consumed: input.len() - left.len(),
             requests,
-            close: Close::No,
+            ..Step::default()
         })
     }
 }

@@ -76,12 +76,15 @@ pub trait Session: Send {
 }
 
 /// What a session made of the bytes it was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
     /// How many of them it took.
     pub consumed: usize,
     /// Requests they completed.
     pub requests: u64,
+    /// How many bytes at the front of the input are an answer themselves, to be sent after what was
+    /// appended to `out`; so they need not be copied where they can leave at once.
+    pub reflected: usize,
     /// Whether to close once the output has left.
     pub close: Close,
 }

@@ -20,7 +20,7 @@ use super::Server;
 use super::counters::Line;
 use super::listen::Client;
 use super::outcome::Outcome;
-use crate::protocol::{Close, OUTPUT_LIMIT, Session};
+use crate::protocol::{Close, OUTPUT_LIMIT, Session, Step};
 
 /// Bytes read at once by a worker that serves many clients.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -70,6 +70,16 @@ pub enum Wants {
     Write,
     /// Nothing: drop it.
     Close,
+}
+
+/// What one read brought.
+enum Heard {
+    /// All there was.
+    Everything,
+    /// There may be more.
+    Something,
+    /// Requests whose answers the client does not take at once.
+    TooMuch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,15 +156,24 @@ impl<S: AsFd> Conn<S> {
             self.line.received(bytes.len(), 0);
             return;
         }
-        let (consumed, requests) = self.digest(bytes);
+        let requests = self.digest_into_out(bytes);
         self.line.received(bytes.len(), requests);
-        if consumed < bytes.len() {
-            self.held = bytes[consumed..].to_vec();
-        }
     }
 
-    fn digest(&mut self, bytes: &[u8]) -> (usize, u64) {
-        match self.session.receive(bytes, &mut self.out) {
+    /// Answers into our own output; what there is no room for is held. Gives the requests.
+    fn digest_into_out(&mut self, bytes: &[u8]) -> u64 {
+        let mut out = std::mem::take(&mut self.out);
+        let step = self.digest(bytes, &mut out);
+        out.extend_from_slice(&bytes[..step.reflected]);
+        self.out = out;
+        step.requests
+    }
+
+    /// Has the session answer, and does what it says about the connection. What it did not consume
+    /// is held.
+    #[inline]
+    fn digest(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+        match self.session.receive(bytes, out) {
             Ok(step) if step.close != Close::No => {
                 let more_comes = step.close == Close::WhileClientSends;
                 self.state = if more_comes || step.consumed < bytes.len() {
@@ -162,12 +181,17 @@ impl<S: AsFd> Conn<S> {
                 } else {
                     State::Ending(Outcome::ServerClosed)
                 };
-                (bytes.len(), step.requests)
+                step
             }
-            Ok(step) => (step.consumed, step.requests),
+            Ok(step) => {
+                if step.consumed < bytes.len() {
+                    self.held = bytes[step.consumed..].to_vec();
+                }
+                step
+            }
             Err(_) => {
                 self.state = State::Ending(Outcome::ProtocolError);
-                (bytes.len(), 0)
+                Step::default()
             }
         }
     }
@@ -284,17 +308,9 @@ impl<S: AsFd> Conn<S> {
     /// Reads, answers and writes without waiting, for a bounded while.
     ///
     /// `to_the_end`: the client is known to have closed its side, so read on after a short read.
+    #[inline]
     pub fn turn(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Wants {
-        if self.out.capacity() == 0 {
-            std::mem::swap(&mut self.out, &mut scratch.out);
-        }
-        let wants = self.exchange(&mut scratch.input, to_the_end);
-        if self.out.is_empty() {
-            let emptied = std::mem::take(&mut self.out);
-            if scratch.out.capacity() == 0 && emptied.capacity() <= KEPT_OUTPUT {
-                scratch.out = emptied;
-            }
-        }
+        let wants = self.exchange(scratch, to_the_end);
         if let (Wants::Close, State::Ending(outcome)) = (wants, self.state) {
             self.line.ends(outcome);
         }
@@ -338,9 +354,29 @@ impl<S: AsFd> Conn<S> {
         drop(interrupts); // before the socket, whose number may be used again
     }
 
-    fn exchange(&mut self, input: &mut [MaybeUninit<u8>], to_the_end: bool) -> Wants {
-        let mut reads = 0;
-        let mut emptied = false;
+    #[inline]
+    fn exchange(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Wants {
+        if !self.owes_nothing() {
+            return self.exchange_on(scratch, to_the_end, 0);
+        }
+        // Nearly always, a request comes whole and its answer leaves whole.
+        match self.hear(scratch, to_the_end) {
+            Heard::Everything if self.owes_nothing() => Wants::Read,
+            Heard::Everything => self.exchange_on(scratch, to_the_end, READS_A_TURN),
+            Heard::Something => self.exchange_on(scratch, to_the_end, 1),
+            Heard::TooMuch => Wants::Write,
+        }
+    }
+
+    /// Whether it serves, with nothing to send and nothing left to answer.
+    #[inline]
+    fn owes_nothing(&self) -> bool {
+        self.state == State::Serving && self.out.is_empty() && self.held.is_empty()
+    }
+
+    /// Goes on after so many reads.
+    fn exchange_on(&mut self, scratch: &mut Scratch, to_the_end: bool, mut reads: usize) -> Wants {
+        let mut emptied = reads == READS_A_TURN;
         loop {
             match self.write_out() {
                 Ok(()) => {}
@@ -361,18 +397,72 @@ impl<S: AsFd> Conn<S> {
                 return Wants::MoreRead;
             }
             reads += 1;
-            match recv(&self.socket, &mut *input, RecvFlags::empty()) {
-                Ok((([], _), _)) => self.finish(),
-                Ok(((bytes, room), _)) => {
-                    // A short read emptied the socket: asking again would only give EAGAIN.
-                    emptied = !room.is_empty() && !to_the_end;
-                    self.feed(bytes);
-                }
-                Err(Errno::AGAIN) => emptied = true,
-                Err(Errno::INTR) => {}
-                Err(error) => self.broken(error),
+            match self.hear(scratch, to_the_end) {
+                Heard::Everything => emptied = true,
+                Heard::Something => {}
+                Heard::TooMuch => return Wants::Write,
             }
         }
+    }
+
+    /// Reads once and answers.
+    #[inline]
+    fn hear(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Heard {
+        match recv(&self.socket, &mut *scratch.input, RecvFlags::empty()) {
+            Ok((([], _), _)) => {
+                self.finish();
+                Heard::Something
+            }
+            Ok(((bytes, room), _)) => match self.answer(bytes, &mut scratch.out) {
+                Some(Errno::AGAIN) => Heard::TooMuch,
+                // A short read emptied the socket: asking again would only give EAGAIN.
+                _ if !room.is_empty() && !to_the_end => Heard::Everything,
+                _ => Heard::Something,
+            },
+            Err(Errno::AGAIN) => Heard::Everything,
+            Err(Errno::INTR) => Heard::Something,
+            Err(error) => {
+                self.broken(error);
+                Heard::Something
+            }
+        }
+    }
+
+    /// As [`Conn::feed`], when nothing is pending or held: answers leave from where they are, the
+    /// worker's output or even its input, and only what the peer does not take becomes ours. Gives
+    /// why not everything left.
+    #[inline]
+    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<Errno> {
+        self.silent_looks = 0;
+        if !matches!(self.state, State::Serving | State::Draining) {
+            return None;
+        }
+        let step = self.digest(bytes, out);
+        let mut answers = &bytes[..step.reflected];
+        if !out.is_empty() {
+            out.extend_from_slice(answers);
+            answers = out;
+        }
+        let mut sent = 0;
+        let mut why_not = None;
+        while sent < answers.len() && why_not.is_none() {
+            match send(&self.socket, &answers[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(error) => why_not = Some(error),
+            }
+        }
+        self.line.exchanged(bytes.len(), step.requests, sent);
+        match why_not {
+            None => {}
+            Some(Errno::AGAIN) => self.out = answers[sent..].to_vec(),
+            Some(error) => self.broken(error),
+        }
+        out.clear();
+        if out.capacity() > KEPT_OUTPUT {
+            *out = Vec::new();
+        }
+        why_not
     }
 
     /// Writes until nothing is pending, held input included.
@@ -385,6 +475,7 @@ impl<S: AsFd> Conn<S> {
                     Err(error) => return Err(error),
                 }
             }
+            self.out = Vec::new(); // an idle connection owns none
             if self.held.is_empty() {
                 return Ok(());
             }
@@ -398,11 +489,8 @@ impl<S: AsFd> Conn<S> {
             return;
         }
         let held = std::mem::take(&mut self.held);
-        let (consumed, requests) = self.digest(&held);
+        let requests = self.digest_into_out(&held);
         self.line.received(0, requests);
-        if consumed < held.len() {
-            self.held = held[consumed..].to_vec();
-        }
     }
 
     /// Says that no more comes from us, and goes on to throw away what still comes to us.

@@ -291,6 +291,18 @@ impl Line {
         }
     }
 
+    /// Bytes came in that completed so many requests, and so many went out at once.
+    pub fn exchanged(&mut self, bytes_in: usize, requests: u64, bytes_out: usize) {
+        self.bytes_in += bytes_in as u64;
+        self.requests += requests;
+        self.bytes_out += bytes_out as u64;
+        if let Some(row) = self.row {
+            row[ROW_BYTES_IN].store(self.bytes_in, Relaxed);
+            row[ROW_REQUESTS].store(self.requests, Relaxed);
+            row[ROW_BYTES_OUT].store(self.bytes_out, Relaxed);
+        }
+    }
+
     /// Bytes went out.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes_out += bytes as u64;
