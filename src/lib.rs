@@ -18,7 +18,9 @@
 //! `ARCHITECTURE.md` draws the map and states what must never be.
 
 pub mod cli;
+#[cfg(target_os = "linux")]
 pub mod load;
+#[cfg(target_os = "linux")]
 pub mod measure;
 pub mod protocol;
 pub mod record;

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::{Exit, Usage, output};
+#[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
 use crate::registry::{self, Entry};
@@ -14,6 +15,10 @@ use crate::report::figures::FIGURES;
 use crate::serve::models::MODELS;
 use crate::serve::{Card, Model};
 use crate::study::STUDIES;
+
+/// What measures is Linux's.
+#[cfg(not(target_os = "linux"))]
+const PROBES: &[&'static dyn Entry] = &[];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -153,18 +158,8 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
                 output::text(&card(model))?;
             }
         }
-        Kind::Probes => {
-            let probe = registry::find("probe", PROBES, name)?;
-            if json {
-                output::json(&probe.metrics())?;
-            } else {
-                let mut text = format!("{}: {}\n\n", probe.info().name, probe.info().summary);
-                for metric in probe.metrics() {
-                    let _ = writeln!(text, "  {:<28} {}", metric.name, metric.help);
-                }
-                output::text(&text)?;
-            }
-        }
+        #[cfg(target_os = "linux")]
+        Kind::Probes => probe(name, json)?,
         _ => {
             let entries = kind.entries();
             let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
@@ -184,6 +179,19 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn probe(name: &str, json: bool) -> anyhow::Result<()> {
+    let probe = registry::find("probe", PROBES, name)?;
+    if json {
+        return output::json(&probe.metrics());
+    }
+    let mut text = format!("{}: {}\n\n", probe.info().name, probe.info().summary);
+    for metric in probe.metrics() {
+        let _ = writeln!(text, "  {:<28} {}", metric.name, metric.help);
+    }
+    output::text(&text)
 }
 
 fn with_card(model: &'static dyn Model) -> serde_json::Result<serde_json::Value> {

@@ -2,22 +2,29 @@
 //!
 //! One file a subcommand. Exit codes are in `Exit`.
 
+#[cfg(target_os = "linux")]
 mod doctor;
 mod list;
+#[cfg(target_os = "linux")]
 mod load;
 mod output;
+#[cfg(target_os = "linux")]
 mod progress;
 mod report;
+#[cfg(target_os = "linux")]
 mod run;
 mod serve;
+mod tuning;
 mod values;
 
+#[cfg(target_os = "linux")]
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::registry::{UnknownName, Unsupported};
+#[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
 
 /// Shows how a server holds up under a crowd of clients, and which way of serving them costs least.
@@ -48,16 +55,19 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
+    #[cfg(target_os = "linux")]
     Run(run::Arguments),
     /// Run one reference server by itself.
     Serve(serve::Arguments),
     /// Run a crowd of clients by itself, against any server.
+    #[cfg(target_os = "linux")]
     Load(load::Arguments),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
     List(list::Arguments),
     /// Say what on this machine would spoil a measurement, and what mends it.
+    #[cfg(target_os = "linux")]
     Doctor(doctor::Arguments),
 }
 
@@ -71,9 +81,11 @@ enum Exit {
     /// The command line was wrong.
     Usage = 2,
     /// Stopped by a signal; what was measured until then is kept.
+    #[cfg(target_os = "linux")]
     Interrupted = 130,
 }
 
+#[cfg(target_os = "linux")]
 impl Exit {
     /// Interrupted if a signal asked to stop, else done.
     fn unless_stopped(stop: Stop) -> Self {
@@ -94,11 +106,14 @@ struct Usage(String);
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        #[cfg(target_os = "linux")]
         Command::Run(arguments) => run::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     let exit = result.unwrap_or_else(|error| {
@@ -114,15 +129,19 @@ pub fn main() -> ExitCode {
 
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
+        #[cfg(target_os = "linux")]
+        if cause.is::<crate::load::foresee::Shortage>() {
+            return true;
+        }
         cause.is::<Usage>()
             || cause.is::<UnknownName>()
             || cause.is::<Unsupported>()
-            || cause.is::<crate::load::foresee::Shortage>()
             || cause.is::<crate::study::StudyError>()
     })
 }
 
 /// Whether somebody is looking: progress is drawn only then.
+#[cfg(target_os = "linux")]
 fn has_viewer() -> bool {
     std::io::stderr().is_terminal()
 }

@@ -9,16 +9,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::values::{self, CpuList};
-use super::{Exit, Usage, output};
-use crate::measure::host;
+use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
+use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 use crate::serve::worker::Worker;
-use crate::serve::{Crew, Server};
-use crate::sys::select::FD_SETSIZE;
+use crate::sys::process;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -29,10 +28,6 @@ Examples:
 
 The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT or SIGTERM ends
 it: last answers go out, then totals are printed.")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag that users know"
-)]
 pub(super) struct Arguments {
     /// How to wait for and divide I/O; `throng list models` says what there is.
     model: String,
@@ -61,13 +56,6 @@ pub(super) struct Arguments {
     /// Most bytes of an upload; longer ones are declined.
     #[arg(long, value_name = "BYTES", default_value_t = protocol::MAX_UPLOAD)]
     max_upload: u64,
-    /// Descriptors that the sets of `select` hold, beyond the C library's 1024 on purpose.
-    #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
-    fd_setsize: Option<usize>,
-    /// Give each worker thread of the reactors a descriptor table of its own, so that each may hold
-    /// as many clients as the limit says.
-    #[arg(long)]
-    own_descriptors: bool,
     /// CPUs to run on, like 0 or 0,2-3.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
@@ -86,6 +74,8 @@ pub(super) struct Arguments {
     /// Print the totals at the end as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    tuning: tuning::Arguments,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -93,27 +83,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     model.supported()?;
     let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
     protocol.supported()?;
-    if arguments.fd_setsize.is_some() && model.info().name != "select" {
-        let message = format!(
-            "--fd-setsize is for select; {} has no set",
-            model.info().name
-        );
-        return Err(Usage(message).into());
-    }
-    if arguments.own_descriptors && model.crew() != Crew::Reactors {
-        let name = model.info().name;
-        let message =
-            format!("--own-descriptors is for reactors; {name} has no worker threads that accept");
-        return Err(Usage(message).into());
-    }
+    let tuning = arguments.tuning.resolve(model)?;
     let log = arguments.log.as_ref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
-        host::bind_to(cpus)?;
+        process::bind_to(cpus)?;
     }
-    host::raise_descriptor_limit();
+    process::raise_descriptor_limit();
     let crew = model.crew();
     let workers = arguments.workers.map(|workers| workers as usize);
-    let workers = workers.unwrap_or_else(|| crew.members(host::usable_cpus().len()));
+    let workers = workers.unwrap_or_else(|| crew.members(process::usable_cpus().len()));
     let listeners: &'static [Listener] = listen(arguments, crew.listeners(workers))?.leak();
     let stop = Stop::install().context("cannot handle signals")?;
     let book = Book::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
@@ -137,8 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         book,
         worker: Worker::ANY,
         workers,
-        fd_setsize: arguments.fd_setsize.unwrap_or(FD_SETSIZE),
-        own_descriptors: arguments.own_descriptors,
+        tuning,
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
     })?;

@@ -1,11 +1,13 @@
 //! Values on the command line, and the words users know for them.
 
+#[cfg(target_os = "linux")]
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use super::Usage;
-use crate::measure::host::usable_cpus;
+use crate::sys::process::usable_cpus;
 
 /// A time such as `10s`, `1m 30s`, `250ms`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -85,6 +87,7 @@ impl FromStr for CpuList {
 }
 
 /// The address to connect to. Beyond this machine only when that was allowed on purpose.
+#[cfg(target_os = "linux")]
 pub(super) fn target(text: &str, allow_remote: bool) -> anyhow::Result<SocketAddr> {
     let mut addresses = text
         .to_socket_addrs()

@@ -2,12 +2,11 @@
 
 use std::fs;
 
-use anyhow::Context as _;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::thread::CpuSet;
+use rustix::process::{Resource, getrlimit};
 
 use crate::load::foresee::Resources;
 use crate::record::Host;
+pub use crate::sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
 /// Looks at the machine.
 pub fn look() -> Host {
@@ -30,42 +29,6 @@ pub fn look() -> Host {
         load_average_1min: load_average(),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     }
-}
-
-/// CPUs that this process may run on.
-pub fn usable_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
-        return vec![0];
-    };
-    (0..CpuSet::MAX_CPU as u32)
-        .filter(|cpu| set.is_set(*cpu as usize))
-        .collect()
-}
-
-/// Binds this process, and those it starts later, to CPUs.
-///
-/// # Errors
-/// When there is no such CPU.
-pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
-    let mut set = CpuSet::new();
-    for &cpu in cpus {
-        set.set(cpu as usize);
-    }
-    rustix::thread::sched_setaffinity(None, &set)
-        .with_context(|| format!("cannot run on CPUs {cpus:?}"))
-}
-
-/// Raises the soft limit of descriptors to the hard one, which needs no privilege.
-pub fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    // Where this is refused, the old limit stays, and what it stops is counted.
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            maximum: limit.maximum,
-        },
-    );
 }
 
 /// What a load may use here.

@@ -59,6 +59,13 @@ impl Scratch {
     }
 }
 
+/// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag; the signal is ignored
+/// there like in every Rust program.
+#[cfg(not(target_vendor = "apple"))]
+const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const SEND_FLAGS: SendFlags = SendFlags::empty();
+
 /// What a connection waits for after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
@@ -282,6 +289,11 @@ impl<S: AsFd> Conn<S> {
         self.state = State::Ending(Outcome::Reset);
     }
 
+    /// There is nobody to serve it any longer: to be counted as refused, and dropped.
+    pub fn give_up(&mut self) {
+        self.line.ends(Outcome::GivenUp);
+    }
+
     /// The server stops: answer what has arrived, nothing that comes later.
     pub fn drain(&mut self) {
         if self.state == State::Serving {
@@ -469,7 +481,7 @@ impl<S: AsFd> Conn<S> {
     fn write_out(&mut self) -> Result<(), Errno> {
         loop {
             while self.sent < self.out.len() {
-                match send(&self.socket, self.pending(), SendFlags::NOSIGNAL) {
+                match send(&self.socket, self.pending(), SEND_FLAGS) {
                     Ok(count) => self.advance(count),
                     Err(Errno::INTR) => {}
                     Err(error) => return Err(error),

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::counters::{Book, Place};
 use super::outcome::Refusal;
+use crate::sys::flags::accept;
 
 /// Most clients accepted before those already here are looked after again.
 pub const ACCEPT_BATCH: usize = 1024;
@@ -74,7 +74,7 @@ impl Listener {
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         if options.reuse_port {
-            socket.set_reuse_port(true)?;
+            share_port(&socket)?;
         }
         socket.set_nonblocking(true)?;
         if options.nodelay {
@@ -119,11 +119,7 @@ impl Listener {
     }
 
     fn accept(&self, mode: Mode) -> Result<(OwnedFd, SocketAddr), Errno> {
-        let flags = match mode {
-            Mode::Blocking => SocketFlags::CLOEXEC,
-            Mode::NonBlocking => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
-        };
-        let (socket, peer) = acceptfrom_with(&self.socket, flags)?;
+        let (socket, peer) = accept(&self.socket, mode == Mode::NonBlocking)?;
         // Linux hands TCP_NODELAY down from the listening socket; POSIX does not promise it.
         if self.options.nodelay && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
@@ -170,6 +166,19 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+#[cfg(not(any(target_os = "illumos", target_os = "solaris")))]
+fn share_port(socket: &Socket) -> io::Result<()> {
+    socket.set_reuse_port(true)
+}
+
+#[cfg(any(target_os = "illumos", target_os = "solaris"))]
+fn share_port(_: &Socket) -> io::Result<()> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this system has no SO_REUSEPORT",
+    ))
 }
 
 fn reserve() -> Option<OwnedFd> {

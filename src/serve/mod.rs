@@ -11,6 +11,7 @@ pub mod listen;
 pub mod models;
 pub mod outcome;
 pub mod table;
+pub mod tuning;
 pub mod worker;
 
 use std::time::Duration;
@@ -23,6 +24,7 @@ use crate::sys::signal::Stop;
 use counters::Book;
 use lifecycle::Drain;
 use listen::Listener;
+use tuning::Tuning;
 use worker::Worker;
 
 /// One way to wait for and divide I/O.
@@ -33,6 +35,11 @@ pub trait Model: Entry + Sync {
     /// How many threads or processes serve, in models that have a number of them.
     fn crew(&self) -> Crew {
         Crew::AsNeeded
+    }
+
+    /// The flags of `throng serve` that only some models know, and this one does.
+    fn knobs(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Serves until told to stop, and returns once drained.
@@ -117,10 +124,8 @@ pub struct Server {
     pub worker: Worker,
     /// Threads or processes that serve, in the models that have a fixed number of them.
     pub workers: usize,
-    /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
-    pub fd_setsize: usize,
-    /// Whether each worker thread takes a descriptor table of its own.
-    pub own_descriptors: bool,
+    /// What only single models are told.
+    pub tuning: Tuning,
     /// How long clients have to take their last answers once told to stop.
     pub drain: Duration,
     /// How long a connection may say and take nothing before it is closed.

@@ -8,6 +8,8 @@ pub enum Refusal {
     Descriptors,
     /// The descriptor does not fit into the set that select() takes.
     SetSize,
+    /// As many asynchronous operations are under way as the system carries out at a time.
+    Pool,
     /// No further thread could be started.
     Threads,
     /// No further process could be started.
@@ -17,9 +19,10 @@ pub enum Refusal {
 }
 
 /// Each with its name in counts.
-pub(super) const REFUSALS: [(Refusal, &str); 5] = [
+pub(super) const REFUSALS: [(Refusal, &str); 6] = [
     (Refusal::Descriptors, "descriptors"),
     (Refusal::SetSize, "set-size"),
+    (Refusal::Pool, "pool-size"),
     (Refusal::Threads, "threads"),
     (Refusal::Processes, "processes"),
     (Refusal::Clients, "max-clients"),

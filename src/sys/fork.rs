@@ -17,8 +17,8 @@ impl SingleThreaded {
     /// # Errors
     /// When it has more. Where there is no `/proc`, the caller is believed.
     pub fn check() -> io::Result<Self> {
-        match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
-            Ok(threads) if threads > 1 => Err(io::Error::other(format!(
+        match super::process::threads() {
+            Some(threads) if threads > 1 => Err(io::Error::other(format!(
                 "a process with {threads} threads must not fork to serve"
             ))),
             _ => Ok(Self(())),
@@ -33,6 +33,7 @@ impl SingleThreaded {
     /// # Errors
     /// `WouldBlock` (EAGAIN) at the limit of processes, `OutOfMemory`.
     pub fn fork(self, child: impl FnOnce() -> i32) -> io::Result<Pid> {
+        #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         // SAFETY: the process has one thread (`self` proves it), so the child may go on as any
         // process may.

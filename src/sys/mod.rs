@@ -4,11 +4,18 @@
 //! Each file wraps one thing in a safe interface; each unsafe block says who keeps it true.
 #![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
 
+pub mod aio;
+pub mod bell;
+#[cfg(target_os = "linux")]
 pub mod clock;
+#[cfg(target_os = "linux")]
 pub mod descriptors;
+pub mod flags;
 pub mod fork;
 pub mod poll;
+pub mod process;
 pub mod select;
 pub mod shared;
 pub mod signal;
+#[cfg(target_os = "linux")]
 pub mod spawn;

@@ -32,6 +32,11 @@ impl PollEntry {
         self.0.fd
     }
 
+    /// Forgets what the last call found, for when the next one failed.
+    pub fn forget(&mut self) {
+        self.0.revents = 0;
+    }
+
     /// Whether the last call found what was asked for, or an error.
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0

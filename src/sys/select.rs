@@ -83,9 +83,10 @@ pub fn select(
         count <= read.words.len() * BITS && count <= write.words.len() * BITS,
         "every descriptor looked at has a bit in both sets"
     );
+    // The types of the two differ from system to system.
     let mut time = timeout.map(|timeout| libc::timeval {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_usec: libc::suseconds_t::from(timeout.subsec_micros()),
+        tv_sec: timeout.as_secs() as _,
+        tv_usec: (timeout.as_micros() % 1_000_000) as _,
     });
     let time = time
         .as_mut()

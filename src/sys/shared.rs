@@ -11,13 +11,18 @@ use std::sync::atomic::AtomicU64;
 /// `OutOfMemory` when there is no room for the mapping.
 pub fn counters(count: usize) -> io::Result<&'static [AtomicU64]> {
     let length = count.max(1) * size_of::<AtomicU64>();
+    // Linux reserves memory for the whole mapping otherwise.
+    #[cfg(target_os = "linux")]
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    #[cfg(not(target_os = "linux"))]
+    let flags = libc::MAP_SHARED | libc::MAP_ANON;
     // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing we own.
     let start = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             length,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            flags,
             -1,
             0,
         )

@@ -6,8 +6,6 @@ use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, pipe_with};
-
 static STOP: AtomicBool = AtomicBool::new(false);
 static STOP_SIGNAL: AtomicI32 = AtomicI32::new(0);
 static STOP_READ: AtomicI32 = AtomicI32::new(-1);
@@ -125,7 +123,7 @@ fn borrow(read: &'static AtomicI32) -> BorrowedFd<'static> {
 
 /// Makes a fresh pipe and puts its ends into the statics, closing the old ones.
 fn renew(read: &AtomicI32, write: &AtomicI32) -> io::Result<()> {
-    let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+    let (reader, writer) = super::flags::pipe()?;
     close(read.swap(reader.into_raw_fd(), Ordering::AcqRel));
     close(write.swap(writer.into_raw_fd(), Ordering::AcqRel));
     Ok(())
@@ -199,10 +197,20 @@ fn wake(write: &AtomicI32) {
     unsafe { libc::write(fd, [1_u8].as_ptr().cast(), 1) };
 }
 
-fn keep_errno(body: impl FnOnce()) {
+/// Runs the body of a signal handler, which may have come between a call and the look at its errno.
+pub(super) fn keep_errno(body: impl FnOnce()) {
     // SAFETY: the location of errno of this thread is valid for the thread's life.
-    let errno = unsafe { *libc::__errno_location() };
+    let errno = unsafe { *errno_location() };
     body();
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { *errno_location() = errno };
 }
+
+#[cfg(any(target_os = "illumos", target_os = "solaris"))]
+use libc::___errno as errno_location;
+#[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+use libc::__errno as errno_location;
+#[cfg(any(target_os = "linux", target_os = "dragonfly"))]
+use libc::__errno_location as errno_location;
+#[cfg(any(target_os = "freebsd", target_vendor = "apple"))]
+use libc::__error as errno_location;

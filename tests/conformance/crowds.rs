@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::client::{Client, FULL};
 use super::server::{Server, THRONG};
-use super::{Case, SIZE, Subject, has_fixed_sets, holds_all_descriptors, serves_several};
+use super::{
+    Case, SIZE, Subject, has_a_hidden_pool, has_fixed_sets, holds_all_descriptors, serves_several,
+};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
@@ -25,6 +27,11 @@ pub(crate) const CASES: &[&Case] = &[
         name: "set_is_full",
         applies: has_fixed_sets,
         run: set_is_full,
+    },
+    &Case {
+        name: "pool_is_full",
+        applies: has_a_hidden_pool,
+        run: pool_is_full,
     },
 ];
 
@@ -90,6 +97,17 @@ fn set_is_full(subject: &Subject) -> anyhow::Result<()> {
     );
     ensure!(
         counts["accepted"].as_u64() > Some(1000),
+        "it counted {counts}"
+    );
+    Ok(())
+}
+
+/// As with descriptors, but at the threads that the C library may have for operations.
+fn pool_is_full(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--aio-threads", "20"])?;
+    let counts = crowd_too_large(subject, server, 50)?;
+    ensure!(
+        counts["refused"]["pool-size"] == counts["turned away"] && counts["accepted"] == 21,
         "it counted {counts}"
     );
     Ok(())

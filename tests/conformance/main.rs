@@ -41,7 +41,16 @@ struct Case {
 struct Subject {
     model: &'static dyn Model,
     protocol: &'static dyn Protocol,
+    /// What the server is told beside the model and what is said.
+    options: &'static [&'static str],
 }
+
+/// Other ways of models to do the same, each with a name of its own; tried with one protocol.
+const OTHER_WAYS: &[(&str, &str, &[&str])] = &[
+    ("aio", "aio-thread", &["--aio-completion", "thread"]),
+    ("aio", "aio-poll", &["--aio-completion", "poll"]),
+    ("aio", "aio-busy", &["--aio-completion", "busy"]),
+];
 
 fn every_model(_: &dyn Model) -> bool {
     true
@@ -77,6 +86,11 @@ fn has_fixed_sets(model: &dyn Model) -> bool {
     model.card().limit.contains("FD_SETSIZE")
 }
 
+/// Whether threads that it does not start itself have to be enough for all clients.
+fn has_a_hidden_pool(model: &dyn Model) -> bool {
+    model.card().limit.contains("--aio-threads")
+}
+
 /// Bytes of a request where the case asks for nothing else.
 const SIZE: usize = 1000;
 
@@ -100,9 +114,10 @@ impl Subject {
         Server::start(&[&self.arguments(&size)[..], options].concat())
     }
 
-    fn arguments<'a>(&self, size: &'a str) -> [&'a str; 5] {
+    fn arguments<'a>(&self, size: &'a str) -> Vec<&'a str> {
         let (model, protocol) = (self.model.info().name, self.protocol.info().name);
-        [model, "--protocol", protocol, "--size", size]
+        let said = [model, "--protocol", protocol, "--size", size];
+        [&said, self.options].concat()
     }
 
     fn client(&self, server: &Server, number: u64) -> anyhow::Result<Client> {
@@ -147,27 +162,49 @@ fn main() -> ExitCode {
     ]
     .concat();
     let mut trials = Vec::new();
-    for &model in MODELS {
-        for &protocol in PROTOCOLS {
-            let (name, said) = (model.info().name, protocol.info().name);
-            if let Err(unsupported) = model.supported().and_then(|()| protocol.supported()) {
-                println!("not here: {name} with {said}: {unsupported}");
-                continue;
-            }
-            let subject = Subject { model, protocol };
-            for &case in cases.iter().filter(|case| (case.applies)(model)) {
-                trials.push(Trial::test(
-                    format!("{name}::{said}::{}", case.name),
-                    move || {
-                        let failed =
-                            |error| Failed::from(format!("{name}, {}: {error:#}", case.name));
-                        (case.run)(&subject).map_err(failed)
-                    },
-                ));
-            }
+    for (name, subject) in subjects() {
+        let (model, protocol) = (subject.model, subject.protocol);
+        let said = protocol.info().name;
+        if let Err(unsupported) = model.supported().and_then(|()| protocol.supported()) {
+            println!("not here: {name} with {said}: {unsupported}");
+            continue;
+        }
+        for &case in cases.iter().filter(|case| (case.applies)(model)) {
+            trials.push(Trial::test(
+                format!("{name}::{said}::{}", case.name),
+                move || {
+                    let failed = |error| Failed::from(format!("{name}, {}: {error:#}", case.name));
+                    (case.run)(&subject).map_err(failed)
+                },
+            ));
         }
     }
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Every model with every protocol, and its other ways, each with the name it goes by.
+fn subjects() -> Vec<(&'static str, Subject)> {
+    let mut subjects = Vec::new();
+    for &model in MODELS {
+        for &protocol in PROTOCOLS {
+            let subject = Subject {
+                model,
+                protocol,
+                options: &[],
+            };
+            subjects.push((model.info().name, subject));
+        }
+        let ways = OTHER_WAYS.iter().filter(|way| way.0 == model.info().name);
+        subjects.extend(ways.map(|&(_, name, options)| {
+            let subject = Subject {
+                model,
+                protocol: PROTOCOLS[0],
+                options,
+            };
+            (name, subject)
+        }));
+    }
+    subjects
 }
 
 /// Some cases have more clients than the usual soft limit has descriptors.

@@ -43,6 +43,10 @@ impl Model for Reactors {
         CARD
     }
 
+    fn knobs(&self) -> &'static [&'static str] {
+        &["own-descriptors"]
+    }
+
     fn crew(&self) -> Crew {
         Crew::Reactors
     }
@@ -111,7 +115,7 @@ fn settle_down(server: &Server, cpu: usize) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).with_context(|| format!("cannot bind to CPU {cpu}"))?;
-    if server.own_descriptors {
+    if server.tuning.own_descriptors {
         descriptors::own_table().context("cannot take a descriptor table of its own")?;
     }
     Ok(())

@@ -42,6 +42,10 @@ impl Model for Select {
         CARD
     }
 
+    fn knobs(&self) -> &'static [&'static str] {
+        &["fd-setsize"]
+    }
+
     fn run(&self, server: Server) -> anyhow::Result<()> {
         Loop::new(&server).run()
     }
@@ -60,7 +64,7 @@ struct Loop<'a> {
 
 impl<'a> Loop<'a> {
     fn new(server: &'a Server) -> Self {
-        let mut read = FdSet::new(server.fd_setsize);
+        let mut read = FdSet::new(server.tuning.fd_setsize);
         let listener = server.listener.as_fd();
         let stop = server.stop.fd();
         read.insert(listener);
@@ -68,7 +72,7 @@ impl<'a> Loop<'a> {
         Self {
             server,
             read,
-            write: FdSet::new(server.fd_setsize),
+            write: FdSet::new(server.tuning.fd_setsize),
             highest: listener.as_raw_fd().max(stop.as_raw_fd()),
             conns: Table::default(),
             scratch: Scratch::for_many(),
@@ -117,7 +121,7 @@ impl<'a> Loop<'a> {
             .arrivals(self.server.book, Mode::NonBlocking)
         {
             let fd = client.socket.as_raw_fd();
-            if fd as usize >= self.server.fd_setsize {
+            if fd as usize >= self.server.tuning.fd_setsize {
                 self.server.book.give_up(client.place, Refusal::SetSize);
                 continue;
             }

@@ -1,0 +1,64 @@
+//! Flags of `throng serve` that only some models know.
+
+use super::Usage;
+use super::values;
+use crate::serve::Model;
+use crate::serve::models::MODELS;
+use crate::serve::tuning::{Completion, Tuning};
+use crate::sys::aio;
+
+#[derive(Debug, clap::Args)]
+#[group(id = "tuning")]
+#[command(next_help_heading = "Options of single models")]
+pub(super) struct Arguments {
+    /// select: descriptors that its sets hold, beyond the C library's 1024 on purpose.
+    #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
+    fd_setsize: Option<usize>,
+    /// reactors: give each worker thread a descriptor table of its own, so that each may hold as many
+    /// clients as the limit says.
+    #[arg(long)]
+    own_descriptors: bool,
+    /// aio: how it learns that an operation ended: by a signal, by a callback in a thread of its
+    /// own, by asking all with a rest of at most 1 ms when none had (poll), or without (busy)
+    /// [default: signal].
+    #[arg(long, value_name = "signal|thread|poll|busy")]
+    aio_completion: Option<Completion>,
+    /// aio: most threads that the C library may start, one for each client that is served; where
+    /// its default of 20 is wanted, say so [default: as many as clients].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    aio_threads: Option<u32>,
+}
+
+impl Arguments {
+    /// What the model is told, if it knows every flag that was given.
+    pub(super) fn resolve(&self, model: &dyn Model) -> anyhow::Result<Tuning> {
+        for (flag, given) in [
+            ("fd-setsize", self.fd_setsize.is_some()),
+            ("own-descriptors", self.own_descriptors),
+            ("aio-completion", self.aio_completion.is_some()),
+            ("aio-threads", self.aio_threads.is_some()),
+        ] {
+            if given && !model.knobs().contains(&flag) {
+                let knowing = MODELS.iter().filter(|model| model.knobs().contains(&flag));
+                let names: Vec<&str> = knowing.map(|model| model.info().name).collect();
+                let (names, name) = (names.join(", "), model.info().name);
+                return Err(Usage(format!("--{flag} is for {names}, not for {name}")).into());
+            }
+        }
+        if self.aio_completion == Some(Completion::Thread) && !aio::HAS_CALLBACKS {
+            let message = "--aio-completion thread needs glibc; take signal or poll".to_owned();
+            return Err(Usage(message).into());
+        }
+        if self.aio_threads.is_some() && !aio::HAS_POOL {
+            let message = "--aio-threads needs glibc; elsewhere the system decides".to_owned();
+            return Err(Usage(message).into());
+        }
+        let usual = Tuning::default();
+        Ok(Tuning {
+            fd_setsize: self.fd_setsize.unwrap_or(usual.fd_setsize),
+            own_descriptors: self.own_descriptors,
+            aio_completion: self.aio_completion.unwrap_or(usual.aio_completion),
+            aio_threads: self.aio_threads.map_or(usual.aio_threads, |n| n as usize),
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! New descriptors with their flags set: at once where the system can, else right after.
+//!
+//! accept4() and pipe2() are in POSIX.1-2024 and save a call or two; macOS has neither.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+
+/// Accepts a client; its socket is closed on exec, and returns EAGAIN instead of waiting if asked to.
+///
+/// # Errors
+/// As accept(2).
+pub fn accept(
+    listener: impl AsFd,
+    nonblocking: bool,
+) -> Result<(OwnedFd, Option<SocketAddrAny>), Errno> {
+    #[cfg(not(target_vendor = "apple"))]
+    {
+        use rustix::net::SocketFlags;
+        let mut flags = SocketFlags::CLOEXEC;
+        flags.set(SocketFlags::NONBLOCK, nonblocking);
+        rustix::net::acceptfrom_with(listener, flags)
+    }
+    #[cfg(target_vendor = "apple")]
+    {
+        let (socket, peer) = rustix::net::acceptfrom(listener)?;
+        set_flags(&socket, nonblocking)?;
+        Ok((socket, peer))
+    }
+}
+
+/// A pipe, reading end first, that never blocks and is closed on exec.
+///
+/// # Errors
+/// As pipe(2).
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(not(target_vendor = "apple"))]
+    {
+        use rustix::pipe::{PipeFlags, pipe_with};
+        Ok(pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?)
+    }
+    #[cfg(target_vendor = "apple")]
+    {
+        let (reader, writer) = rustix::pipe::pipe()?;
+        set_flags(&reader, true)?;
+        set_flags(&writer, true)?;
+        Ok((reader, writer))
+    }
+}
+
+/// Between accept() and this a fork would hand the descriptor on; the models that fork do so in
+/// the thread that accepts.
+#[cfg(target_vendor = "apple")]
+fn set_flags(fd: &OwnedFd, nonblocking: bool) -> Result<(), Errno> {
+    use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio};
+    fcntl_setfd(fd, FdFlags::CLOEXEC)?;
+    ioctl_fionbio(fd, nonblocking)
+}

@@ -1,0 +1,69 @@
+//! Where this process may run, and how many descriptors it may have.
+
+use anyhow::Context as _;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// CPUs that this process may run on.
+#[cfg(target_os = "linux")]
+pub fn usable_cpus() -> Vec<u32> {
+    use rustix::thread::CpuSet;
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return vec![0];
+    };
+    (0..CpuSet::MAX_CPU as u32)
+        .filter(|cpu| set.is_set(*cpu as usize))
+        .collect()
+}
+
+/// As many CPUs as this process may run on; which ones is not known here.
+#[cfg(not(target_os = "linux"))]
+pub fn usable_cpus() -> Vec<u32> {
+    let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (0..count as u32).collect()
+}
+
+/// Binds this process, and those it starts later, to CPUs.
+///
+/// # Errors
+/// When there is no such CPU.
+#[cfg(target_os = "linux")]
+pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu as usize);
+    }
+    rustix::thread::sched_setaffinity(None, &set)
+        .with_context(|| format!("cannot run on CPUs {cpus:?}"))
+}
+
+/// Binds this process to CPUs where the system has a call for it.
+///
+/// # Errors
+/// Always: POSIX has none.
+#[cfg(not(target_os = "linux"))]
+pub fn bind_to(cpus: &[u32]) -> anyhow::Result<()> {
+    let error = std::io::Error::from(std::io::ErrorKind::Unsupported);
+    Err(error).with_context(|| format!("cannot run on CPUs {cpus:?}; leave the choice out"))
+}
+
+/// Threads of this process; none where there is no `/proc` that says so.
+pub fn threads() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let count = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Threads:"))?;
+    count.trim().parse().ok()
+}
+
+/// Raises the soft limit of descriptors to the hard one, which needs no privilege.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where this is refused, the old limit stays, and what it stops is counted.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+}
