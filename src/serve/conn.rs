@@ -458,7 +458,7 @@ impl<S: AsFd> Conn<S> {
         let mut sent = 0;
         let mut why_not = None;
         while sent < answers.len() && why_not.is_none() {
-            match send(&self.socket, &answers[sent..], SendFlags::NOSIGNAL) {
+            match send(&self.socket, &answers[sent..], SEND_FLAGS) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
                 Err(error) => why_not = Some(error),
