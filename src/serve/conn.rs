@@ -178,7 +178,11 @@ impl<S: AsFd> Conn<S> {
 
     /// Has the session answer, and does what it says about the connection. What it did not consume
     /// is held.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
     fn digest(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
         match self.session.receive(bytes, out) {
             Ok(step) if step.close != Close::No => {
@@ -320,13 +324,22 @@ impl<S: AsFd> Conn<S> {
     /// Reads, answers and writes without waiting, for a bounded while.
     ///
     /// `to_the_end`: the client is known to have closed its side, so read on after a short read.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
     pub fn turn(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Wants {
-        let wants = self.exchange(scratch, to_the_end);
-        if let (Wants::Close, State::Ending(outcome)) = (wants, self.state) {
-            self.line.ends(outcome);
+        if !self.owes_nothing() {
+            return self.turn_on(scratch, to_the_end, 0);
         }
-        wants
+        // Nearly always, a request comes whole and its answer leaves whole.
+        match self.hear(scratch, to_the_end, true) {
+            Heard::Everything if self.owes_nothing() => Wants::Read,
+            Heard::Everything => self.turn_on(scratch, to_the_end, READS_A_TURN),
+            Heard::Something => self.turn_on(scratch, to_the_end, 1),
+            Heard::TooMuch => Wants::Write,
+        }
     }
 
     /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
@@ -366,20 +379,6 @@ impl<S: AsFd> Conn<S> {
         drop(interrupts); // before the socket, whose number may be used again
     }
 
-    #[inline]
-    fn exchange(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Wants {
-        if !self.owes_nothing() {
-            return self.exchange_on(scratch, to_the_end, 0);
-        }
-        // Nearly always, a request comes whole and its answer leaves whole.
-        match self.hear(scratch, to_the_end) {
-            Heard::Everything if self.owes_nothing() => Wants::Read,
-            Heard::Everything => self.exchange_on(scratch, to_the_end, READS_A_TURN),
-            Heard::Something => self.exchange_on(scratch, to_the_end, 1),
-            Heard::TooMuch => Wants::Write,
-        }
-    }
-
     /// Whether it serves, with nothing to send and nothing left to answer.
     #[inline]
     fn owes_nothing(&self) -> bool {
@@ -387,7 +386,7 @@ impl<S: AsFd> Conn<S> {
     }
 
     /// Goes on after so many reads.
-    fn exchange_on(&mut self, scratch: &mut Scratch, to_the_end: bool, mut reads: usize) -> Wants {
+    fn turn_on(&mut self, scratch: &mut Scratch, to_the_end: bool, mut reads: usize) -> Wants {
         let mut emptied = reads == READS_A_TURN;
         loop {
             match self.write_out() {
@@ -396,7 +395,10 @@ impl<S: AsFd> Conn<S> {
                 Err(error) => self.broken(error),
             }
             match self.state {
-                State::Ending(_) => return Wants::Close,
+                State::Ending(outcome) => {
+                    self.line.ends(outcome);
+                    return Wants::Close;
+                }
                 State::Parting => self.shut_our_side(Outcome::ServerClosed),
                 // All that arrived is answered: say so, and wait for the client's goodbye.
                 State::Draining if emptied => self.shut_our_side(Outcome::Drained),
@@ -409,7 +411,8 @@ impl<S: AsFd> Conn<S> {
                 return Wants::MoreRead;
             }
             reads += 1;
-            match self.hear(scratch, to_the_end) {
+            let answers = matches!(self.state, State::Serving | State::Draining);
+            match self.hear(scratch, to_the_end, answers) {
                 Heard::Everything => emptied = true,
                 Heard::Something => {}
                 Heard::TooMuch => return Wants::Write,
@@ -417,20 +420,28 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// Reads once and answers.
-    #[inline]
-    fn hear(&mut self, scratch: &mut Scratch, to_the_end: bool) -> Heard {
+    /// Reads once, and answers or throws away.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
+    fn hear(&mut self, scratch: &mut Scratch, to_the_end: bool, answers: bool) -> Heard {
         match recv(&self.socket, &mut *scratch.input, RecvFlags::empty()) {
             Ok((([], _), _)) => {
                 self.finish();
                 Heard::Something
             }
-            Ok(((bytes, room), _)) => match self.answer(bytes, &mut scratch.out) {
-                Some(Errno::AGAIN) => Heard::TooMuch,
-                // A short read emptied the socket: asking again would only give EAGAIN.
-                _ if !room.is_empty() && !to_the_end => Heard::Everything,
-                _ => Heard::Something,
-            },
+            Ok(((bytes, room), _)) => {
+                if answers && self.answer(bytes, &mut scratch.out) == Some(Errno::AGAIN) {
+                    Heard::TooMuch
+                } else if !room.is_empty() && !to_the_end {
+                    // A short read emptied the socket: asking again would only give EAGAIN.
+                    Heard::Everything
+                } else {
+                    Heard::Something
+                }
+            }
             Err(Errno::AGAIN) => Heard::Everything,
             Err(Errno::INTR) => Heard::Something,
             Err(error) => {
@@ -443,12 +454,13 @@ impl<S: AsFd> Conn<S> {
     /// As [`Conn::feed`], when nothing is pending or held: answers leave from where they are, the
     /// worker's output or even its input, and only what the peer does not take becomes ours. Gives
     /// why not everything left.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
     fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<Errno> {
         self.silent_looks = 0;
-        if !matches!(self.state, State::Serving | State::Draining) {
-            return None;
-        }
         let step = self.digest(bytes, out);
         let mut answers = &bytes[..step.reflected];
         if !out.is_empty() {
@@ -470,9 +482,9 @@ impl<S: AsFd> Conn<S> {
             Some(Errno::AGAIN) => self.out = answers[sent..].to_vec(),
             Some(error) => self.broken(error),
         }
-        out.clear();
-        if out.capacity() > KEPT_OUTPUT {
-            *out = Vec::new();
+        if !out.is_empty() {
+            out.clear();
+            out.shrink_to(KEPT_OUTPUT);
         }
         why_not
     }

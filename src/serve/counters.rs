@@ -292,6 +292,7 @@ impl Line {
     }
 
     /// Bytes came in that completed so many requests, and so many went out at once.
+    #[inline]
     pub fn exchanged(&mut self, bytes_in: usize, requests: u64, bytes_out: usize) {
         self.bytes_in += bytes_in as u64;
         self.requests += requests;
