@@ -1,6 +1,7 @@
 //! `throng load ADDRESS`: the crowd of clients by itself.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
 use std::fs::File;
 use std::io::{BufRead as _, BufWriter, Write as _};
 use std::path::PathBuf;
@@ -253,11 +254,10 @@ fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Resul
 /// The result in words and figures.
 fn describe(plan: &Plan, load: &Load) -> String {
     let mut text = format!(
-        "{} clients on {}, {} of {} bytes, {} threads\n\n",
+        "{} clients on {}, {}, {} threads\n\n",
         load.clients,
         plan.target,
-        plan.protocol.info().name,
-        plan.protocol.request_bytes(&plan.settings),
+        plan.protocol.describe(&plan.settings),
         load.threads
     );
     let window = &load.window;
@@ -281,6 +281,13 @@ fn describe(plan: &Plan, load: &Load) -> String {
             load.verified, load.requests, window.replies, window.duration_s
         ),
     );
+    if !load.declined.is_empty() {
+        let declined: u64 = load.declined.values().sum();
+        line(
+            "declined",
+            format!("{declined} of them{}", by_kind(&load.declined)),
+        );
+    }
     line("rate", format!("{:.0} replies/s", window.replies_per_s));
     let megabytes = |bytes: u64| bytes as f64 / 1e6 / window.duration_s.max(1e-9);
     line(
@@ -332,10 +339,13 @@ fn percentiles(latency: &Latency) -> String {
     text
 }
 
-/// ": 3 refused, 1 reset", or nothing.
 fn reasons(load: &Load) -> String {
-    let reasons: Vec<String> = load
-        .errors
+    by_kind(&load.errors)
+}
+
+/// ": 3 refused, 1 reset", or nothing.
+fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
+    let reasons: Vec<String> = counts
         .iter()
         .map(|(kind, n)| format!("{n} {kind}"))
         .collect();

@@ -8,13 +8,16 @@
 
 mod echo;
 mod factorial;
+mod number;
+mod pattern;
+mod upload;
 
 use std::fmt;
 
 use crate::registry::Entry;
 
 /// Every protocol there is, in the order in which they are listed.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo, &factorial::Factorial];
+pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo, &factorial::Factorial, &upload::Upload];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
 ///
@@ -47,8 +50,13 @@ impl Default for Settings {
 
 /// Something clients and servers can say to each other.
 pub trait Protocol: Entry + Sync {
-    /// Bytes in one request.
-    fn request_bytes(&self, settings: &Settings) -> usize;
+    /// [`Settings::size`], or what the protocol has instead when it lets nobody choose.
+    fn size(&self, settings: &Settings) -> usize;
+
+    /// What is said, in words: "echo of 1000 bytes".
+    fn describe(&self, settings: &Settings) -> String {
+        format!("{} of {} bytes", self.info().name, self.size(settings))
+    }
 
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
@@ -107,9 +115,12 @@ pub enum Close {
 /// Requests are pulled from it piece by piece, so that no copy of a large one is ever made.
 pub trait Requester: Send {
     /// Begins the next request; nothing of an earlier one is [`pending`](Self::pending).
+    ///
+    /// After a reply with which the server closes, it leaves over a new connection.
     fn begin(&mut self);
 
-    /// Bytes to send next; empty once the request that was begun has left whole.
+    /// Bytes to send next; empty once the request that was begun has left whole, or its reply came
+    /// early and says that the rest is not wanted.
     fn pending(&self) -> &[u8];
 
     /// So many of the pending bytes have left.
@@ -129,6 +140,14 @@ pub trait Requester: Send {
     /// # Errors
     /// [`ProtocolError`] when they are not what the server should have said.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
+
+    /// The server sends no more. In some protocols that is how a reply ends.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] when it breaks off what should have been whole.
+    fn finish(&mut self) -> Result<Replies, ProtocolError> {
+        Ok(Replies::default())
+    }
 }
 
 /// What a requester made of the bytes it was given; it always takes all of them.
@@ -136,10 +155,25 @@ pub trait Requester: Send {
 pub struct Replies {
     /// Replies completed and found right.
     pub completed: u32,
-    /// Of these, how many say that the server declined.
-    pub declined: u32,
+    /// Why the server declined, if the last of these says so.
+    pub declined: Option<Decline>,
     /// Whether the server is to close now.
     pub close: bool,
+}
+
+/// Why a server declined what it was asked; the reply is right all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decline {
+    /// The request was larger than the server takes.
+    OverLimit,
+}
+
+impl fmt::Display for Decline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OverLimit => f.write_str("over-limit"),
+        }
+    }
 }
 
 /// A peer said what the protocol does not allow.

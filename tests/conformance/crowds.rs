@@ -46,7 +46,7 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
         .collect::<anyhow::Result<Vec<_>>>()?;
     for round in 0..ROUNDS {
         for client in &mut clients {
-            client.ask(1);
+            client.ask(1)?;
             client.send()?;
         }
         for (number, client) in clients.iter_mut().enumerate() {
@@ -57,8 +57,9 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     }
     drop(clients);
     let counts = server.stop()?;
+    // Where the server closes after each reply, the first may leave before the last is accepted.
     ensure!(
-        counts["peak_open"] == CLIENTS,
+        counts["peak_open"] == CLIENTS || subject.protocol.closes(),
         "all were served at once, but it counted {counts}"
     );
     subject.check(&counts, CLIENTS, CLIENTS * ROUNDS)

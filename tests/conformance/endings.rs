@@ -4,17 +4,17 @@ use anyhow::{Context as _, ensure};
 
 use super::client::{Client, FULL, Pace};
 use super::process::{children, parent_of};
-use super::{Case, SIZE, Subject, asking, every_model, serves_several};
+use super::{Case, SIZE, Subject, always, asking, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
         name: "stops_idle",
-        applies: every_model,
+        applies: always,
         run: stops_idle,
     },
     &Case {
         name: "stops_with_a_reply_due",
-        applies: every_model,
+        applies: always,
         run: stops_with_a_reply_due,
     },
     &Case {
@@ -24,7 +24,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
     &Case {
         name: "stops_though_a_client_never_reads",
-        applies: every_model,
+        applies: always,
         run: stops_though_a_client_never_reads,
     },
 ];
@@ -44,7 +44,7 @@ fn stops_idle(subject: &Subject) -> anyhow::Result<()> {
 fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 200_000;
     let server = subject.start(LARGE)?;
-    let several = serves_several(subject.model);
+    let several = serves_several(subject);
     let mut idle = several
         .then(|| subject.client_asking(&server, 1, LARGE))
         .transpose()?;
@@ -54,7 +54,7 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     let settings = asking(LARGE);
     let mut due =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
-    due.ask(1);
+    due.ask(1)?;
     due.send()?;
     due.wait_until_arrived()?;
     let children = children(server.pid())?;
