@@ -16,6 +16,7 @@ use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
+use crate::serve::processes::PROC;
 use crate::serve::worker::Worker;
 use crate::sys::process;
 use crate::sys::signal::Stop;
@@ -111,6 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         settings: protocol::Settings {
             size: arguments.size,
             max_upload: arguments.max_upload,
+            processes: &PROC,
         },
         book,
         worker: Worker::ANY,

@@ -10,14 +10,21 @@ mod echo;
 mod factorial;
 mod number;
 mod pattern;
+mod top;
 mod upload;
 
 use std::fmt;
 
 use crate::registry::Entry;
+pub use top::{Busiest, Processes, Used};
 
 /// Every protocol there is, in the order in which they are listed.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo, &factorial::Factorial, &upload::Upload];
+pub const PROTOCOLS: &[&dyn Protocol] = &[
+    &echo::Echo,
+    &factorial::Factorial,
+    &upload::Upload,
+    &top::Top,
+];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
 ///
@@ -31,12 +38,14 @@ pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
 /// What a user can set about a protocol; each one takes what concerns it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Bytes in one request, for protocols that let the user choose.
     pub size: usize,
     /// Bytes in one request above which a server that bounds them declines.
     pub max_upload: u64,
+    /// The processes that a server is asked about.
+    pub processes: &'static dyn Processes,
 }
 
 impl Default for Settings {
@@ -44,6 +53,7 @@ impl Default for Settings {
         Self {
             size: 1000,
             max_upload: MAX_UPLOAD,
+            processes: &top::NoProcesses,
         }
     }
 }

@@ -230,7 +230,11 @@ mod tests {
     use super::*;
 
     fn settings(size: usize, max_upload: u64) -> Settings {
-        Settings { size, max_upload }
+        Settings {
+            size,
+            max_upload,
+            ..Settings::default()
+        }
     }
 
     const ACCEPT: Replies = Replies {

@@ -3,11 +3,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::counters::{Book, Place};
@@ -16,6 +17,10 @@ use crate::sys::flags::accept;
 
 /// Most clients accepted before those already here are looked after again.
 pub const ACCEPT_BATCH: usize = 1024;
+
+/// The last descriptors, kept from clients for what a request may need: to look at processes, a
+/// directory and a file in it.
+const FOR_REQUESTS: RawFd = 2;
 
 /// Whether calls on an accepted socket wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +55,8 @@ pub struct Listener {
     /// Held for writing while the spare descriptor is given up, so that no other thread that
     /// accepts in this process takes it.
     accepting: Arc<RwLock<()>>,
+    /// Clients get descriptors below this one: those above are for what their requests need.
+    ceiling: RawFd,
 }
 
 impl Listener {
@@ -94,6 +101,7 @@ impl Listener {
             },
             spare: Mutex::new(reserve()),
             accepting,
+            ceiling: ceiling(),
         })
     }
 
@@ -181,6 +189,12 @@ fn share_port(_: &Socket) -> io::Result<()> {
     ))
 }
 
+fn ceiling() -> RawFd {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+    limit - FOR_REQUESTS
+}
+
 fn reserve() -> Option<OwnedFd> {
     std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
@@ -228,6 +242,9 @@ impl Iterator for Arrivals<'_> {
                 accepted => accepted,
             };
             match accepted {
+                Ok(Some((socket, _))) if socket.as_raw_fd() >= self.listener.ceiling => {
+                    self.book.refused(Refusal::Descriptors);
+                }
                 Ok(Some((socket, peer))) => {
                     let client = Client::admit(socket, peer, self.book);
                     if client.is_some() {

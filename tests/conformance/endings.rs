@@ -80,17 +80,17 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
 
 /// All connections end at the same moment, the last one of all being the server's end.
 fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 100;
+    let number_of_clients = subject.some(100);
     let server = subject.start_with(SIZE, &[])?;
     let connect = |number| subject.client(&server, number);
-    let mut clients = (0..CLIENTS)
+    let mut clients = (0..number_of_clients)
         .map(connect)
         .collect::<anyhow::Result<Vec<_>>>()?;
     for client in &mut clients {
         client.converse(1, FULL)?;
     }
     let counts = server.stop()?;
-    subject.check(&counts, CLIENTS, CLIENTS)?;
+    subject.check(&counts, number_of_clients, number_of_clients)?;
     let ended: u64 = counts["outcomes"]
         .as_object()
         .into_iter()
@@ -98,7 +98,7 @@ fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
         .filter_map(|(_, clients)| clients.as_u64())
         .sum();
     ensure!(
-        ended == CLIENTS && counts["outcomes"]["open"].is_null(),
+        ended == number_of_clients && counts["outcomes"]["open"].is_null(),
         "it counted {counts}"
     );
     Ok(())

@@ -92,19 +92,20 @@ fn large_message(subject: &Subject) -> anyhow::Result<()> {
 fn several_requests_at_once(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 4)?;
-    client.converse(50, FULL)?;
+    let requests = subject.some(50);
+    client.converse(requests as u32, FULL)?;
     drop(client);
-    subject.check(&server.stop()?, 1, 50)
+    subject.check(&server.stop()?, 1, requests)
 }
 
 fn clients_one_after_the_other(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 30;
+    let clients = subject.some(30);
     let server = subject.start(SIZE)?;
-    for number in 0..CLIENTS {
+    for number in 0..clients {
         let mut client = subject.client(&server, number)?;
         client
             .converse(2, FULL)
             .with_context(|| format!("client {number}"))?;
     }
-    subject.check(&server.stop()?, CLIENTS, 2 * CLIENTS)
+    subject.check(&server.stop()?, clients, 2 * clients)
 }

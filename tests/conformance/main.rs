@@ -9,6 +9,7 @@ mod endings;
 mod exchanges;
 mod limits;
 mod process;
+mod tops;
 mod trouble;
 mod uploads;
 
@@ -144,6 +145,16 @@ impl Subject {
         Client::connect(server.address(), self.protocol, asking(size), number)
     }
 
+    /// A number of clients or requests, smaller where each request costs much: for `top` the server
+    /// looks at every process of a machine on which the cases beside this one start hundreds.
+    fn some(&self, number: u64) -> u64 {
+        if self.speaks("top") {
+            number.div_ceil(10)
+        } else {
+            number
+        }
+    }
+
     /// Whether a protocol has this name.
     fn speaks(&self, protocol: &str) -> bool {
         self.protocol.info().name == protocol
@@ -203,6 +214,7 @@ fn main() -> ExitCode {
         endings::CASES,
         limits::CASES,
         uploads::CASES,
+        tops::CASES,
     ]
     .concat();
     let mut trials = Vec::new();
