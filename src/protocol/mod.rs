@@ -89,7 +89,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`ProtocolError`] when the peer broke the protocol. What `out` holds is still sent, then
-    /// the connection is closed.
+    /// the connection is closed, as with [`Close::WhileClientSends`].
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
 }
 

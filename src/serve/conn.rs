@@ -95,9 +95,9 @@ enum State {
     Serving,
     /// Nothing more is answered; what is pending leaves, then the connection ends like this.
     Ending(Outcome),
-    /// The server closes as the protocol says, while the client may still be sending: what is
-    /// pending leaves, then our side is shut.
-    Parting,
+    /// The server closes while the client may still be sending, as the protocol says or since it
+    /// was broken: what is pending leaves, then our side is shut, and it ends like this.
+    Parting(Outcome),
     /// The server stops: what is pending leaves, then our side is shut.
     Draining,
     /// Our side is shut; what the client still sends is thrown away until it closes too, and then
@@ -184,7 +184,7 @@ impl<S: AsFd> Conn<S> {
             Ok(step) if step.close != Close::No => {
                 let more_comes = step.close == Close::WhileClientSends;
                 self.state = if more_comes || step.consumed < bytes.len() {
-                    State::Parting
+                    State::Parting(Outcome::ServerClosed)
                 } else {
                     State::Ending(Outcome::ServerClosed)
                 };
@@ -197,7 +197,12 @@ impl<S: AsFd> Conn<S> {
                 step
             }
             Err(_) => {
-                self.state = State::Ending(Outcome::ProtocolError);
+                // Closed at once, a reply that says what is wrong could be lost to a reset.
+                self.state = if out.is_empty() {
+                    State::Ending(Outcome::ProtocolError)
+                } else {
+                    State::Parting(Outcome::ProtocolError)
+                };
                 Step::default()
             }
         }
@@ -208,8 +213,9 @@ impl<S: AsFd> Conn<S> {
         match self.state {
             State::Serving => self.state = State::Ending(Outcome::ClientClosed),
             State::Draining => self.state = State::Ending(Outcome::Drained),
-            State::Parting => self.state = State::Ending(Outcome::ServerClosed),
-            State::Lingering(outcome) => self.state = State::Ending(outcome),
+            State::Parting(outcome) | State::Lingering(outcome) => {
+                self.state = State::Ending(outcome);
+            }
             State::Ending(_) => {}
         }
     }
@@ -270,8 +276,8 @@ impl<S: AsFd> Conn<S> {
         if self.lent || !self.out.is_empty() {
             return Wants::Write;
         }
-        if self.state == State::Parting {
-            self.shut_our_side(Outcome::ServerClosed);
+        if let State::Parting(outcome) = self.state {
+            self.shut_our_side(outcome);
         }
         if let State::Ending(outcome) = self.state {
             self.line.ends(outcome);
@@ -397,7 +403,7 @@ impl<S: AsFd> Conn<S> {
             }
             match self.state {
                 State::Ending(_) => return Wants::Close,
-                State::Parting => self.shut_our_side(Outcome::ServerClosed),
+                State::Parting(outcome) => self.shut_our_side(outcome),
                 // All that arrived is answered: say so, and wait for the client's goodbye.
                 State::Draining if emptied => self.shut_our_side(Outcome::Drained),
                 State::Serving | State::Draining | State::Lingering(_) => {}
