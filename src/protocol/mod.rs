@@ -8,6 +8,7 @@
 
 mod echo;
 mod factorial;
+mod http;
 mod number;
 mod pattern;
 mod top;
@@ -16,6 +17,7 @@ mod upload;
 use std::fmt;
 
 use crate::registry::Entry;
+pub use http::Url;
 pub use top::{Busiest, Processes, Used};
 
 /// Every protocol there is, in the order in which they are listed.
@@ -24,6 +26,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &factorial::Factorial,
     &upload::Upload,
     &top::Top,
+    &http::Http,
 ];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
@@ -40,12 +43,14 @@ pub const MAX_UPLOAD: u64 = 10_000_000;
 /// What a user can set about a protocol; each one takes what concerns it.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Bytes in one request, for protocols that let the user choose.
+    /// Bytes in one request, for protocols that let the user choose; of `http`, in one reply.
     pub size: usize,
     /// Bytes in one request above which a server that bounds them declines.
     pub max_upload: u64,
     /// The processes that a server is asked about.
     pub processes: &'static dyn Processes,
+    /// What a client asks for, where it has a name.
+    pub url: Url,
 }
 
 impl Default for Settings {
@@ -54,6 +59,10 @@ impl Default for Settings {
             size: 1000,
             max_upload: MAX_UPLOAD,
             processes: &top::NoProcesses,
+            url: Url {
+                host: "localhost",
+                path: "/",
+            },
         }
     }
 }
@@ -176,12 +185,15 @@ pub struct Replies {
 pub enum Decline {
     /// The request was larger than the server takes.
     OverLimit,
+    /// The reply has a status that says so.
+    Status(u16),
 }
 
 impl fmt::Display for Decline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OverLimit => f.write_str("over-limit"),
+            Self::Status(status) => write!(f, "{status}"),
         }
     }
 }

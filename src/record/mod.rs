@@ -257,7 +257,8 @@ pub struct Load {
     pub requests: u64,
     /// Replies verified over the life of the load.
     pub verified: u64,
-    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload.
+    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload,
+    /// the status of an HTTP reply that is not 2xx.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub declined: BTreeMap<String, u64>,
     /// The steady part only.

@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -55,8 +55,6 @@ pub struct Listener {
     /// Held for writing while the spare descriptor is given up, so that no other thread that
     /// accepts in this process takes it.
     accepting: Arc<RwLock<()>>,
-    /// Clients get descriptors below this one: those above are for what their requests need.
-    ceiling: RawFd,
 }
 
 impl Listener {
@@ -101,7 +99,6 @@ impl Listener {
             },
             spare: Mutex::new(reserve()),
             accepting,
-            ceiling: ceiling(),
         })
     }
 
@@ -189,10 +186,14 @@ fn share_port(_: &Socket) -> io::Result<()> {
     ))
 }
 
+/// Clients get descriptors below this one: those above are for what their requests need.
 fn ceiling() -> RawFd {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
-    limit - FOR_REQUESTS
+    static CEILING: OnceLock<RawFd> = OnceLock::new();
+    *CEILING.get_or_init(|| {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+        limit - FOR_REQUESTS
+    })
 }
 
 fn reserve() -> Option<OwnedFd> {
@@ -208,10 +209,14 @@ pub struct Client<S = OwnedFd> {
     pub place: Place,
 }
 
-impl<S> Client<S> {
-    /// Takes in a client that was accepted; none when there are as many as may be, and then its
-    /// connection is closed.
+impl<S: AsFd> Client<S> {
+    /// Takes in a client that was accepted; none when there are as many as may be, or as there are
+    /// descriptors for, and then its connection is closed.
     pub fn admit(socket: S, peer: SocketAddr, book: &Book) -> Option<Self> {
+        if socket.as_fd().as_raw_fd() >= ceiling() {
+            book.refused(Refusal::Descriptors);
+            return None;
+        }
         let place = book.admit(peer)?;
         Some(Self { socket, place })
     }
@@ -242,9 +247,6 @@ impl Iterator for Arrivals<'_> {
                 accepted => accepted,
             };
             match accepted {
-                Ok(Some((socket, _))) if socket.as_raw_fd() >= self.listener.ceiling => {
-                    self.book.refused(Refusal::Descriptors);
-                }
                 Ok(Some((socket, peer))) => {
                     let client = Client::admit(socket, peer, self.book);
                     if client.is_some() {

@@ -24,7 +24,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
     &Case {
         name: "client_that_takes_nothing_is_closed",
-        applies: always,
+        applies: takes_noise,
         run: client_that_takes_nothing_is_closed,
     },
     &Case {
@@ -38,6 +38,12 @@ pub(crate) const CASES: &[&Case] = &[
         run: own_descriptor_tables,
     },
 ];
+
+/// Whether a client that sends noise is kept. In `top` it is a fault for which the connection is
+/// closed, and requests instead of noise would have the server look at processes for seconds.
+fn takes_noise(subject: &Subject) -> bool {
+    !subject.speaks("top")
+}
 
 fn has_reactors(subject: &Subject) -> bool {
     subject.model.crew() == Crew::Reactors

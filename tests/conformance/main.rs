@@ -7,11 +7,12 @@ mod client;
 mod crowds;
 mod endings;
 mod exchanges;
+mod http;
 mod limits;
 mod process;
-mod tops;
+mod top;
 mod trouble;
-mod uploads;
+mod upload;
 
 #[path = "../server/mod.rs"]
 mod server;
@@ -212,9 +213,10 @@ fn main() -> ExitCode {
         crowds::CASES,
         trouble::CASES,
         endings::CASES,
+        upload::CASES,
+        top::CASES,
+        http::CASES,
         limits::CASES,
-        uploads::CASES,
-        tops::CASES,
     ]
     .concat();
     let mut trials = Vec::new();
