@@ -196,8 +196,10 @@ fn ceiling() -> RawFd {
     })
 }
 
+/// A descriptor to give up; none of those that requests need.
 fn reserve() -> Option<OwnedFd> {
-    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+    let descriptor = OwnedFd::from(std::fs::File::open("/dev/null").ok()?);
+    (descriptor.as_raw_fd() < ceiling()).then_some(descriptor)
 }
 
 /// An accepted connection.
