@@ -9,7 +9,6 @@
 //! the connection, and then nothing more is read from it until it left: a peer that does not
 //! read is not read from, and memory stays bounded by [`crate::protocol::OUTPUT_LIMIT`].
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -20,44 +19,13 @@ use super::Server;
 use super::counters::Line;
 use super::listen::Client;
 use super::outcome::Outcome;
+pub use super::scratch::Scratch;
 use crate::protocol::{Close, OUTPUT_LIMIT, Session, Step};
 
-/// Bytes read at once by a worker that serves many clients.
-const INPUT_BYTES: usize = 256 * 1024;
-/// Bytes read at once by a worker that serves one; small enough for the heap of thousands.
-const SINGLE_INPUT_BYTES: usize = 64 * 1024;
 /// Full buffers read from one connection before it is another's turn.
 const READS_A_TURN: usize = 4;
 /// Output room a worker keeps between connections.
 const KEPT_OUTPUT: usize = 2 * OUTPUT_LIMIT;
-
-/// The buffers of one worker, lent to the connection it is handling.
-///
-/// The room to read into is never cleared, so that only what is really used takes memory.
-#[derive(Debug)]
-pub struct Scratch {
-    input: Box<[MaybeUninit<u8>]>,
-    out: Vec<u8>,
-}
-
-impl Scratch {
-    /// For a worker that serves many clients in turn.
-    pub fn for_many() -> Self {
-        Self::with(INPUT_BYTES)
-    }
-
-    /// For a worker that serves one client at a time and may itself be one of thousands.
-    pub fn for_one() -> Self {
-        Self::with(SINGLE_INPUT_BYTES)
-    }
-
-    fn with(input_bytes: usize) -> Self {
-        Self {
-            input: Box::new_uninit_slice(input_bytes),
-            out: Vec::new(),
-        }
-    }
-}
 
 /// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag; the signal is ignored
 /// there like in every Rust program.

@@ -12,6 +12,7 @@ pub mod models;
 pub mod outcome;
 #[cfg(target_os = "linux")]
 pub mod processes;
+mod scratch;
 pub mod table;
 pub mod tuning;
 pub mod worker;
