@@ -2,12 +2,30 @@
 
 use std::fmt::Write as _;
 
+use throng::protocol::PROTOCOLS;
 use throng::serve::models::MODELS;
 
-const BEGIN: &str = "<!-- models:";
-const END: &str = "<!-- end of models -->";
+/// Replaces what stands between the marks of a generated part.
+fn renew(text: &str, name: &str, table: &str) -> String {
+    let begin = text.find(&format!("<!-- {name}:"));
+    let begin = begin.expect("the README has the begin mark");
+    let begin = begin + text[begin..].find('\n').expect("the mark's line ends") + 1;
+    let end = text.find(&format!("<!-- end of {name} -->"));
+    let end = end.expect("the README has the end mark");
+    format!("{}{table}{}", &text[..begin], &text[end..])
+}
 
-fn table() -> String {
+fn protocols() -> String {
+    let mut table = String::from("| protocol | what is said |\n|---|---|\n");
+    for protocol in PROTOCOLS {
+        let info = protocol.info();
+        writeln!(table, "| `{}` | {} |", info.name, info.summary)
+            .expect("writing to a string does not fail");
+    }
+    table
+}
+
+fn models() -> String {
     let mut table = String::from(
         "| model | how it works | system calls a request | processes and threads | breaks when |\n\
          |---|---|---|---|---|\n",
@@ -25,13 +43,11 @@ fn table() -> String {
 }
 
 #[test]
-fn the_table_of_models_is_current() {
+fn the_tables_are_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let begin = text.find(BEGIN).expect("the README has the begin mark");
-    let begin = begin + text[begin..].find('\n').unwrap() + 1;
-    let end = text.find(END).expect("the README has the end mark");
-    let current = format!("{}{}{}", &text[..begin], table(), &text[end..]);
+    let current = renew(&text, "models", &models());
+    let current = renew(&current, "protocols", &protocols());
     if std::env::var_os("UPDATE_README").is_some() {
         std::fs::write(path, &current).unwrap();
     }

@@ -1,6 +1,7 @@
 //! `throng load ADDRESS`: the crowd of clients by itself.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
 use std::fs::File;
 use std::io::{BufRead as _, BufWriter, Write as _};
 use std::path::PathBuf;
@@ -30,17 +31,18 @@ Examples:
   throng load 127.0.0.1:7777 --clients 1000 --duration 10s
   throng load localhost:7777 --clients 50 --requests 100000 --json
   throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
+  throng load http://127.0.0.1:8080/index.html --clients 100
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
 byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
 begins, and then the time that counts.")]
 pub(super) struct Arguments {
-    /// The server, as HOST:PORT.
+    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH.
     address: String,
-    /// What to say; `throng list protocols` says what there is.
-    #[arg(long, default_value = "echo")]
-    protocol: String,
-    /// Bytes in a request.
+    /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL].
+    #[arg(long)]
+    protocol: Option<String>,
+    /// Bytes in a request, for protocols that let you choose.
     #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
     size: usize,
     /// Clients, each with one connection.
@@ -126,8 +128,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
-    let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
-    let target = values::target(&arguments.address, arguments.allow_remote)?;
+    let destination = values::destination(&arguments.address)?;
+    let protocol = match (&arguments.protocol, destination.is_url) {
+        (Some(name), true) if name != "http" => {
+            return Err(Usage(format!(
+                "{} is for http, not for {name}; write HOST:PORT",
+                arguments.address
+            ))
+            .into());
+        }
+        (Some(name), _) => name,
+        (None, true) => "http",
+        (None, false) => "echo",
+    };
+    let protocol = registry::find("protocol", PROTOCOLS, protocol)?;
+    let target = values::target(&destination.address, arguments.allow_remote)?;
     let until = match (arguments.requests, arguments.duration) {
         (Some(requests), _) if requests < arguments.clients => {
             return Err(Usage(format!(
@@ -156,6 +171,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         protocol,
         settings: protocol::Settings {
             size: arguments.size,
+            url: destination.url,
             ..protocol::Settings::default()
         },
         clients: arguments.clients,
@@ -253,11 +269,10 @@ fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Resul
 /// The result in words and figures.
 fn describe(plan: &Plan, load: &Load) -> String {
     let mut text = format!(
-        "{} clients on {}, {} of {} bytes, {} threads\n\n",
+        "{} clients on {}, {}, {} threads\n\n",
         load.clients,
         plan.target,
-        plan.protocol.info().name,
-        plan.protocol.request_bytes(&plan.settings),
+        plan.protocol.describe(&plan.settings),
         load.threads
     );
     let window = &load.window;
@@ -281,6 +296,13 @@ fn describe(plan: &Plan, load: &Load) -> String {
             load.verified, load.requests, window.replies, window.duration_s
         ),
     );
+    if !load.declined.is_empty() {
+        let declined: u64 = load.declined.values().sum();
+        line(
+            "declined",
+            format!("{declined} of them{}", by_kind(&load.declined)),
+        );
+    }
     line("rate", format!("{:.0} replies/s", window.replies_per_s));
     let megabytes = |bytes: u64| bytes as f64 / 1e6 / window.duration_s.max(1e-9);
     line(
@@ -332,10 +354,13 @@ fn percentiles(latency: &Latency) -> String {
     text
 }
 
-/// ": 3 refused, 1 reset", or nothing.
 fn reasons(load: &Load) -> String {
-    let reasons: Vec<String> = load
-        .errors
+    by_kind(&load.errors)
+}
+
+/// ": 3 refused, 1 reset", or nothing.
+fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
+    let reasons: Vec<String> = counts
         .iter()
         .map(|(kind, n)| format!("{n} {kind}"))
         .collect();

@@ -181,7 +181,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let settings = Settings {
         protocol: study.protocol.clone(),
-        size_bytes: protocol.request_bytes(&protocol::Settings {
+        size_bytes: protocol.size(&protocol::Settings {
             size: study.size,
             ..protocol::Settings::default()
         }) as u64,

@@ -16,6 +16,8 @@ use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
+#[cfg(target_os = "linux")]
+use crate::serve::processes::PROC;
 use crate::serve::worker::Worker;
 use crate::sys::process;
 use crate::sys::signal::Stop;
@@ -37,7 +39,8 @@ pub(super) struct Arguments {
     /// What to say; `throng list protocols` says what there is.
     #[arg(long, default_value = "echo")]
     protocol: String,
-    /// Bytes in a request, for protocols that have to know it in order to count.
+    /// Bytes in a request, for protocols that have to know it in order to count; of http, in a
+    /// reply.
     #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
     size: usize,
     /// Clients that may wait to be accepted; the kernel caps it at net.core.somaxconn.
@@ -103,15 +106,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         model.info().name,
         protocol.info().name
     ))?;
+    let settings = protocol::Settings {
+        size: arguments.size,
+        max_upload: arguments.max_upload,
+        #[cfg(target_os = "linux")]
+        processes: &PROC,
+        ..protocol::Settings::default()
+    };
+    // What all connections share is made now, so that children have it too.
+    drop(protocol.session(&settings));
     model.run(Server {
         listener,
         listeners,
         stop,
         protocol,
-        settings: protocol::Settings {
-            size: arguments.size,
-            max_upload: arguments.max_upload,
-        },
+        settings,
         book,
         worker: Worker::ANY,
         workers,

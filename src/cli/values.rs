@@ -7,6 +7,8 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use super::Usage;
+#[cfg(target_os = "linux")]
+use crate::protocol::Url;
 use crate::sys::process::usable_cpus;
 
 /// A time such as `10s`, `1m 30s`, `250ms`.
@@ -86,6 +88,63 @@ impl FromStr for CpuList {
     }
 }
 
+/// Where a load goes.
+#[cfg(target_os = "linux")]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Destination {
+    /// HOST:PORT.
+    pub(super) address: String,
+    /// Whether it was a URL, and so speaks http.
+    pub(super) is_url: bool,
+    /// What to ask for there, if it does.
+    pub(super) url: Url,
+}
+
+/// Takes HOST:PORT or http://HOST:PORT/PATH apart. What it says lives as long as the program.
+#[cfg(target_os = "linux")]
+pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
+    let refused = |why: &str| Usage(format!("`{text}` {why}"));
+    if text.starts_with("https://") {
+        return Err(refused(
+            "is encrypted, which throng does not speak; write http://...",
+        ));
+    }
+    let after_scheme = text.strip_prefix("http://");
+    let rest = after_scheme.unwrap_or(text);
+    let rest = rest.split('#').next().unwrap_or_default();
+    let start = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (host, path) = match after_scheme {
+        Some(_) => rest.split_at(start),
+        None => (rest, ""),
+    };
+    if host.contains('@') {
+        return Err(refused("has a user name, which throng does not send"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(refused("has characters that must be written as %XX"));
+    }
+    let path = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("/{path}")
+    };
+    let has_port = host
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && !port.ends_with(']'));
+    Ok(Destination {
+        address: if after_scheme.is_some() && !has_port {
+            format!("{}:80", host.trim_end_matches(':'))
+        } else {
+            host.to_owned()
+        },
+        is_url: after_scheme.is_some(),
+        url: Url {
+            host: host.to_owned().leak(),
+            path: path.leak(),
+        },
+    })
+}
+
 /// The address to connect to. Beyond this machine only when that was allowed on purpose.
 #[cfg(target_os = "linux")]
 pub(super) fn target(text: &str, allow_remote: bool) -> anyhow::Result<SocketAddr> {
@@ -132,6 +191,39 @@ mod tests {
                 .unwrap_err()
                 .contains("there is no CPU")
         );
+    }
+
+    #[test]
+    fn a_url_says_where_and_what() {
+        for (text, address, host, path) in [
+            ("127.0.0.1:80", "127.0.0.1:80", "127.0.0.1:80", "/"),
+            (
+                "http://localhost:8080",
+                "localhost:8080",
+                "localhost:8080",
+                "/",
+            ),
+            (
+                "http://localhost/a/b?c=d#e",
+                "localhost:80",
+                "localhost",
+                "/a/b?c=d",
+            ),
+            ("http://[::1]", "[::1]:80", "[::1]", "/"),
+            ("http://[::1]:81?x", "[::1]:81", "[::1]:81", "/?x"),
+        ] {
+            let destination = destination(text).unwrap();
+            assert_eq!(destination.address, address);
+            assert_eq!(destination.is_url, text.starts_with("http"));
+            assert_eq!(destination.url, Url { host, path });
+        }
+        for wrong in [
+            "https://localhost",
+            "http://me@localhost",
+            "http://localhost/a b",
+        ] {
+            assert!(destination(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

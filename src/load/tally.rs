@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use rustix::io::Errno;
 
+use crate::protocol::Decline;
 use crate::record::{Fairness, Latency, Load, Window};
 use crate::stats;
 
@@ -87,7 +88,6 @@ pub(super) struct ClientTally {
     pub(super) first_answer_at: Option<u64>,
     pub(super) requests: u64,
     pub(super) replies: u64,
-    pub(super) declined: u64,
     pub(super) window_replies: u64,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
@@ -100,6 +100,8 @@ pub(super) struct WorkerTally {
     pub(super) slices: [u64; SLICES],
     pub(super) window_bytes_sent: u64,
     pub(super) window_bytes_received: u64,
+    /// Replies in which the server declined, over the life of the load.
+    pub(super) declined: BTreeMap<Decline, u64>,
     /// Every `threads`th client, beginning with the worker's number.
     pub(super) clients: Vec<ClientTally>,
 }
@@ -122,6 +124,7 @@ impl Outcome {
         let mut service_time = histogram();
         let mut slices = vec![0; SLICES];
         let (mut bytes_sent, mut bytes_received) = (0, 0);
+        let mut declined = BTreeMap::new();
         let total: usize = tallies.iter().map(|tally| tally.clients.len()).sum();
         let mut clients = vec![(0, ClientTally::default()); total];
         for (number, tally) in tallies.into_iter().enumerate() {
@@ -133,6 +136,9 @@ impl Outcome {
             }
             bytes_sent += tally.window_bytes_sent;
             bytes_received += tally.window_bytes_received;
+            for (why, count) in tally.declined {
+                *declined.entry(why.to_string()).or_insert(0) += count;
+            }
             for (place, client) in tally.clients.into_iter().enumerate() {
                 clients[place * threads + number] = (number, client);
             }
@@ -162,6 +168,7 @@ impl Outcome {
             window: window_figures,
             stopped_by: stopped_by.to_owned(),
             threads: threads as u32,
+            declined,
             service_time: latency(&service_time),
             ..add_up(&clients, window)
         };
@@ -218,7 +225,6 @@ fn add_up(clients: &[(usize, ClientTally)], window: &super::shared::WindowTimes)
     for (_, client) in clients {
         load.requests += client.requests;
         load.verified += client.replies;
-        load.declined += client.declined;
         if let (Some(from), Some(then)) = (client.started_at, client.connected_at) {
             load.connected += 1;
             connect_time.saturating_record(then - from);

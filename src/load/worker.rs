@@ -6,7 +6,7 @@
 //! System calls a request: recv, send, and a share of epoll_wait. Sockets are registered once,
 //! edge-triggered; a read shorter than the buffer has emptied the socket and is not repeated.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::phase::Progress;
 use super::shared::Shared;
 use super::tally::{ErrorKind, SLICES, WorkerTally, histogram};
 use super::{Plan, now};
-use crate::protocol::Replies;
+use crate::protocol::{Decline, Replies};
 
 /// Bytes read at once; the buffer is the worker's.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -41,8 +41,6 @@ const LONGEST_WAIT: Timespec = Timespec {
 pub(super) struct Worker {
     plan: Plan,
     number: usize,
-    /// Workers there are: this one has every client at this distance.
-    stride: usize,
     shared: Arc<Shared>,
     queue: OwnedFd,
     clients: Vec<Client>,
@@ -60,6 +58,7 @@ pub(super) struct Worker {
     slice_length: u64,
     window_bytes_sent: u64,
     window_bytes_received: u64,
+    declined: BTreeMap<Decline, u64>,
     progress: Progress,
 }
 
@@ -79,7 +78,6 @@ impl Worker {
         Ok(Self {
             plan: plan.clone(),
             number,
-            stride: threads,
             from: shared.window().from,
             until: u64::MAX,
             shared,
@@ -96,6 +94,7 @@ impl Worker {
             slice_length: 1,
             window_bytes_sent: 0,
             window_bytes_received: 0,
+            declined: BTreeMap::new(),
             progress: Progress::default(),
         })
     }
@@ -260,7 +259,7 @@ impl Worker {
             Err(Errno::AGAIN) => return Heard::Nothing,
             Err(Errno::INTR) => return Heard::More,
             Err(error) => {
-                self.fail(place, ErrorKind::of(error));
+                self.broken(place, error);
                 return Heard::Nothing;
             }
         };
@@ -291,7 +290,9 @@ impl Worker {
         let replies = u64::from(heard.completed);
         let client = &mut self.clients[place];
         client.tally.replies += replies;
-        client.tally.declined += u64::from(heard.declined);
+        if let Some(why) = heard.declined {
+            *self.declined.entry(why).or_insert(0) += 1;
+        }
         self.progress.verified += replies;
         if client.tally.first_answer_at.is_none() {
             client.tally.first_answer_at = Some(time - self.shared.began);
@@ -390,10 +391,32 @@ impl Worker {
     // Ending.
 
     fn closed_by_server(&mut self, place: usize) {
-        match self.clients[place].state {
+        let client = &mut self.clients[place];
+        match client.state {
             State::Leaving => self.left(place),
             State::Resting => self.end(place),
-            _ => self.fail(place, ErrorKind::ClosedEarly),
+            _ => match client.requester.finish() {
+                Ok(replies) if replies.completed > 0 => {
+                    let replies = Replies {
+                        close: true,
+                        ..replies
+                    };
+                    self.answered(place, replies, 0);
+                    self.left(place);
+                }
+                Ok(_) => self.fail(place, ErrorKind::ClosedEarly),
+                Err(_) => self.fail(place, ErrorKind::WrongReply),
+            },
+        }
+    }
+
+    /// After a reply with which the server closes, it does not matter how: it may do so while we
+    /// still send what it declined.
+    fn broken(&mut self, place: usize, error: Errno) {
+        if self.clients[place].state == State::Leaving {
+            self.left(place);
+        } else {
+            self.fail(place, ErrorKind::of(error));
         }
     }
 
@@ -402,8 +425,6 @@ impl Worker {
         let client = &mut self.clients[place];
         client.socket = None;
         client.state = State::Resting;
-        let number = (place * self.stride + self.number) as u64;
-        client.requester = self.plan.protocol.requester(&self.plan.settings, number);
         self.go_on_if_settled(place, now());
     }
 
@@ -434,6 +455,7 @@ impl Worker {
             slices: self.slices,
             window_bytes_sent: self.window_bytes_sent,
             window_bytes_received: self.window_bytes_received,
+            declined: self.declined,
             clients: self
                 .clients
                 .into_iter()

@@ -80,6 +80,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         return warnings;
     }
     warnings.extend(wrong_balance(load));
+    warnings.extend(declined(load));
     let slices = &load.window.slices;
     if steadiness::is_unsteady(slices)
         && let Some(trend) = steadiness::trend(slices)
@@ -112,6 +113,27 @@ fn wrong_balance(load: &Load) -> Option<Warning> {
     })
 }
 
+/// A server that declines does less work than one that grants, and looks faster for it.
+fn declined(load: &Load) -> Option<Warning> {
+    let reasons: Vec<String> = load
+        .declined
+        .iter()
+        .map(|(why, count)| format!("{count} {why}"))
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        warning(
+            "declined",
+            format!(
+                "in {} of {} replies the server declined: {}",
+                load.declined.values().sum::<u64>(),
+                load.verified,
+                reasons.join(", ")
+            ),
+            "ask for what the server grants: an upload within its --max-upload, a path that it has",
+        )
+    })
+}
+
 fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<Warning> {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let client = percent(&trial.client_side)?;
@@ -131,7 +153,25 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    #[test]
+    fn declined_replies_are_told_by_reason() {
+        let mut load = Load {
+            verified: 10,
+            ..Load::default()
+        };
+        assert_eq!(declined(&load), None);
+        load.declined = BTreeMap::from([("404".to_owned(), 3), ("over-limit".to_owned(), 2)]);
+        let warning = declined(&load).unwrap();
+        assert_eq!(warning.kind, "declined");
+        assert_eq!(
+            warning.message,
+            "in 5 of 10 replies the server declined: 3 404, 2 over-limit"
+        );
+    }
 
     #[test]
     fn few_repeats_are_told() {

@@ -8,8 +8,9 @@
 //! for somebody else shows.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::pattern::{Kept, noise};
 use super::{
     Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
 };
@@ -28,7 +29,7 @@ impl Entry for Echo {
 }
 
 impl Protocol for Echo {
-    fn request_bytes(&self, settings: &Settings) -> usize {
+    fn size(&self, settings: &Settings) -> usize {
         settings.size
     }
 
@@ -86,27 +87,9 @@ const CLIENT_STRIDE: usize = 7_919;
 const REQUEST_STRIDE: usize = 389;
 
 /// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
-///
-/// Kept for the last size asked for, so that all clients of a process share one.
 fn pattern(size: usize) -> Arc<[u8]> {
-    static LAST: Mutex<Option<Arc<[u8]>>> = Mutex::new(None);
-    let length = PATTERN_PERIOD + size;
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(pattern) = last.as_ref().filter(|pattern| pattern.len() == length) {
-        return Arc::clone(pattern);
-    }
-    // A xorshift generator (Marsaglia, 2003): enough to make neighbouring slices differ.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let pattern: Arc<[u8]> = (0..length)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 32) as u8
-        })
-        .collect();
-    *last = Some(Arc::clone(&pattern));
-    pattern
+    static PATTERN: Kept<usize, [u8]> = Kept::new();
+    PATTERN.get(size, |size| noise().take(PATTERN_PERIOD + size).collect())
 }
 
 struct EchoRequester {

@@ -3,6 +3,7 @@
 //! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
 //! that fits, so greater numbers are answered with it.
 
+use super::number::Number;
 use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
 use crate::registry::{Entry, Info};
 
@@ -19,7 +20,7 @@ impl Entry for Factorial {
 }
 
 impl Protocol for Factorial {
-    fn request_bytes(&self, _: &Settings) -> usize {
+    fn size(&self, _: &Settings) -> usize {
         size_of::<u64>()
     }
 
@@ -43,28 +44,6 @@ const GREATEST: u64 = 20;
 
 fn factorial(n: u64) -> u64 {
     (1..=n.min(GREATEST)).product()
-}
-
-/// A number of which some bytes have come.
-#[derive(Debug, Clone, Copy, Default)]
-struct Number {
-    bytes: [u8; 8],
-    count: usize,
-}
-
-impl Number {
-    /// Takes bytes off the front of `input`; the number once it is whole.
-    fn take(&mut self, input: &mut &[u8]) -> Option<u64> {
-        let count = input.len().min(self.bytes.len() - self.count);
-        let (head, rest) = input.split_at(count);
-        self.bytes[self.count..self.count + count].copy_from_slice(head);
-        self.count += count;
-        *input = rest;
-        (self.count == self.bytes.len()).then(|| {
-            self.count = 0;
-            u64::from_be_bytes(self.bytes)
-        })
-    }
 }
 
 struct FactorialSession(Number);

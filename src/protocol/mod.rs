@@ -8,13 +8,26 @@
 
 mod echo;
 mod factorial;
+mod http;
+mod number;
+mod pattern;
+mod top;
+mod upload;
 
 use std::fmt;
 
 use crate::registry::Entry;
+pub use http::Url;
+pub use top::{Busiest, Processes, Used};
 
 /// Every protocol there is, in the order in which they are listed.
-pub const PROTOCOLS: &[&dyn Protocol] = &[&echo::Echo, &factorial::Factorial];
+pub const PROTOCOLS: &[&dyn Protocol] = &[
+    &echo::Echo,
+    &factorial::Factorial,
+    &upload::Upload,
+    &top::Top,
+    &http::Http,
+];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
 ///
@@ -28,12 +41,16 @@ pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
 /// What a user can set about a protocol; each one takes what concerns it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Bytes in one request, for protocols that let the user choose.
+    /// Bytes in one request, for protocols that let the user choose; of `http`, in one reply.
     pub size: usize,
     /// Bytes in one request above which a server that bounds them declines.
     pub max_upload: u64,
+    /// The processes that a server is asked about.
+    pub processes: &'static dyn Processes,
+    /// What a client asks for, where it has a name.
+    pub url: Url,
 }
 
 impl Default for Settings {
@@ -41,14 +58,24 @@ impl Default for Settings {
         Self {
             size: 1000,
             max_upload: MAX_UPLOAD,
+            processes: &top::NoProcesses,
+            url: Url {
+                host: "localhost",
+                path: "/",
+            },
         }
     }
 }
 
 /// Something clients and servers can say to each other.
 pub trait Protocol: Entry + Sync {
-    /// Bytes in one request.
-    fn request_bytes(&self, settings: &Settings) -> usize;
+    /// [`Settings::size`], or what the protocol has instead when it lets nobody choose.
+    fn size(&self, settings: &Settings) -> usize;
+
+    /// What is said, in words: "echo of 1000 bytes".
+    fn describe(&self, settings: &Settings) -> String {
+        format!("{} of {} bytes", self.info().name, self.size(settings))
+    }
 
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
@@ -71,7 +98,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`ProtocolError`] when the peer broke the protocol. What `out` holds is still sent, then
-    /// the connection is closed.
+    /// the connection is closed, as with [`Close::WhileClientSends`].
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
 }
 
@@ -107,9 +134,12 @@ pub enum Close {
 /// Requests are pulled from it piece by piece, so that no copy of a large one is ever made.
 pub trait Requester: Send {
     /// Begins the next request; nothing of an earlier one is [`pending`](Self::pending).
+    ///
+    /// After a reply with which the server closes, it leaves over a new connection.
     fn begin(&mut self);
 
-    /// Bytes to send next; empty once the request that was begun has left whole.
+    /// Bytes to send next; empty once the request that was begun has left whole, or its reply came
+    /// early and says that the rest is not wanted.
     fn pending(&self) -> &[u8];
 
     /// So many of the pending bytes have left.
@@ -129,6 +159,14 @@ pub trait Requester: Send {
     /// # Errors
     /// [`ProtocolError`] when they are not what the server should have said.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
+
+    /// The server sends no more. In some protocols that is how a reply ends.
+    ///
+    /// # Errors
+    /// [`ProtocolError`] when it breaks off what should have been whole.
+    fn finish(&mut self) -> Result<Replies, ProtocolError> {
+        Ok(Replies::default())
+    }
 }
 
 /// What a requester made of the bytes it was given; it always takes all of them.
@@ -136,10 +174,28 @@ pub trait Requester: Send {
 pub struct Replies {
     /// Replies completed and found right.
     pub completed: u32,
-    /// Of these, how many say that the server declined.
-    pub declined: u32,
+    /// Why the server declined, if the last of these says so.
+    pub declined: Option<Decline>,
     /// Whether the server is to close now.
     pub close: bool,
+}
+
+/// Why a server declined what it was asked; the reply is right all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decline {
+    /// The request was larger than the server takes.
+    OverLimit,
+    /// The reply has a status that says so.
+    Status(u16),
+}
+
+impl fmt::Display for Decline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OverLimit => f.write_str("over-limit"),
+            Self::Status(status) => write!(f, "{status}"),
+        }
+    }
 }
 
 /// A peer said what the protocol does not allow.

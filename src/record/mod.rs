@@ -81,7 +81,7 @@ pub enum Ending {
 pub struct Settings {
     /// Protocol spoken.
     pub protocol: String,
-    /// Bytes in one request.
+    /// Bytes in one request, or in one reply where the protocol lets the user choose that.
     pub size_bytes: u64,
     /// Numbers of clients, in rising order.
     pub clients: Vec<u32>,
@@ -257,9 +257,10 @@ pub struct Load {
     pub requests: u64,
     /// Replies verified over the life of the load.
     pub verified: u64,
-    /// Of these, the replies in which the server declined: an upload over its limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub declined: u64,
+    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload,
+    /// the status of an HTTP reply that is not 2xx.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub declined: BTreeMap<String, u64>,
     /// The steady part only.
     pub window: Window,
     /// From sending a request to its whole verified reply, in the window. A closed loop has no
@@ -395,12 +396,4 @@ pub struct ServerWorker {
     pub clients: u64,
     /// Requests it answered.
     pub requests: u64,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

@@ -242,7 +242,7 @@ fn trial(
             never_served: clients - reached,
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
-            declined: 0,
+            declined: BTreeMap::new(),
             window: Window {
                 duration_s: 2.0,
                 replies,

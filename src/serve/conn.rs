@@ -9,7 +9,6 @@
 //! the connection, and then nothing more is read from it until it left: a peer that does not
 //! read is not read from, and memory stays bounded by [`crate::protocol::OUTPUT_LIMIT`].
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -20,44 +19,13 @@ use super::Server;
 use super::counters::Line;
 use super::listen::Client;
 use super::outcome::Outcome;
+pub use super::scratch::Scratch;
 use crate::protocol::{Close, OUTPUT_LIMIT, Session, Step};
 
-/// Bytes read at once by a worker that serves many clients.
-const INPUT_BYTES: usize = 256 * 1024;
-/// Bytes read at once by a worker that serves one; small enough for the heap of thousands.
-const SINGLE_INPUT_BYTES: usize = 64 * 1024;
 /// Full buffers read from one connection before it is another's turn.
 const READS_A_TURN: usize = 4;
 /// Output room a worker keeps between connections.
 const KEPT_OUTPUT: usize = 2 * OUTPUT_LIMIT;
-
-/// The buffers of one worker, lent to the connection it is handling.
-///
-/// The room to read into is never cleared, so that only what is really used takes memory.
-#[derive(Debug)]
-pub struct Scratch {
-    input: Box<[MaybeUninit<u8>]>,
-    out: Vec<u8>,
-}
-
-impl Scratch {
-    /// For a worker that serves many clients in turn.
-    pub fn for_many() -> Self {
-        Self::with(INPUT_BYTES)
-    }
-
-    /// For a worker that serves one client at a time and may itself be one of thousands.
-    pub fn for_one() -> Self {
-        Self::with(SINGLE_INPUT_BYTES)
-    }
-
-    fn with(input_bytes: usize) -> Self {
-        Self {
-            input: Box::new_uninit_slice(input_bytes),
-            out: Vec::new(),
-        }
-    }
-}
 
 /// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag; the signal is ignored
 /// there like in every Rust program.
@@ -95,9 +63,9 @@ enum State {
     Serving,
     /// Nothing more is answered; what is pending leaves, then the connection ends like this.
     Ending(Outcome),
-    /// The server closes as the protocol says, while the client may still be sending: what is
-    /// pending leaves, then our side is shut.
-    Parting,
+    /// The server closes while the client may still be sending, as the protocol says or since it
+    /// was broken: what is pending leaves, then our side is shut, and it ends like this.
+    Parting(Outcome),
     /// The server stops: what is pending leaves, then our side is shut.
     Draining,
     /// Our side is shut; what the client still sends is thrown away until it closes too, and then
@@ -188,7 +156,7 @@ impl<S: AsFd> Conn<S> {
             Ok(step) if step.close != Close::No => {
                 let more_comes = step.close == Close::WhileClientSends;
                 self.state = if more_comes || step.consumed < bytes.len() {
-                    State::Parting
+                    State::Parting(Outcome::ServerClosed)
                 } else {
                     State::Ending(Outcome::ServerClosed)
                 };
@@ -201,7 +169,12 @@ impl<S: AsFd> Conn<S> {
                 step
             }
             Err(_) => {
-                self.state = State::Ending(Outcome::ProtocolError);
+                // Closed at once, a reply that says what is wrong could be lost to a reset.
+                self.state = if out.is_empty() {
+                    State::Ending(Outcome::ProtocolError)
+                } else {
+                    State::Parting(Outcome::ProtocolError)
+                };
                 Step::default()
             }
         }
@@ -212,8 +185,9 @@ impl<S: AsFd> Conn<S> {
         match self.state {
             State::Serving => self.state = State::Ending(Outcome::ClientClosed),
             State::Draining => self.state = State::Ending(Outcome::Drained),
-            State::Parting => self.state = State::Ending(Outcome::ServerClosed),
-            State::Lingering(outcome) => self.state = State::Ending(outcome),
+            State::Parting(outcome) | State::Lingering(outcome) => {
+                self.state = State::Ending(outcome);
+            }
             State::Ending(_) => {}
         }
     }
@@ -274,8 +248,8 @@ impl<S: AsFd> Conn<S> {
         if self.lent || !self.out.is_empty() {
             return Wants::Write;
         }
-        if self.state == State::Parting {
-            self.shut_our_side(Outcome::ServerClosed);
+        if let State::Parting(outcome) = self.state {
+            self.shut_our_side(outcome);
         }
         if let State::Ending(outcome) = self.state {
             self.line.ends(outcome);
@@ -399,7 +373,7 @@ impl<S: AsFd> Conn<S> {
                     self.line.ends(outcome);
                     return Wants::Close;
                 }
-                State::Parting => self.shut_our_side(Outcome::ServerClosed),
+                State::Parting(outcome) => self.shut_our_side(outcome),
                 // All that arrived is answered: say so, and wait for the client's goodbye.
                 State::Draining if emptied => self.shut_our_side(Outcome::Drained),
                 State::Serving | State::Draining | State::Lingering(_) => {}

@@ -3,11 +3,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::counters::{Book, Place};
@@ -16,6 +17,10 @@ use crate::sys::flags::accept;
 
 /// Most clients accepted before those already here are looked after again.
 pub const ACCEPT_BATCH: usize = 1024;
+
+/// The last descriptors, kept from clients for what a request may need: to look at processes, a
+/// directory and a file in it.
+const FOR_REQUESTS: RawFd = 2;
 
 /// Whether calls on an accepted socket wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,8 +186,20 @@ fn share_port(_: &Socket) -> io::Result<()> {
     ))
 }
 
+/// Clients get descriptors below this one: those above are for what their requests need.
+fn ceiling() -> RawFd {
+    static CEILING: OnceLock<RawFd> = OnceLock::new();
+    *CEILING.get_or_init(|| {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+        limit - FOR_REQUESTS
+    })
+}
+
+/// A descriptor to give up; none of those that requests need.
 fn reserve() -> Option<OwnedFd> {
-    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+    let descriptor = OwnedFd::from(std::fs::File::open("/dev/null").ok()?);
+    (descriptor.as_raw_fd() < ceiling()).then_some(descriptor)
 }
 
 /// An accepted connection.
@@ -194,10 +211,14 @@ pub struct Client<S = OwnedFd> {
     pub place: Place,
 }
 
-impl<S> Client<S> {
-    /// Takes in a client that was accepted; none when there are as many as may be, and then its
-    /// connection is closed.
+impl<S: AsFd> Client<S> {
+    /// Takes in a client that was accepted; none when there are as many as may be, or as there are
+    /// descriptors for, and then its connection is closed.
     pub fn admit(socket: S, peer: SocketAddr, book: &Book) -> Option<Self> {
+        if socket.as_fd().as_raw_fd() >= ceiling() {
+            book.refused(Refusal::Descriptors);
+            return None;
+        }
         let place = book.admit(peer)?;
         Some(Self { socket, place })
     }

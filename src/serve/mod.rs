@@ -10,6 +10,9 @@ pub mod lifecycle;
 pub mod listen;
 pub mod models;
 pub mod outcome;
+#[cfg(target_os = "linux")]
+pub mod processes;
+mod scratch;
 pub mod table;
 pub mod tuning;
 pub mod worker;

@@ -122,6 +122,59 @@ fn a_closed_port_is_an_error_that_is_counted() {
     assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
 }
 
+// Protocols that close after each reply.
+
+#[test]
+fn every_upload_has_a_connection_of_its_own() {
+    let server = Server::start(&["epoll-et", "--protocol", "upload"]).unwrap();
+    let options = ["--protocol", "upload", "--size", "3000000"];
+    let options = [&options[..], &["--requests", "20", "--clients", "5"]].concat();
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["verified"], 20, "{result}");
+    assert_eq!(result["declined"], Value::Null, "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(counts["accepted"], 20, "{counts}");
+    assert_eq!(counts["bytes_in"], 20 * 3_000_008, "{counts}");
+    assert_eq!(counts["outcomes"]["server-closed"], 20, "{counts}");
+}
+
+/// The reply comes while they still send.
+#[test]
+fn declined_uploads_are_counted_and_no_error() {
+    for model in ["epoll", "thread", "fork"] {
+        let server = Server::start(&[model, "--protocol", "upload", "--max-upload", "1000"]);
+        let server = server.unwrap();
+        let options = ["--protocol", "upload", "--size", "20000000"];
+        let options = [&options[..], &["--requests", "60", "--clients", "20"]].concat();
+        let (told, result, errors) = load(server.address(), &options);
+        assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+        assert_eq!(result["verified"], 60, "{result}");
+        assert_eq!(result["declined"]["over-limit"], 60, "{result}");
+        assert_eq!(server.stop().unwrap()["requests"], 60);
+    }
+    let server = Server::start(&["epoll", "--protocol", "upload", "--max-upload", "9"]).unwrap();
+    let address = server.address().to_string();
+    let told = throng(&["load", &address, "--protocol", "upload", "--requests", "50"]);
+    assert!(told.out.contains("50 of them: 50 over-limit"), "{told:?}");
+    assert!(told.out.contains("upload of 1000 bytes"), "{told:?}");
+}
+
+/// A server that declines and closes though the client still sends: the client's kernel hears a
+/// reset, but the reply was there before it.
+#[test]
+fn a_reset_after_the_reply_is_no_error() {
+    let serve = |mut stream: TcpStream| {
+        stream.read_exact(&mut [0; 1000])?;
+        stream.write_all(&[1, 0, 0, 0, 0, 0, 0, 0, 0])
+    };
+    let options = ["--protocol", "upload", "--size", "50000000"];
+    let options = [&options[..], &["--requests", "6", "--clients", "2"]].concat();
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["declined"]["over-limit"], 6, "{result}");
+}
+
 // A load that ends by itself whatever the server does.
 
 /// Answers every connection with `serve`, each on a thread of its own.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
-use throng::protocol::{Protocol, Requester, Settings};
+use throng::protocol::{Decline, Protocol, Requester, Settings};
 
 /// How long anything may take that a client waits for.
 pub(crate) const LIMIT: Duration = Duration::from_secs(15);
@@ -26,10 +26,19 @@ pub(crate) const FULL: Pace = Pace {
     read_bytes: 64 * 1024,
 };
 
+/// One client, over as many connections as its protocol needs.
 pub(crate) struct Client {
+    address: SocketAddr,
+    buffer_bytes: Option<usize>,
+    /// Whether the server closes after each reply.
+    closes: bool,
     stream: TcpStream,
     requester: Box<dyn Requester>,
+    /// Whether this connection has been asked something.
+    used: bool,
     unsent: Vec<u8>,
+    /// The last reply that was no plain yes.
+    declined: Option<Decline>,
 }
 
 impl Client {
@@ -40,8 +49,7 @@ impl Client {
         settings: Settings,
         number: u64,
     ) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, LIMIT).context("cannot connect")?;
-        Self::over(stream, protocol, settings, number)
+        Self::with(address, None, protocol, settings, number)
     }
 
     /// As [`Client::connect`], with kernel buffers of about so many bytes.
@@ -51,41 +59,61 @@ impl Client {
         settings: Settings,
         buffer_bytes: usize,
     ) -> anyhow::Result<Self> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-        socket.set_recv_buffer_size(buffer_bytes)?;
-        socket.set_send_buffer_size(buffer_bytes)?;
-        socket
-            .connect_timeout(&address.into(), LIMIT)
-            .context("cannot connect")?;
-        Self::over(socket.into(), protocol, settings, 0)
+        Self::with(address, Some(buffer_bytes), protocol, settings, 0)
     }
 
-    fn over(
-        stream: TcpStream,
+    fn with(
+        address: SocketAddr,
+        buffer_bytes: Option<usize>,
         protocol: &dyn Protocol,
         settings: Settings,
         number: u64,
     ) -> anyhow::Result<Self> {
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
         Ok(Self {
-            stream,
+            address,
+            buffer_bytes,
+            closes: protocol.closes(),
+            stream: connect(address, buffer_bytes)?,
             requester: protocol.requester(&settings, number),
+            used: false,
             unsent: Vec::new(),
+            declined: None,
         })
     }
 
-    /// Asks so many times at once and hears all replies.
+    /// Asks so many times at once and hears all replies; one after the other, over a connection
+    /// each, where the server closes after every reply.
     pub(crate) fn converse(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
-        self.ask(requests);
-        self.hear(requests, pace)
+        let at_once = if self.closes { 1 } else { requests };
+        for _ in 0..requests / at_once {
+            self.ask(at_once)?;
+            self.hear(at_once, pace)?;
+        }
+        Ok(())
     }
 
     /// Makes requests; they are sent with what comes next.
-    pub(crate) fn ask(&mut self, requests: u32) {
+    pub(crate) fn ask(&mut self, requests: u32) -> anyhow::Result<()> {
+        if self.closes && self.used {
+            self.stream = connect(self.address, self.buffer_bytes)?;
+        }
+        self.used = true;
         for _ in 0..requests {
             self.requester.request(&mut self.unsent);
         }
+        Ok(())
+    }
+
+    /// Asks once and sends no more than so many bytes of the request.
+    pub(crate) fn begin_to_send(&mut self, bytes: usize) -> anyhow::Result<()> {
+        self.ask(1)?;
+        self.unsent.truncate(bytes);
+        self.send()
+    }
+
+    /// Why the last request was declined, if it was.
+    pub(crate) fn declined(&self) -> Option<Decline> {
+        self.declined
     }
 
     /// Sends everything asked, reading nothing.
@@ -116,6 +144,9 @@ impl Client {
             ensure!(!ready.contains(PollFlags::NVAL), "the socket is closed");
         }
         ensure!(heard == replies, "{heard} replies to {replies} requests");
+        if self.closes && replies > 0 {
+            self.hear_the_end()?;
+        }
         Ok(())
     }
 
@@ -147,10 +178,47 @@ impl Client {
         let mut input = vec![0; most];
         match self.stream.read(&mut input) {
             Ok(0) => bail!("the server closed the connection before its replies were whole"),
-            Ok(count) => Ok(self.requester.receive(&input[..count])?.completed),
+            Ok(count) => {
+                let replies = self.requester.receive(&input[..count])?;
+                self.declined = replies.declined;
+                if self.declined == Some(Decline::OverLimit) {
+                    self.unsent.clear();
+                }
+                Ok(replies.completed)
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
             Err(error) => Err(error).context("cannot receive"),
         }
+    }
+
+    /// Sends these bytes, whatever the protocol says.
+    pub(crate) fn say(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.unsent.extend_from_slice(bytes);
+        self.send()
+    }
+
+    /// Hears exactly these bytes, and not yet the end.
+    pub(crate) fn expect(&mut self, expected: &[u8]) -> anyhow::Result<()> {
+        let deadline = Instant::now() + LIMIT;
+        let mut heard = Vec::new();
+        while heard.len() < expected.len() {
+            self.wait(PollFlags::IN, deadline)
+                .with_context(|| format!("heard so far: {}", heard.escape_ascii()))?;
+            let mut input = vec![0; expected.len() - heard.len()];
+            match self.stream.read(&mut input) {
+                Ok(0) => bail!("the end came after {}", heard.escape_ascii()),
+                Ok(count) => heard.extend_from_slice(&input[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error).context("cannot receive"),
+            }
+        }
+        ensure!(
+            heard == expected,
+            "{} instead of {}",
+            heard.escape_ascii(),
+            expected.escape_ascii()
+        );
+        Ok(())
     }
 
     /// Sends no more.
@@ -210,9 +278,28 @@ impl Client {
     pub(crate) fn vanish(self) -> anyhow::Result<()> {
         self.wait(PollFlags::IN, Instant::now() + LIMIT)
             .context("waiting to vanish")?;
+        self.vanish_at_once()
+    }
+
+    /// Vanishes: the server gets a reset.
+    pub(crate) fn vanish_at_once(self) -> anyhow::Result<()> {
         socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO))?;
         Ok(())
     }
+}
+
+fn connect(address: SocketAddr, buffer_bytes: Option<usize>) -> anyhow::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if let Some(bytes) = buffer_bytes {
+        socket.set_recv_buffer_size(bytes)?;
+        socket.set_send_buffer_size(bytes)?;
+    }
+    socket
+        .connect_timeout(&address.into(), LIMIT)
+        .context("cannot connect")?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 /// Bytes that the socket on this local port has not yet seen acknowledged.

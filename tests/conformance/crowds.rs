@@ -37,16 +37,16 @@ pub(crate) const CASES: &[&Case] = &[
 
 /// All are connected before the first one asks, and ask before the first one hears.
 fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 200;
     const ROUNDS: u64 = 3;
+    let number_of_clients = subject.some(200);
     let server = subject.start_with(SIZE, &[])?; // with as many workers as it likes
     let connect = |number| subject.client(&server, number);
-    let mut clients = (0..CLIENTS)
+    let mut clients = (0..number_of_clients)
         .map(connect)
         .collect::<anyhow::Result<Vec<_>>>()?;
     for round in 0..ROUNDS {
         for client in &mut clients {
-            client.ask(1);
+            client.ask(1)?;
             client.send()?;
         }
         for (number, client) in clients.iter_mut().enumerate() {
@@ -57,11 +57,12 @@ fn many_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     }
     drop(clients);
     let counts = server.stop()?;
+    // Where the server closes after each reply, the first may leave before the last is accepted.
     ensure!(
-        counts["peak_open"] == CLIENTS,
+        counts["peak_open"] == number_of_clients || subject.protocol.closes(),
         "all were served at once, but it counted {counts}"
     );
-    subject.check(&counts, CLIENTS, CLIENTS * ROUNDS)
+    subject.check(&counts, number_of_clients, number_of_clients * ROUNDS)
 }
 
 /// Those for whom there is no descriptor are turned away at once; those inside are served on.
@@ -106,8 +107,10 @@ fn set_is_full(subject: &Subject) -> anyhow::Result<()> {
 fn pool_is_full(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--aio-threads", "20"])?;
     let counts = crowd_too_large(subject, server, 50)?;
+    // 20 come in and ask twice, and a newcomer once.
+    let accepted = subject.connections(21, 41);
     ensure!(
-        counts["refused"]["pool-size"] == counts["turned away"] && counts["accepted"] == 21,
+        counts["refused"]["pool-size"] == counts["turned away"] && counts["accepted"] == accepted,
         "it counted {counts}"
     );
     Ok(())
@@ -131,7 +134,8 @@ fn crowd_too_large(subject: &Subject, server: Server, crowd: u64) -> anyhow::Res
         0 < admitted && admitted < crowd,
         "{admitted} of {crowd} clients came in"
     );
-    for client in &mut inside {
+    let again = admitted.min(50);
+    for client in inside.iter_mut().take(again as usize) {
         client.converse(1, FULL).context("one of those inside")?;
     }
     // A place that becomes free is given to the next who comes.
@@ -143,7 +147,7 @@ fn crowd_too_large(subject: &Subject, server: Server, crowd: u64) -> anyhow::Res
         .context("a newcomer once there is a place")?;
     drop(inside);
     let mut counts = server.stop()?;
-    subject.check(&counts, admitted + 1, 2 * admitted + 1)?;
+    subject.check(&counts, admitted + 1, admitted + again + 1)?;
     counts["turned away"] = (crowd - admitted).into();
     Ok(counts)
 }

@@ -4,17 +4,17 @@ use anyhow::{Context as _, ensure};
 
 use super::client::{Client, FULL, Pace};
 use super::process::{children, parent_of};
-use super::{Case, SIZE, Subject, asking, every_model, serves_several};
+use super::{Case, SIZE, Subject, always, asking, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
         name: "stops_idle",
-        applies: every_model,
+        applies: always,
         run: stops_idle,
     },
     &Case {
         name: "stops_with_a_reply_due",
-        applies: every_model,
+        applies: always,
         run: stops_with_a_reply_due,
     },
     &Case {
@@ -24,7 +24,7 @@ pub(crate) const CASES: &[&Case] = &[
     },
     &Case {
         name: "stops_though_a_client_never_reads",
-        applies: every_model,
+        applies: always,
         run: stops_though_a_client_never_reads,
     },
 ];
@@ -44,7 +44,7 @@ fn stops_idle(subject: &Subject) -> anyhow::Result<()> {
 fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 200_000;
     let server = subject.start(LARGE)?;
-    let several = serves_several(subject.model);
+    let several = serves_several(subject);
     let mut idle = several
         .then(|| subject.client_asking(&server, 1, LARGE))
         .transpose()?;
@@ -54,7 +54,7 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     let settings = asking(LARGE);
     let mut due =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
-    due.ask(1);
+    due.ask(1)?;
     due.send()?;
     due.wait_until_arrived()?;
     let children = children(server.pid())?;
@@ -80,17 +80,17 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
 
 /// All connections end at the same moment, the last one of all being the server's end.
 fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 100;
+    let number_of_clients = subject.some(100);
     let server = subject.start_with(SIZE, &[])?;
     let connect = |number| subject.client(&server, number);
-    let mut clients = (0..CLIENTS)
+    let mut clients = (0..number_of_clients)
         .map(connect)
         .collect::<anyhow::Result<Vec<_>>>()?;
     for client in &mut clients {
         client.converse(1, FULL)?;
     }
     let counts = server.stop()?;
-    subject.check(&counts, CLIENTS, CLIENTS)?;
+    subject.check(&counts, number_of_clients, number_of_clients)?;
     let ended: u64 = counts["outcomes"]
         .as_object()
         .into_iter()
@@ -98,7 +98,7 @@ fn counts_are_whole_at_the_end(subject: &Subject) -> anyhow::Result<()> {
         .filter_map(|(_, clients)| clients.as_u64())
         .sum();
     ensure!(
-        ended == CLIENTS && counts["outcomes"]["open"].is_null(),
+        ended == number_of_clients && counts["outcomes"]["open"].is_null(),
         "it counted {counts}"
     );
     Ok(())

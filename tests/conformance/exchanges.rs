@@ -3,37 +3,37 @@
 use anyhow::Context as _;
 
 use super::client::{Client, FULL, Pace};
-use super::{Case, SIZE, Subject, asking, every_model};
+use super::{Case, SIZE, Subject, always, asking};
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {
         name: "one_byte_at_a_time",
-        applies: every_model,
+        applies: always,
         run: one_byte_at_a_time,
     },
     &Case {
         name: "short_reads_and_writes",
-        applies: every_model,
+        applies: always,
         run: short_reads_and_writes,
     },
     &Case {
         name: "half_close",
-        applies: every_model,
+        applies: always,
         run: half_close,
     },
     &Case {
         name: "large_message",
-        applies: every_model,
+        applies: always,
         run: large_message,
     },
     &Case {
         name: "several_requests_at_once",
-        applies: every_model,
+        applies: always,
         run: several_requests_at_once,
     },
     &Case {
         name: "clients_one_after_the_other",
-        applies: every_model,
+        applies: always,
         run: clients_one_after_the_other,
     },
 ];
@@ -69,14 +69,14 @@ fn short_reads_and_writes(subject: &Subject) -> anyhow::Result<()> {
 
 /// The client says that it will ask no more, and still gets every answer.
 fn half_close(subject: &Subject) -> anyhow::Result<()> {
-    const REQUESTS: u32 = 5;
+    let requests = if subject.protocol.closes() { 1 } else { 5 };
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 2)?;
-    client.ask(REQUESTS);
+    client.ask(requests)?;
     client.half_close()?;
-    client.hear(REQUESTS, FULL)?;
+    client.hear(requests, FULL)?;
     client.hear_the_end()?;
-    subject.check(&server.stop()?, 1, REQUESTS.into())
+    subject.check(&server.stop()?, 1, requests.into())
 }
 
 fn large_message(subject: &Subject) -> anyhow::Result<()> {
@@ -92,19 +92,20 @@ fn large_message(subject: &Subject) -> anyhow::Result<()> {
 fn several_requests_at_once(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     let mut client = subject.client(&server, 4)?;
-    client.converse(50, FULL)?;
+    let requests = subject.some(50);
+    client.converse(requests as u32, FULL)?;
     drop(client);
-    subject.check(&server.stop()?, 1, 50)
+    subject.check(&server.stop()?, 1, requests)
 }
 
 fn clients_one_after_the_other(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 30;
+    let clients = subject.some(30);
     let server = subject.start(SIZE)?;
-    for number in 0..CLIENTS {
+    for number in 0..clients {
         let mut client = subject.client(&server, number)?;
         client
             .converse(2, FULL)
             .with_context(|| format!("client {number}"))?;
     }
-    subject.check(&server.stop()?, CLIENTS, 2 * CLIENTS)
+    subject.check(&server.stop()?, clients, 2 * clients)
 }

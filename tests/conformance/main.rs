@@ -7,9 +7,12 @@ mod client;
 mod crowds;
 mod endings;
 mod exchanges;
+mod http;
 mod limits;
 mod process;
+mod top;
 mod trouble;
+mod upload;
 
 #[path = "../server/mod.rs"]
 mod server;
@@ -31,8 +34,8 @@ use server::Server;
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
-    /// Whether it makes sense for a model.
-    applies: fn(&dyn Model) -> bool,
+    /// Whether it makes sense for a model and a protocol.
+    applies: fn(&Subject) -> bool,
     run: fn(&Subject) -> anyhow::Result<()>,
 }
 
@@ -52,43 +55,47 @@ const OTHER_WAYS: &[(&str, &str, &[&str])] = &[
     ("aio", "aio-busy", &["--aio-completion", "busy"]),
 ];
 
-fn every_model(_: &dyn Model) -> bool {
+fn always(_: &Subject) -> bool {
     true
 }
 
 /// Whether a second client has to wait until the first one has left.
-fn serves_one_at_a_time(model: &dyn Model) -> bool {
-    model.card().limit.contains("one client at a time")
+fn serves_one_at_a_time(subject: &Subject) -> bool {
+    subject.model.card().limit.contains("one client at a time")
 }
 
-fn serves_several(model: &dyn Model) -> bool {
-    !serves_one_at_a_time(model)
+fn serves_several(subject: &Subject) -> bool {
+    !serves_one_at_a_time(subject)
 }
 
 /// Whether it gives each client a child process of its own.
-fn forks_for_each_client(model: &dyn Model) -> bool {
-    model.card().processes.contains("1 child a client")
+fn forks_for_each_client(subject: &Subject) -> bool {
+    subject.model.card().processes.contains("1 child a client")
 }
 
 /// Whether it has a fixed number of child processes.
-fn has_worker_processes(model: &dyn Model) -> bool {
-    model.card().processes.contains("--workers children")
+fn has_worker_processes(subject: &Subject) -> bool {
+    subject
+        .model
+        .card()
+        .processes
+        .contains("--workers children")
 }
 
 /// Whether the descriptors of all clients are in one process. Elsewhere each child has one client,
 /// and no number of clients can use its descriptors up.
-fn holds_all_descriptors(model: &dyn Model) -> bool {
-    model.card().processes.starts_with("1 process") && serves_several(model)
+fn holds_all_descriptors(subject: &Subject) -> bool {
+    subject.model.card().processes.starts_with("1 process") && serves_several(subject)
 }
 
 /// Whether its sets of descriptors have a fixed size.
-fn has_fixed_sets(model: &dyn Model) -> bool {
-    model.card().limit.contains("FD_SETSIZE")
+fn has_fixed_sets(subject: &Subject) -> bool {
+    subject.model.card().limit.contains("FD_SETSIZE")
 }
 
 /// Whether threads that it does not start itself have to be enough for all clients.
-fn has_a_hidden_pool(model: &dyn Model) -> bool {
-    model.card().limit.contains("--aio-threads")
+fn has_a_hidden_pool(subject: &Subject) -> bool {
+    subject.model.card().limit.contains("--aio-threads")
 }
 
 /// Bytes of a request where the case asks for nothing else.
@@ -120,6 +127,17 @@ impl Subject {
         [&said, self.options].concat()
     }
 
+    /// Waits until a server [started](Self::start) with a fixed number of children has them all: it
+    /// listens a moment before.
+    fn wait_for_workers(&self, server: &Server) -> anyhow::Result<()> {
+        if !has_worker_processes(self) {
+            return Ok(());
+        }
+        process::eventually("it has its children", || {
+            Ok(process::children(server.pid())?.len() == 8)
+        })
+    }
+
     fn client(&self, server: &Server, number: u64) -> anyhow::Result<Client> {
         self.client_asking(server, number, SIZE)
     }
@@ -128,17 +146,54 @@ impl Subject {
         Client::connect(server.address(), self.protocol, asking(size), number)
     }
 
-    /// Holds a server's counts against what was asked of it and answered whole.
+    /// A number of clients or requests, smaller where each request costs much: for `top` the server
+    /// looks at every process of a machine on which the cases beside this one start hundreds.
+    fn some(&self, number: u64) -> u64 {
+        if self.speaks("top") {
+            number.div_ceil(10)
+        } else {
+            number
+        }
+    }
+
+    /// Whether a protocol has this name.
+    fn speaks(&self, protocol: &str) -> bool {
+        self.protocol.info().name == protocol
+    }
+
+    /// Connections over which so many clients make so many requests, each client at least one.
+    fn connections(&self, clients: u64, requests: u64) -> u64 {
+        if self.protocol.closes() {
+            requests
+        } else {
+            clients
+        }
+    }
+
+    /// Holds a server's counts against what was asked of it and answered whole by clients that
+    /// each asked for something.
     fn check(&self, counts: &Value, clients: u64, requests: u64) -> anyhow::Result<()> {
+        self.check_with_silent(counts, clients, requests, 0)
+    }
+
+    /// As [`Subject::check`], when so many connected and asked for nothing.
+    fn check_with_silent(
+        &self,
+        counts: &Value,
+        clients: u64,
+        requests: u64,
+        silent: u64,
+    ) -> anyhow::Result<()> {
+        let connections = self.connections(clients, requests) + silent;
         ensure!(
-            counts["accepted"] == clients,
-            "{clients} clients, but it counted {counts}"
+            counts["accepted"] == connections,
+            "{connections} connections, but it counted {counts}"
         );
         ensure!(
             counts["requests"] == requests,
             "{requests} requests, but it counted {counts}"
         );
-        if self.protocol.info().name == "echo" {
+        if self.speaks("echo") {
             ensure!(
                 counts["bytes_in"] == counts["bytes_out"],
                 "an echo, but it counted {counts}"
@@ -158,6 +213,9 @@ fn main() -> ExitCode {
         crowds::CASES,
         trouble::CASES,
         endings::CASES,
+        upload::CASES,
+        top::CASES,
+        http::CASES,
         limits::CASES,
     ]
     .concat();
@@ -169,7 +227,7 @@ fn main() -> ExitCode {
             println!("not here: {name} with {said}: {unsupported}");
             continue;
         }
-        for &case in cases.iter().filter(|case| (case.applies)(model)) {
+        for &case in cases.iter().filter(|case| (case.applies)(&subject)) {
             trials.push(Trial::test(
                 format!("{name}::{said}::{}", case.name),
                 move || {

@@ -197,7 +197,7 @@ fn full_trial() -> Value {
         never_served: 0,
         requests: 1,
         verified: 1,
-        declined: 1,
+        declined: BTreeMap::from([("over-limit".to_owned(), 1)]),
         window: Window {
             duration_s: 1.0,
             replies: 1,

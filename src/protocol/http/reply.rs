@@ -1,0 +1,109 @@
+//! How long a reply is and what it says, from its head.
+
+use std::mem::MaybeUninit;
+
+use httparse::{ParserConfig, Response, Status};
+
+use super::super::ProtocolError;
+use super::chunked::Chunks;
+use super::{SERVER, length, lists};
+
+/// Most bytes of a status line and the fields after it.
+pub(super) const MOST_HEAD: usize = 32 * 1024;
+/// Most fields of a reply.
+pub(super) const MOST_FIELDS: usize = 128;
+
+/// Where the reading of a reply stands.
+pub(super) enum Place {
+    Head,
+    /// In a body of which so many bytes are still to come.
+    Counted(u64),
+    Chunked(Chunks),
+    /// In a body that ends when the server closes.
+    Endless,
+}
+
+/// A reply whose head has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    /// Whether it is throng's own, whose text is known.
+    pub(super) own: bool,
+    pub(super) close: bool,
+    /// Bytes of its body that have come.
+    pub(super) bytes: u64,
+}
+
+impl Reply {
+    /// Whether the server did what it was asked.
+    pub(super) fn is_granted(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// A head that is whole.
+pub(super) struct Head {
+    pub(super) reply: Reply,
+    pub(super) place: Place,
+    /// Its bytes.
+    pub(super) count: usize,
+}
+
+/// The head at the front of `bytes`; none when it is not whole.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, ProtocolError> {
+    let mut response = Response::new(&mut []);
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let config = ParserConfig::default();
+    match config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
+        Ok(Status::Complete(count)) => examine(&response, count).map(Some),
+        Ok(Status::Partial) => Ok(None),
+        Err(error) => wrong(format!("not HTTP/1.1: {error}")),
+    }
+}
+
+/// How long a reply is (RFC 9112, section 6.3), and what else matters of it.
+fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, ProtocolError> {
+    let mut reply = Reply {
+        status: response.code.unwrap_or(0),
+        ..Reply::default()
+    };
+    let (mut bytes, mut chunked, mut stays) = (None, None, false);
+    for field in response.headers.iter() {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("content-length") {
+            let Some(length) = length(field.value) else {
+                let value = field.value.escape_ascii();
+                return wrong(format!("a content length that is none: `{value}`"));
+            };
+            if bytes.replace(length).is_some_and(|other| other != length) {
+                return wrong("two content lengths".to_owned());
+            }
+        } else if is("transfer-encoding") {
+            let last = field.value.rsplit(|&byte| byte == b',').next();
+            chunked = Some(lists(last.unwrap_or_default(), "chunked"));
+        } else if is("connection") {
+            reply.close |= lists(field.value, "close");
+            stays |= lists(field.value, "keep-alive");
+        } else if is("server") {
+            reply.own = field.value == SERVER.as_bytes();
+        }
+    }
+    let place = match (reply.status, chunked, bytes) {
+        (..200 | 204 | 304, ..) => Place::Counted(0),
+        (_, Some(true), _) => Place::Chunked(Chunks::new()),
+        (_, None, Some(length)) => Place::Counted(length),
+        _ => Place::Endless,
+    };
+    let old = response.version == Some(0) && !stays;
+    reply.close |= old || matches!(place, Place::Endless);
+    Ok(Head {
+        reply,
+        place,
+        count,
+    })
+}
+
+#[cold]
+pub(super) fn wrong<T>(what: String) -> Result<T, ProtocolError> {
+    Err(ProtocolError { what })
+}

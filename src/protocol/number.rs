@@ -1,0 +1,23 @@
+//! Numbers on the wire: 64 bits, most significant byte first.
+
+/// A number of which some bytes have come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Number {
+    bytes: [u8; 8],
+    count: usize,
+}
+
+impl Number {
+    /// Takes bytes off the front of `input`; the number once it is whole.
+    pub(super) fn take(&mut self, input: &mut &[u8]) -> Option<u64> {
+        let count = input.len().min(self.bytes.len() - self.count);
+        let (head, rest) = input.split_at(count);
+        self.bytes[self.count..self.count + count].copy_from_slice(head);
+        self.count += count;
+        *input = rest;
+        (self.count == self.bytes.len()).then(|| {
+            self.count = 0;
+            u64::from_be_bytes(self.bytes)
+        })
+    }
+}

@@ -1,0 +1,283 @@
+//! `throng load` against HTTP servers that are not ours: a small one written here, which does what
+//! real ones may do, and nginx where it is installed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::{Told, throng};
+
+/// So many requests over four clients for a path on a server.
+fn load(server: SocketAddr, path: &str, requests: u32) -> (Told, Value) {
+    let url = format!("http://{server}{path}");
+    let requests = requests.to_string();
+    let told = throng(&[
+        "load",
+        &url,
+        "--clients",
+        "4",
+        "--requests",
+        &requests,
+        "--json",
+    ]);
+    let result = told.json();
+    (told, result)
+}
+
+/// All were answered rightly, and these declined.
+fn all_are_answered(server: SocketAddr, path: &str, requests: u32, declined: &Value) {
+    let (told, result) = load(server, path, requests);
+    assert_eq!(told.code, 0, "{path}: {told:?}");
+    assert_eq!(result["errors"], json!({}), "{path}: {result}");
+    assert_eq!(result["verified"], requests, "{path}: {result}");
+    assert_eq!(result["declined"], *declined, "{path}: {result}");
+}
+
+/// The reply to each path, and whether the server closes after it.
+fn reply(path: &str, count: u64) -> (String, bool) {
+    let counted = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    match path {
+        "/chunked" => (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+             3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX: y\r\n\r\n"
+                .to_owned(),
+            false,
+        ),
+        "/endless" => ("HTTP/1.1 200 OK\r\n\r\nhello".to_owned(), true),
+        "/old" => (format!("HTTP/1.0 200 OK\r\n{}", counted("hello")), true),
+        "/interim" => (
+            format!(
+                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n{}",
+                counted("hello")
+            ),
+            false,
+        ),
+        "/closing" if count.is_multiple_of(3) => (
+            format!(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\n{}",
+                counted("hello")
+            ),
+            true,
+        ),
+        "/counted" | "/closing" => (format!("HTTP/1.1 200 OK\r\n{}", counted("hello")), false),
+        "/sometimes" if count.is_multiple_of(2) => {
+            (format!("HTTP/1.1 503 Busy\r\n{}", counted("busy")), false)
+        }
+        "/sometimes" => ("HTTP/1.1 204 Nothing\r\n\r\n".to_owned(), false),
+        "/changing" => {
+            let body = "x".repeat(5 + count as usize % 2);
+            (format!("HTTP/1.1 200 OK\r\n{}", counted(&body)), false)
+        }
+        "/broken-off" => (
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell".to_owned(),
+            true,
+        ),
+        "/garbage" => ("220 mail.example.org ESMTP\r\n".to_owned(), false),
+        _ => (
+            format!("HTTP/1.1 404 Not Found\r\n{}", counted("no")),
+            false,
+        ),
+    }
+}
+
+/// Starts the small server; counts its connections.
+fn start() -> (SocketAddr, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let connections = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&connections);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            counted.fetch_add(1, Relaxed);
+            std::thread::spawn(move || serve(&stream));
+        }
+    });
+    (address, connections)
+}
+
+fn serve(mut stream: &TcpStream) -> std::io::Result<()> {
+    let host = format!("Host: {}", stream.local_addr()?);
+    let mut lines = BufReader::new(stream).lines();
+    for count in 0.. {
+        let Some(line) = lines.next().transpose()? else {
+            break;
+        };
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        let fields: Vec<String> = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .take_while(|line| !line.is_empty())
+            .collect();
+        assert!(fields.contains(&host), "{fields:?}");
+        let (reply, closes) = reply(&path, count);
+        stream.write_all(reply.as_bytes())?;
+        if closes {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_framing_of_another_server_is_followed() {
+    for (path, connections) in [
+        ("/counted", 4),
+        ("/chunked", 4),
+        ("/interim", 4),
+        ("/endless", 40),
+        ("/old", 40),
+        // Of ten requests of a client the first, fourth, seventh and tenth over a connection each.
+        ("/closing", 40),
+    ] {
+        let (server, counted) = start();
+        all_are_answered(server, path, 40, &Value::Null);
+        let counted = counted.load(Relaxed);
+        assert_eq!(counted, connections, "connections for {path}");
+    }
+}
+
+#[test]
+fn declined_requests_are_counted_by_their_status() {
+    let (server, _) = start();
+    all_are_answered(server, "/nowhere", 40, &json!({"404": 40}));
+    all_are_answered(server, "/sometimes", 40, &json!({"503": 20}));
+}
+
+#[test]
+fn what_is_wrong_is_an_error() {
+    let (server, _) = start();
+    for (path, kind) in [
+        ("/changing", "wrong-reply"),
+        ("/garbage", "wrong-reply"),
+        ("/broken-off", "closed-early"),
+    ] {
+        let (_, result) = load(server, path, 40);
+        assert_eq!(result["errors"], json!({kind: 4}), "{path}: {result}");
+    }
+}
+
+#[test]
+fn text_names_what_was_asked_for() {
+    let (server, _) = start();
+    let url = format!("http://{server}/counted?a=b");
+    let told = throng(&["load", &url, "--requests", "50"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.out.contains("http GET /counted?a=b"), "{told:?}");
+    assert!(told.out.contains("50 of them: 50 404"), "{told:?}");
+    let told = throng(&[
+        "load",
+        &server.to_string(),
+        "--protocol",
+        "http",
+        "-n",
+        "50",
+    ]);
+    assert!(told.out.contains("http GET /,"), "{told:?}");
+}
+
+#[test]
+fn urls_are_for_http() {
+    throng(&["load", "http://127.0.0.1:1/", "--protocol", "echo"])
+        .is_usage_error(&["is for http, not for echo"]);
+    throng(&["load", "https://127.0.0.1:1/"]).is_usage_error(&["encrypted"]);
+}
+
+// nginx.
+
+/// A running nginx.
+struct Nginx(Child);
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Not SIGKILL: its worker would live on.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+const CONFIGURATION: &str = "
+daemon off;
+user root;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr warn;
+events {}
+http {
+  log_format connections '$connection';
+  access_log connections.log connections;
+  keepalive_requests 100;
+  client_body_temp_path temporary;
+  server {
+    listen ADDRESS;
+    root html;
+    location /chunked/ { ssi on; }
+    location /endless/ { ssi on; chunked_transfer_encoding off; }
+    location /closing { keepalive_timeout 0; return 200 'hello'; }
+    location /forbidden { return 403; }
+  }
+}
+";
+
+/// Starts nginx in a directory, listening on a socket that it inherits: the port is free, and
+/// clients may connect at once.
+fn start_nginx(directory: &Path) -> Option<(Nginx, SocketAddr)> {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    for folder in ["chunked", "endless"] {
+        let folder = directory.join("html").join(folder);
+        fs::create_dir_all(&folder).expect("the directory is ours");
+        fs::write(folder.join("index.html"), "x".repeat(100_000)).expect("the directory is ours");
+    }
+    fs::write(directory.join("html/index.html"), "x".repeat(1000)).expect("the directory is ours");
+    let configuration = CONFIGURATION.replace("ADDRESS", &address.to_string());
+    let file = directory.join("nginx.conf");
+    fs::write(&file, configuration).expect("the directory is ours");
+    rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("it is open");
+    let nginx = Command::new("nginx")
+        .arg("-p")
+        .arg(directory)
+        .arg("-c")
+        .arg(&file)
+        .env("NGINX", format!("{};", listener.as_raw_fd()))
+        .stderr(Stdio::null())
+        .spawn();
+    match nginx {
+        Ok(child) => Some((Nginx(child), address)),
+        Err(error) => {
+            println!("not tried: nginx cannot be started ({error}); install nginx-light");
+            None
+        }
+    }
+}
+
+#[test]
+fn nginx_is_understood() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some((_nginx, server)) = start_nginx(directory.path()) else {
+        return; // the small server above is foreign too
+    };
+    all_are_answered(server, "/", 1000, &Value::Null);
+    let log = fs::read_to_string(directory.path().join("connections.log")).unwrap();
+    let connections: BTreeSet<&str> = log.lines().collect();
+    assert_eq!(log.lines().count(), 1000);
+    assert_eq!(
+        connections.len(),
+        12,
+        "100 requests over each, but 250 are no multiple"
+    );
+    all_are_answered(server, "/chunked/", 40, &Value::Null);
+    all_are_answered(server, "/endless/", 40, &Value::Null);
+    all_are_answered(server, "/closing", 40, &Value::Null);
+    all_are_answered(server, "/nowhere", 40, &json!({"404": 40}));
+    all_are_answered(server, "/forbidden", 40, &json!({"403": 40}));
+}

@@ -1,0 +1,86 @@
+//! `top`: what it tells is so, also while processes come and go.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use anyhow::Context as _;
+
+use super::client::{FULL, LIMIT};
+use super::process::eventually;
+use super::server::Server;
+use super::{Case, SIZE, Subject};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "processes_come_and_go",
+        applies: tells_of_processes,
+        run: processes_come_and_go,
+    },
+    &Case {
+        name: "tells_what_is_so",
+        applies: tells_of_processes,
+        run: tells_what_is_so,
+    },
+];
+
+fn tells_of_processes(subject: &Subject) -> bool {
+    subject.speaks("top")
+}
+
+fn processes_come_and_go(subject: &Subject) -> anyhow::Result<()> {
+    const REQUESTS: u32 = 10;
+    let server = subject.start(SIZE)?;
+    let mut client = subject.client(&server, 0)?;
+    let enough = AtomicBool::new(false);
+    let heard = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !enough.load(Relaxed) {
+                let _ = Command::new("true").status();
+            }
+        });
+        let heard = (0..REQUESTS).try_for_each(|_| client.converse(1, FULL));
+        enough.store(true, Relaxed);
+        heard
+    });
+    heard?;
+    drop(client);
+    subject.check(&server.stop()?, 1, REQUESTS.into())
+}
+
+/// A process goes on working after it was told of, or may end.
+fn tells_what_is_so(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start(SIZE)?;
+    eventually("it tells of a process as it is", || {
+        let told = ask(&server)?;
+        let line = told.first().context("there is a process")?;
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [pid, .., total] = fields[..] else {
+            anyhow::bail!("a line with fields, not `{line}`");
+        };
+        let Ok(stat) = procfs::process::Process::new(pid.parse()?).and_then(|it| it.stat()) else {
+            return Ok(false);
+        };
+        let name = stat.comm.replace(|c: char| c.is_ascii_control(), "?");
+        Ok(line.starts_with(&format!("{pid} {name} "))
+            && stat.utime + stat.stime >= total.parse()?)
+    })?;
+    server.stop()?;
+    Ok(())
+}
+
+fn ask(server: &Server) -> anyhow::Result<Vec<String>> {
+    let mut stream = TcpStream::connect(server.address())?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.write_all(b"top\n")?;
+    let mut lines = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        if line.is_empty() {
+            return Ok(lines);
+        }
+        lines.push(line);
+    }
+    anyhow::bail!("the end came before an empty line, after {lines:?}")
+}

@@ -1,0 +1,155 @@
+//! `upload`: sizes up to the limit and beyond, and clients that do not keep to what they said.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use throng::protocol::{Decline, MAX_UPLOAD};
+
+use super::client::{Client, FULL};
+use super::process::{eventually, peak_memory, sockets};
+use super::{Case, SIZE, Subject, serves_several};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "nothing_and_the_most_can_be_uploaded",
+        applies: uploads,
+        run: nothing_and_the_most_can_be_uploaded,
+    },
+    &Case {
+        name: "some_and_all_over_the_limit",
+        applies: uploads_of_several,
+        run: some_and_all_over_the_limit,
+    },
+    &Case {
+        name: "keeps_sending_after_the_refusal",
+        applies: uploads,
+        run: keeps_sending_after_the_refusal,
+    },
+    &Case {
+        name: "half_an_upload",
+        applies: uploads,
+        run: half_an_upload,
+    },
+];
+
+/// Far less than what is sent, and more than a child process, of which there may be one more.
+const MOST_GROWTH: u64 = 8 << 20;
+
+fn uploads(subject: &Subject) -> bool {
+    subject.speaks("upload")
+}
+
+fn uploads_of_several(subject: &Subject) -> bool {
+    uploads(subject) && serves_several(subject)
+}
+
+fn nothing_and_the_most_can_be_uploaded(subject: &Subject) -> anyhow::Result<()> {
+    let most = usize::try_from(MAX_UPLOAD)?;
+    let server = subject.start(SIZE)?;
+    subject.wait_for_workers(&server)?;
+    subject.client_asking(&server, 0, 0)?.converse(1, FULL)?;
+    let before = peak_memory(server.pid())?;
+    let mut client = subject.client_asking(&server, 1, most)?;
+    client.converse(1, FULL)?;
+    ensure!(client.declined().is_none(), "the limit itself is allowed");
+    let mut client = subject.client_asking(&server, 1, most + 1)?;
+    client.converse(1, FULL)?;
+    ensure!(
+        client.declined() == Some(Decline::OverLimit),
+        "a byte more is not"
+    );
+    let growth = peak_memory(server.pid())?.saturating_sub(before);
+    ensure!(
+        growth < MOST_GROWTH,
+        "uploads are kept nowhere, but memory grew by {growth} bytes"
+    );
+    let counts = server.stop()?;
+    ensure!(
+        counts["bytes_in"].as_u64() >= Some(MAX_UPLOAD + 8),
+        "it counted {counts}"
+    );
+    subject.check(&counts, 3, 3)
+}
+
+/// Those within the limit are served beside those that are not.
+fn some_and_all_over_the_limit(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 8;
+    let server = subject.start_with(SIZE, &["--workers", "8", "--max-upload", "1000"])?;
+    for (round, over) in [[1, 0].repeat(4), vec![1; 8]].into_iter().enumerate() {
+        let mut clients = over
+            .iter()
+            .map(|&over| subject.client_asking(&server, 0, 1000 + over * 500_000))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        for client in &mut clients {
+            client.ask(1)?;
+        }
+        for (number, (client, over)) in clients.iter_mut().zip(over).enumerate() {
+            client
+                .hear(1, FULL)
+                .with_context(|| format!("client {number}, round {round}"))?;
+            let expected = (over == 1).then_some(Decline::OverLimit);
+            ensure!(client.declined() == expected, "client {number}");
+        }
+    }
+    subject.check(&server.stop()?, 2 * CLIENTS, 2 * CLIENTS)
+}
+
+/// A length that nobody could send, and then bytes that nobody wants: the reply comes at once, the
+/// rest is thrown away, and at the end nobody is reset.
+fn keeps_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> {
+    const NOISE_BYTES: usize = 20_000_000;
+    let server = subject.start(SIZE)?;
+    subject.wait_for_workers(&server)?;
+    subject.client(&server, 0)?.converse(1, FULL)?;
+    let before = peak_memory(server.pid())?;
+    let mut client = subject.client(&server, 1)?;
+    client.say(&u64::MAX.to_be_bytes())?;
+    client.expect(&[1, 0, 0, 0, 0, 0, 0, 0, 0])?;
+    let taken = client.flood(NOISE_BYTES, Duration::from_secs(10))?;
+    ensure!(
+        taken >= NOISE_BYTES,
+        "it took {taken} of {NOISE_BYTES} bytes"
+    );
+    client.half_close()?;
+    client.hear_the_end()?;
+    let growth = peak_memory(server.pid())?.saturating_sub(before);
+    ensure!(
+        growth < MOST_GROWTH,
+        "what is thrown away is kept nowhere, but memory grew by {growth} bytes"
+    );
+    let counts = server.stop()?;
+    subject.check(&counts, 2, 2)
+}
+
+/// Of two clients that stop in the middle, one leaves in order and one vanishes.
+fn half_an_upload(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 1_000_000;
+    let server = subject.start(LARGE)?;
+    subject.client(&server, 0)?.converse(1, FULL)?;
+    let at_rest = sockets(server.pid())?;
+    let stop_halfway = |number| -> anyhow::Result<Client> {
+        let mut client = subject.client_asking(&server, number, LARGE)?;
+        client.begin_to_send(LARGE / 2)?;
+        client.wait_until_arrived()?;
+        Ok(client)
+    };
+    let mut leaving = stop_halfway(1)?;
+    leaving.half_close()?;
+    leaving.hear_the_end()?;
+    drop(leaving);
+    stop_halfway(2)?.vanish_at_once()?;
+    subject
+        .client_asking(&server, 3, LARGE)?
+        .converse(1, FULL)
+        .context("a client after them")?;
+    eventually("it has seen every client leave", || {
+        Ok(sockets(server.pid())? <= at_rest)
+    })?;
+    let counts = server.stop()?;
+    let outcome = |name: &str| counts["outcomes"][name].as_u64();
+    ensure!(
+        (outcome("client-closed"), outcome("reset")) == (Some(1), Some(1)),
+        "it counted {counts}"
+    );
+    subject.check_with_silent(&counts, 2, 2, 2)
+}
