@@ -10,6 +10,7 @@ pub mod lifecycle;
 pub mod listen;
 pub mod models;
 pub mod outcome;
+pub mod spares;
 pub mod table;
 pub mod tuning;
 pub mod worker;
