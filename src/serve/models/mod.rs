@@ -56,5 +56,6 @@ pub const MODELS: &[&dyn Model] = &[
     &io_uring::IoUring,
     #[cfg(target_os = "linux")]
     &io_uring_reactors::IoUringReactors,
+    #[cfg(target_os = "linux")]
     &tokio::Tokio,
 ];

@@ -24,7 +24,7 @@ pub(super) struct Shape {
 
 /// Several receives fill one buffer bit by bit: `IOU_PBUF_RING_INC`, since Linux 6.12.
 const INCREMENTAL: Shape = Shape {
-    count: 16,
+    count: 8,
     bytes: 64 * 1024,
     flags: 2,
 };

@@ -27,6 +27,10 @@ pub use support::supported;
 const SUBMISSIONS: u32 = 4096;
 /// Completions that can lie in the ring; the kernel keeps more aside, at a cost.
 const COMPLETIONS: u32 = 16_384;
+/// Impatient sends up to which a wait is not ended by them. Since Linux 6.13 a wait takes in some 20
+/// receives, or as many as the events it waits for: with more, batches would grow with the crowd,
+/// out of the caches and out of buffers.
+const SMALL_BATCH: usize = 16;
 /// How long cancelled operations may take to end when the ring does.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
@@ -236,8 +240,8 @@ impl Ring {
     pub fn wait(&mut self, awaited: Awaited, limit: Option<Duration>) -> io::Result<()> {
         self.buffers.take_back();
         let wanted = match awaited {
-            Awaited::Event => 1,
-            Awaited::News => self.immediate + 1,
+            Awaited::News if self.immediate < SMALL_BATCH => self.immediate + 1,
+            Awaited::News | Awaited::Event => 1,
         };
         let entered = match limit {
             None => self.queue.submit_and_wait(wanted),
