@@ -8,6 +8,9 @@ use serde::Serialize;
 use super::{Exit, output};
 use crate::measure::host;
 use crate::record::Host;
+use crate::registry::Unsupported;
+use crate::serve::Model;
+use crate::serve::models::MODELS;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -69,7 +72,8 @@ impl Finding {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let findings = examine(&host::look());
+    let mut findings = examine(&host::look());
+    findings.extend(MODELS.iter().filter_map(|model| missing(*model)));
     if arguments.json {
         output::json(&findings)?;
     } else {
@@ -88,6 +92,13 @@ fn examine(host: &Host) -> Vec<Finding> {
     findings.push(virtual_machine(host));
     findings.extend(host.governor.as_deref().map(governor));
     findings
+}
+
+/// A model that this machine does not support.
+fn missing(model: &dyn Model) -> Option<Finding> {
+    let Unsupported { reason, remedy } = model.supported().err()?;
+    let finding = Finding::good(model.info().name, reason);
+    Some(finding.poor(Level::Note, "this model is left out", &remedy))
 }
 
 fn cpus(host: &Host) -> Finding {
@@ -200,12 +211,12 @@ fn describe(findings: &[Finding]) -> String {
         let style = Style::new().fg_color(Some(colour.into())).bold();
         let _ = writeln!(
             text,
-            "{style}{sign}{style:#}  {:<14} {}",
+            "{style}{sign}{style:#}  {:<17} {}",
             finding.subject, finding.found
         );
         for (label, line) in [("", &finding.meaning), ("mend: ", &finding.remedy)] {
             if !line.is_empty() {
-                let _ = writeln!(text, "{:<20} {label}{line}", "");
+                let _ = writeln!(text, "{:<23} {label}{line}", "");
             }
         }
     }

@@ -9,11 +9,15 @@
 //! the connection, and then nothing more is read from it until it left: a peer that does not
 //! read is not read from, and memory stays bounded by [`crate::protocol::OUTPUT_LIMIT`].
 
+mod completion;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use completion::Lent;
 
 use super::Server;
 use super::counters::Line;
@@ -85,8 +89,8 @@ pub struct Conn<S: AsFd = OwnedFd> {
     sent: usize,
     /// Input the session had no room to answer yet.
     held: Vec<u8>,
-    /// Whether the kernel has the answers that are to leave next.
-    lent: bool,
+    /// The answers that the kernel has, which are to leave next.
+    lent: Option<Lent>,
     state: State,
     /// Whether it broke because its sending side was shut, as a drain that is over does.
     shut: bool,
@@ -111,7 +115,7 @@ impl<S: AsFd> Conn<S> {
             out: Vec::new(),
             sent: 0,
             held: Vec::new(),
-            lent: false,
+            lent: None,
             state: State::Serving,
             shut: false,
             silent_looks: 0,
@@ -126,7 +130,7 @@ impl<S: AsFd> Conn<S> {
         if !matches!(self.state, State::Serving | State::Draining) {
             return;
         }
-        if !self.held.is_empty() {
+        if !self.held.is_empty() || !self.has_room() {
             self.held.extend_from_slice(bytes);
             self.line.received(bytes.len(), 0);
             return;
@@ -211,51 +215,6 @@ impl<S: AsFd> Conn<S> {
             self.out.clear();
             self.sent = 0;
         }
-    }
-
-    /// Hands the pending answers over to the kernel, which has them until they are
-    /// [reclaimed](Self::reclaim); none when nothing is pending, or the kernel has some already.
-    pub fn lend(&mut self) -> Option<Vec<u8>> {
-        self.digest_held();
-        if self.lent || self.out.is_empty() {
-            return None;
-        }
-        debug_assert_eq!(self.sent, 0, "what is lent is sent whole or comes back");
-        self.lent = true;
-        Some(std::mem::take(&mut self.out))
-    }
-
-    /// Takes back what was lent, of which `sent` bytes have left; gives the buffer when all have.
-    pub fn reclaim(&mut self, mut lent: Vec<u8>, sent: usize) -> Option<Vec<u8>> {
-        self.lent = false;
-        self.silent_looks = 0;
-        self.line.sent(sent);
-        if sent == lent.len() {
-            lent.clear();
-            return Some(lent);
-        }
-        // What could not leave goes before what was answered meanwhile.
-        lent.drain(..sent);
-        lent.append(&mut self.out);
-        self.out = lent;
-        None
-    }
-
-    /// For models that hand operations to the kernel: what to ask it for next. [`Wants::Write`]
-    /// means to [lend](Self::lend), or to wait for what is lent.
-    pub fn settle(&mut self) -> Wants {
-        self.digest_held();
-        if self.lent || !self.out.is_empty() {
-            return Wants::Write;
-        }
-        if let State::Parting(outcome) = self.state {
-            self.shut_our_side(outcome);
-        }
-        if let State::Ending(outcome) = self.state {
-            self.line.ends(outcome);
-            return Wants::Close;
-        }
-        Wants::Read
     }
 
     /// The peer is gone, or the connection broke.
@@ -483,7 +442,7 @@ impl<S: AsFd> Conn<S> {
 
     /// Answers input that had to wait, if there is room for answers again.
     fn digest_held(&mut self) {
-        if self.held.is_empty() || !self.out.is_empty() {
+        if self.held.is_empty() || !self.out.is_empty() || !self.has_room() {
             return;
         }
         let held = std::mem::take(&mut self.held);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::{SocketAddrAny, getpeername};
 use rustix::process::{Resource, getrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -117,6 +118,13 @@ impl Listener {
         }
     }
 
+    /// A client that the kernel accepted by itself; none when there are as many as may be.
+    pub fn welcome(&self, book: &Book, socket: OwnedFd) -> Option<Client> {
+        // One that has gone already has no address any more.
+        let peer = getpeername(&socket).ok().flatten();
+        Client::admit(socket, address_of(peer), book)
+    }
+
     /// Stops listening: the kernel resets who still waits to be accepted.
     pub fn close(&self) {
         // Shutting it down also wakes and ends what other processes wait for on this socket.
@@ -129,9 +137,7 @@ impl Listener {
         if self.options.nodelay && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
         }
-        let peer = peer.and_then(|peer| peer.try_into().ok());
-        let peer = peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-        Ok((socket, peer))
+        Ok((socket, address_of(peer)))
     }
 
     /// Out of descriptors: gives up the spare one for as long as it takes to accept a client and
@@ -184,6 +190,12 @@ fn share_port(_: &Socket) -> io::Result<()> {
         io::ErrorKind::Unsupported,
         "this system has no SO_REUSEPORT",
     ))
+}
+
+/// The address of a peer, all zeros where there is none.
+fn address_of(peer: Option<SocketAddrAny>) -> SocketAddr {
+    let peer = peer.and_then(|peer| peer.try_into().ok());
+    peer.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
 /// Clients get descriptors below this one: those above are for what their requests need.

@@ -13,6 +13,7 @@ pub mod outcome;
 #[cfg(target_os = "linux")]
 pub mod processes;
 mod scratch;
+pub mod spares;
 pub mod table;
 pub mod tuning;
 pub mod worker;

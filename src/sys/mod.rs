@@ -14,6 +14,8 @@ pub mod flags;
 pub mod fork;
 pub mod poll;
 pub mod process;
+#[cfg(target_os = "linux")]
+pub mod ring;
 pub mod select;
 pub mod shared;
 pub mod signal;

@@ -14,6 +14,10 @@ mod epoll_et;
 #[cfg(target_os = "linux")]
 mod event_queue;
 mod fork;
+#[cfg(target_os = "linux")]
+mod io_uring;
+#[cfg(target_os = "linux")]
+mod io_uring_reactors;
 mod iterative;
 mod poll;
 mod polling;
@@ -48,6 +52,10 @@ pub const MODELS: &[&dyn Model] = &[
     &epoll_et::EpollEt,
     #[cfg(target_os = "linux")]
     &reactors::Reactors,
+    #[cfg(target_os = "linux")]
+    &io_uring::IoUring,
+    #[cfg(target_os = "linux")]
+    &io_uring_reactors::IoUringReactors,
     #[cfg(target_os = "linux")]
     &tokio::Tokio,
 ];

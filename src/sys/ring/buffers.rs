@@ -1,0 +1,178 @@
+//! The buffers into which the kernel puts what arrives, for all connections of a ring: it takes one
+//! when there is something to put into it, so that an idle connection has none.
+
+use std::io;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::BufRingEntry;
+use io_uring::{IoUring, cqueue};
+use rustix::io::Errno;
+
+/// The name of the only group of buffers in a ring.
+pub(super) const GROUP: u16 = 0;
+/// How many buffers there are, and how large.
+///
+/// When all are taken, the kernel ends receives, and each has to be begun again: that costs a
+/// crowd of small requests dear. When they take more than the cache has, streams of large ones pay.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// A power of two.
+    count: u16,
+    bytes: usize,
+    flags: u16,
+}
+
+/// Several receives fill one buffer bit by bit: `IOU_PBUF_RING_INC`, since Linux 6.12.
+const INCREMENTAL: Shape = Shape {
+    count: 8,
+    bytes: 64 * 1024,
+    flags: 2,
+};
+
+/// Each receive takes a buffer of its own, however little it puts there.
+pub(super) const WHOLE: Shape = Shape {
+    count: 1024,
+    bytes: 4096,
+    flags: 0,
+};
+
+/// Buffers, and the queue in which they are offered to the kernel.
+pub(super) struct Buffers {
+    shape: Shape,
+    /// One mapping: the queue, then the buffers.
+    start: *mut u8,
+    /// Bytes of each buffer that the kernel has filled, when it fills them bit by bit.
+    filled: Box<[u32]>,
+    /// Buffers offered so far; it wraps around.
+    tail: u16,
+    /// The buffer that is lent to whoever took the last event.
+    lent: Option<u16>,
+}
+
+impl Shape {
+    fn queue_bytes(self) -> usize {
+        (usize::from(self.count) * size_of::<BufRingEntry>()).next_multiple_of(4096)
+    }
+
+    fn all_bytes(self) -> usize {
+        self.queue_bytes() + usize::from(self.count) * self.bytes
+    }
+}
+
+impl Buffers {
+    /// Makes them known to a ring, in the best shape that the kernel takes.
+    pub(super) fn register(queue: &IoUring) -> io::Result<Self> {
+        match Self::with_shape(queue, INCREMENTAL) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Self::with_shape(queue, WHOLE)
+            }
+            registered => registered,
+        }
+    }
+
+    pub(super) fn with_shape(queue: &IoUring, shape: Shape) -> io::Result<Self> {
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches nothing we own.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                shape.all_bytes(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mut buffers = Self {
+            shape,
+            start: start.cast(),
+            filled: vec![0; usize::from(shape.count)].into(),
+            tail: 0,
+            lent: None,
+        };
+        let (submitter, address) = (queue.submitter(), start as u64);
+        // SAFETY: the mapping begins with room for `count` entries, aligned to a page, and `Ring`
+        // keeps it longer than the queue.
+        unsafe {
+            submitter.register_buf_ring_with_flags(address, shape.count, GROUP, shape.flags)?;
+        }
+        for number in 0..shape.count {
+            buffers.offer(number);
+        }
+        Ok(buffers)
+    }
+
+    /// The bytes that a receive put into a buffer, lent until the buffer is [taken back].
+    ///
+    /// [taken back]: Self::take_back
+    pub(super) fn filled(
+        &mut self,
+        flags: u32,
+        result: Result<usize, Errno>,
+    ) -> Result<&[u8], Errno> {
+        let length = result?;
+        let Some(number) = cqueue::buffer_select(flags) else {
+            return Ok(&[]);
+        };
+        let from = self.filled[usize::from(number)] as usize;
+        if cqueue::buffer_more(flags) {
+            self.filled[usize::from(number)] += length as u32;
+        } else {
+            self.lent = Some(number);
+        }
+        // The kernel never does that; a slice beyond the buffer would be unsound.
+        assert!(
+            from + length <= self.shape.bytes,
+            "a receive ends within its buffer"
+        );
+        // SAFETY: the range lies in the mapping (asserted). The kernel has filled it, and does not
+        // write there again before `take_back`, which needs `self` exclusively, while the slice
+        // borrows it.
+        Ok(unsafe { std::slice::from_raw_parts(self.buffer(number).add(from), length) })
+    }
+
+    /// Offers the buffer of the last event to the kernel again.
+    pub(super) fn take_back(&mut self) {
+        if let Some(number) = self.lent.take() {
+            self.filled[usize::from(number)] = 0;
+            self.offer(number);
+        }
+    }
+
+    fn offer(&mut self, number: u16) {
+        let address = self.buffer(number) as u64;
+        let place = usize::from(self.tail % self.shape.count);
+        let queue: *mut BufRingEntry = self.start.cast();
+        // SAFETY: the place lies in the queue at the start of the mapping, and the kernel reads it
+        // only once the tail has passed it. An entry is plain numbers, for which any bytes will do.
+        // Its setters leave the tail alone, which lies in the unused part of the first entry.
+        let entry = unsafe { &mut *queue.add(place) };
+        entry.set_addr(address);
+        entry.set_len(self.shape.bytes as u32);
+        entry.set_bid(number);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: `queue` is the first entry; its tail is aligned, lives as long as the mapping, and
+        // is shared with the kernel only, which reads it atomically.
+        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(queue).cast_mut()) };
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    fn buffer(&self, number: u16) -> *mut u8 {
+        let number = usize::from(number % self.shape.count);
+        // SAFETY: the place lies in the mapping: it has room for `count` buffers after the queue.
+        unsafe {
+            self.start
+                .add(self.shape.queue_bytes() + number * self.shape.bytes)
+        }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and `Ring` drops it after the queue through which the kernel
+        // knew it; no slice of it is left, since each borrows `self`.
+        unsafe { libc::munmap(self.start.cast(), self.shape.all_bytes()) };
+    }
+}

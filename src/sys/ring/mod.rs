@@ -1,0 +1,377 @@
+//! io_uring(7): whole operations handed to the kernel in batches, and what became of them taken
+//! back in batches.
+//!
+//! The memory of an operation belongs to the [`Ring`] from the call that begins the operation until
+//! the kernel says that it is over, also when it is cancelled meanwhile. Bytes arrive in a few
+//! buffers shared by all connections, and are lent to the caller until it asks for the
+//! next [`Event`].
+
+mod buffers;
+mod support;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::io::Errno;
+
+use buffers::Buffers;
+pub use support::supported;
+
+/// Operations that can be handed over at once; more are handed over in several calls.
+const SUBMISSIONS: u32 = 4096;
+/// Completions that can lie in the ring; the kernel keeps more aside, at a cost.
+const COMPLETIONS: u32 = 16_384;
+/// Impatient sends up to which a wait is not ended by them. Since Linux 6.13 a wait takes in some 20
+/// receives, or as many as the events it waits for: with more, batches would grow with the crowd,
+/// out of the caches and out of buffers.
+const SMALL_BATCH: usize = 16;
+/// How long cancelled operations may take to end when the ring does.
+const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// What the caller calls a descriptor or a connection; it comes back with each event.
+pub type Name = u32;
+
+/// How long a send may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// What there is no room for at once is not sent, down to nothing: `EAGAIN`.
+    None,
+    /// Until the socket takes something.
+    UntilThereIsRoom,
+}
+
+/// What a wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// Any event.
+    Event,
+    /// An event beside the ends of impatient sends, which are over as soon as the kernel has them:
+    /// they would end each wait at once, and a further call would be needed to wait.
+    News,
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A client was accepted.
+    Accepted {
+        /// Its socket, or why accepting ended.
+        socket: Result<OwnedFd, Errno>,
+        /// Whether more events of this kind come; if not, accepting has to be begun again.
+        goes_on: bool,
+    },
+    /// What was watched is readable.
+    Readable(Name),
+    /// Bytes arrived; none at the end of the stream.
+    Received {
+        /// The connection.
+        name: Name,
+        /// The bytes, or why receiving ended.
+        bytes: Result<&'a [u8], Errno>,
+        /// Whether more events of this kind come; if not, receiving has to be begun again.
+        goes_on: bool,
+    },
+    /// The kernel gives a buffer back.
+    Sent {
+        /// The connection.
+        name: Name,
+        /// What was to be sent.
+        buffer: Vec<u8>,
+        /// How much of it was.
+        sent: Result<usize, Errno>,
+    },
+}
+
+/// What an operation is, as its completion says it: the kind above, a name below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+enum Kind {
+    Accept = 0,
+    Watch = 1,
+    Receive = 2,
+    Send = 3,
+    Cancel = 4,
+}
+
+impl Kind {
+    fn with(self, name: Name) -> u64 {
+        (self as u64) << 32 | u64::from(name)
+    }
+
+    fn of(user_data: u64) -> Self {
+        match user_data >> 32 {
+            0 => Self::Accept,
+            1 => Self::Watch,
+            2 => Self::Receive,
+            3 => Self::Send,
+            _ => Self::Cancel,
+        }
+    }
+}
+
+/// A submission queue, a completion queue, and the memory of what is in neither.
+///
+/// For the thread that makes it: the kernel refuses others.
+pub struct Ring {
+    queue: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<Buffers>,
+    /// What the kernel has to send, each in a place that its completion names.
+    sending: Vec<Option<Sending>>,
+    /// Places among these that are free.
+    places: Vec<u32>,
+    /// Operations begun that are not over.
+    unfinished: usize,
+    /// Of these, those that are over as soon as the kernel has them.
+    immediate: usize,
+}
+
+struct Sending {
+    name: Name,
+    buffer: Vec<u8>,
+    patience: Patience,
+}
+
+impl Ring {
+    /// Sets a ring up.
+    ///
+    /// # Errors
+    /// As io_uring_setup(2) and io_uring_register(2) give them; [`supported`] puts them in words.
+    pub fn new() -> io::Result<Self> {
+        let queue = set_up()?;
+        let buffers = Buffers::register(&queue)?;
+        Ok(Self::over(queue, buffers))
+    }
+
+    fn over(queue: IoUring, buffers: Buffers) -> Self {
+        Self {
+            queue: ManuallyDrop::new(queue),
+            buffers: ManuallyDrop::new(buffers),
+            sending: Vec::new(),
+            places: Vec::new(),
+            unfinished: 0,
+            immediate: 0,
+        }
+    }
+
+    /// Accepts clients, one event each, until one is an error.
+    ///
+    /// Descriptors have to stay open until the next [`wait`](Self::wait); the kernel holds on to
+    /// what they stand for from then on. This goes for the other operations too.
+    ///
+    /// # Errors
+    /// When the ring is full and the kernel takes nothing.
+    pub fn accept(&mut self, listener: impl AsFd) -> io::Result<()> {
+        let accept = opcode::AcceptMulti::new(number(listener)).flags(libc::SOCK_CLOEXEC);
+        self.begin(&accept.build().user_data(Kind::Accept.with(0)))
+    }
+
+    /// Tells once when `fd` is readable.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn watch(&mut self, fd: impl AsFd, name: Name) -> io::Result<()> {
+        let watch = opcode::PollAdd::new(number(fd), libc::POLLIN as u32);
+        self.begin(&watch.build().user_data(Kind::Watch.with(name)))
+    }
+
+    /// Receives from a socket, whenever something arrives, until an event says otherwise.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn receive(&mut self, socket: impl AsFd, name: Name) -> io::Result<()> {
+        let receive = opcode::RecvMulti::new(number(socket), buffers::GROUP);
+        self.begin(&receive.build().user_data(Kind::Receive.with(name)))
+    }
+
+    /// Ends receiving; what was received before still comes, then `ECANCELED`.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn stop_receiving(&mut self, name: Name) -> io::Result<()> {
+        let receive = CancelBuilder::user_data(Kind::Receive.with(name));
+        let cancel = opcode::AsyncCancel2::new(receive).build();
+        self.begin(&cancel.user_data(Kind::Cancel.with(name)))
+    }
+
+    /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's
+    /// until an event gives it back.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn send(
+        &mut self,
+        socket: impl AsFd,
+        name: Name,
+        buffer: Vec<u8>,
+        from: usize,
+        patience: Patience,
+    ) -> io::Result<()> {
+        let place = self.places.pop().unwrap_or_else(|| {
+            self.sending.push(None);
+            self.sending.len() as u32 - 1
+        });
+        let bytes = &buffer[from..];
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length);
+        let send = match patience {
+            Patience::None => send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT),
+            Patience::UntilThereIsRoom => send.flags(libc::MSG_NOSIGNAL),
+        };
+        let send = send.build();
+        self.immediate += usize::from(patience == Patience::None);
+        self.sending[place as usize] = Some(Sending {
+            name,
+            buffer,
+            patience,
+        });
+        self.begin(&send.user_data(Kind::Send.with(place)))
+    }
+
+    /// Hands over what was begun, and waits for what is awaited, a signal or the end of `limit`.
+    ///
+    /// # Errors
+    /// As io_uring_enter(2) gives them.
+    pub fn wait(&mut self, awaited: Awaited, limit: Option<Duration>) -> io::Result<()> {
+        self.buffers.take_back();
+        let wanted = match awaited {
+            Awaited::News if self.immediate < SMALL_BATCH => self.immediate + 1,
+            Awaited::News | Awaited::Event => 1,
+        };
+        let entered = match limit {
+            None => self.queue.submit_and_wait(wanted),
+            Some(limit) => {
+                let time = Timespec::new()
+                    .sec(limit.as_secs())
+                    .nsec(limit.subsec_nanos());
+                let arguments = SubmitArgs::new().timespec(&time);
+                self.queue.submitter().submit_with_args(wanted, &arguments)
+            }
+        };
+        match entered.map_err(|error| (error.raw_os_error(), error)) {
+            // EBUSY: completions have to be taken out of the ring before more can be begun.
+            Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => Ok(()),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    /// The next event that has happened.
+    pub fn take_event(&mut self) -> Option<Event<'_>> {
+        self.buffers.take_back();
+        loop {
+            let completion = self.queue.completion().next()?;
+            let goes_on = cqueue::more(completion.flags());
+            self.unfinished -= usize::from(!goes_on);
+            let result = Errno::from_raw_os_error;
+            let result =
+                usize::try_from(completion.result()).map_err(|_| result(-completion.result()));
+            let name = completion.user_data() as u32;
+            return Some(match Kind::of(completion.user_data()) {
+                Kind::Accept => Event::Accepted {
+                    // SAFETY: the kernel has just made this descriptor for us, and says so once.
+                    socket: result.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) }),
+                    goes_on,
+                },
+                Kind::Watch => Event::Readable(name),
+                Kind::Receive => Event::Received {
+                    name,
+                    bytes: self.buffers.filled(completion.flags(), result),
+                    goes_on,
+                },
+                Kind::Send => {
+                    let Some(sending) = self.sending[name as usize].take() else {
+                        continue; // cannot be: each send completes once
+                    };
+                    self.places.push(name);
+                    self.immediate -= usize::from(sending.patience == Patience::None);
+                    Event::Sent {
+                        name: sending.name,
+                        buffer: sending.buffer,
+                        sent: result,
+                    }
+                }
+                Kind::Cancel => continue,
+            });
+        }
+    }
+
+    fn begin(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: what an entry points to is a buffer in `sending`, whose bytes stay where they are
+        // when the list moves, and which leaves the list only when the kernel has completed the
+        // send, or never (see `drop`).
+        while unsafe { self.queue.submission().push(entry) }.is_err() {
+            match self.queue.submit() {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.unfinished += 1;
+        Ok(())
+    }
+
+    /// Ends every operation; whether all have ended.
+    fn cancel_all(&mut self) -> bool {
+        let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
+        if self.begin(&cancel.user_data(Kind::Cancel.with(0))).is_err() {
+            return false;
+        }
+        let until = Instant::now() + END_LIMIT;
+        while self.unfinished > 0 && Instant::now() < until {
+            if self.wait(Awaited::Event, Some(END_LIMIT)).is_err() {
+                break;
+            }
+            while self.take_event().is_some() {}
+        }
+        self.unfinished == 0
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.unfinished == 0 || self.cancel_all() {
+            // SAFETY: neither is used again: this is their only drop. The ring goes first, so that
+            // the kernel lets go of the buffers, and no operation is left that could fill one.
+            unsafe {
+                ManuallyDrop::drop(&mut self.queue);
+                ManuallyDrop::drop(&mut self.buffers);
+            }
+        } else {
+            // The kernel may still read and write this memory: it is never freed.
+            std::mem::take(&mut self.sending)
+                .into_iter()
+                .for_each(std::mem::forget);
+        }
+    }
+}
+
+fn number(fd: impl AsFd) -> Fd {
+    Fd(fd.as_fd().as_raw_fd())
+}
+
+/// Makes the queues, with the best ways of working that this kernel has.
+fn set_up() -> io::Result<IoUring> {
+    let mut newest = IoUring::builder();
+    // Completions are worked out when we ask for events, by this thread: no interruption, no lock.
+    newest.setup_defer_taskrun().setup_no_sqarray(); // Linux 6.1 and 6.6
+    let mut newer = IoUring::builder();
+    newer.setup_defer_taskrun();
+    let mut new = IoUring::builder();
+    // The next best: at the next system call of this thread, whichever that is.
+    new.setup_coop_taskrun().setup_taskrun_flag();
+    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
+    for builder in [&mut newest, &mut newer, &mut new] {
+        builder.setup_single_issuer().setup_submit_all(); // Linux 6.0
+        builder.setup_clamp().setup_cqsize(COMPLETIONS);
+        match builder.build(SUBMISSIONS) {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
+            made => return made,
+        }
+    }
+    Err(refused)
+}

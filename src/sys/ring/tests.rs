@@ -1,0 +1,160 @@
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use super::*;
+
+/// A ring, where there can be one.
+fn ring() -> Option<Ring> {
+    supported().ok().map(|()| Ring::new().unwrap())
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (ours, listener.accept().unwrap().0)
+}
+
+/// Waits until `take` makes something of an event.
+fn until<T>(ring: &mut Ring, mut take: impl FnMut(Event<'_>) -> Option<T>) -> T {
+    loop {
+        while let Some(event) = ring.take_event() {
+            if let Some(taken) = take(event) {
+                return taken;
+            }
+        }
+        ring.wait(Awaited::Event, None).unwrap();
+    }
+}
+
+#[test]
+fn accepts_receives_and_sends() {
+    let Some(mut ring) = ring() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap(); // as the servers' are
+    ring.accept(&listener).unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let socket = until(&mut ring, |event| match event {
+        Event::Accepted { socket, .. } => socket.ok(),
+        _ => None,
+    });
+    ring.receive(&socket, 7).unwrap();
+    for word in ["first", "second"] {
+        client.write_all(word.as_bytes()).unwrap();
+        let received = until(&mut ring, |event| match event {
+            Event::Received {
+                name: 7,
+                bytes,
+                goes_on: true,
+            } => Some(bytes.unwrap().to_vec()),
+            _ => None,
+        });
+        assert_eq!(received, word.as_bytes());
+        ring.send(&socket, 7, received, 0, Patience::None).unwrap();
+        let sent = until(&mut ring, |event| match event {
+            Event::Sent { name: 7, sent, .. } => sent.ok(),
+            _ => None,
+        });
+        assert_eq!(sent, word.len());
+        let mut echo = vec![0; word.len()];
+        client.read_exact(&mut echo).unwrap();
+        assert_eq!(echo, word.as_bytes());
+    }
+    drop(client);
+    let end = until(&mut ring, |event| match event {
+        Event::Received {
+            bytes,
+            goes_on: false,
+            ..
+        } => Some(bytes.unwrap().len()),
+        _ => None,
+    });
+    assert_eq!(end, 0);
+}
+
+#[test]
+fn buffers_are_used_again() {
+    if let Some(ring) = ring() {
+        receive_much(ring);
+    }
+}
+
+/// As on kernels that fill no buffer bit by bit.
+#[test]
+fn whole_buffers_are_used_again() {
+    if supported().is_ok() {
+        let queue = set_up().unwrap();
+        let buffers = Buffers::with_shape(&queue, buffers::WHOLE).unwrap();
+        receive_much(Ring::over(queue, buffers));
+    }
+}
+
+/// Far more than all buffers hold, so that each is used several times.
+fn receive_much(mut ring: Ring) {
+    const BYTES: usize = 20_000_000;
+    let (mut client, socket) = pair();
+    let sender = std::thread::spawn(move || {
+        let pattern: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
+        client.write_all(&pattern).unwrap();
+    });
+    let mut count = 0;
+    let mut receiving = false;
+    while count < BYTES {
+        if !receiving {
+            ring.receive(&socket, 0).unwrap();
+            ring.wait(Awaited::Event, None).unwrap();
+        }
+        receiving = until(&mut ring, |event| match event {
+            Event::Received { bytes, goes_on, .. } => {
+                match bytes {
+                    Ok(bytes) => {
+                        assert!(!bytes.is_empty(), "{count} of {BYTES} bytes");
+                        for byte in bytes {
+                            assert_eq!(*byte, (count % 251) as u8, "byte {count}");
+                            count += 1;
+                        }
+                    }
+                    Err(error) => assert_eq!(error, Errno::NOBUFS),
+                }
+                Some(goes_on)
+            }
+            _ => None,
+        });
+    }
+    sender.join().unwrap();
+}
+
+#[test]
+fn receiving_stops_when_told() {
+    let Some(mut ring) = ring() else { return };
+    let (mut client, socket) = pair();
+    ring.receive(&socket, 3).unwrap();
+    ring.stop_receiving(3).unwrap();
+    client.write_all(b"unheard").unwrap();
+    let error = until(&mut ring, |event| match event {
+        Event::Received {
+            name: 3,
+            bytes,
+            goes_on: false,
+        } => bytes.err(),
+        _ => None,
+    });
+    assert_eq!(error, Errno::CANCELED);
+}
+
+#[test]
+fn ends_with_operations_under_way() {
+    let Some(mut ring) = ring() else { return };
+    let (client, socket) = pair();
+    ring.receive(&socket, 0).unwrap();
+    ring.send(&socket, 0, vec![1; 50_000_000], 0, Patience::None)
+        .unwrap(); // more than the socket takes
+    let (buffer, sent) = until(&mut ring, |event| match event {
+        Event::Sent { buffer, sent, .. } => Some((buffer, sent.unwrap())),
+        _ => None,
+    });
+    ring.send(&socket, 0, buffer, sent, Patience::UntilThereIsRoom)
+        .unwrap();
+    ring.wait(Awaited::Event, Some(Duration::ZERO)).unwrap();
+    drop(ring);
+    drop(client);
+}
