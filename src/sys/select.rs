@@ -46,11 +46,20 @@ impl FdSet {
         self.words.copy_from_slice(&other.words);
     }
 
-    /// Descriptors that are in this set or in `other`, in rising order.
-    pub fn union<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = RawFd> + 'a {
-        let words = self.words.iter().zip(&other.words).enumerate();
-        words.flat_map(|(word, (a, b))| {
-            let mut bits = a | b;
+    /// Descriptors that are in this set or in `other`, in rising order: first those from `from` on,
+    /// which is below the capacity, then those before it.
+    pub fn union<'a>(&'a self, other: &'a Self, from: RawFd) -> impl Iterator<Item = RawFd> + 'a {
+        let (first, bit) = place(from);
+        let count = self.words.len();
+        // The word of `from` comes twice: first its upper bits, at the end its lower ones.
+        (0..=count).flat_map(move |step| {
+            let word = (first + step) % count;
+            let mask = match step {
+                0 => !(bit - 1),
+                _ if step == count => bit - 1,
+                _ => !0,
+            };
+            let mut bits = (self.words[word] | other.words[word]) & mask;
             std::iter::from_fn(move || {
                 (bits != 0).then(|| {
                     let bit = bits.trailing_zeros() as usize;
@@ -129,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn union_is_in_rising_order() {
+    fn union_is_in_rising_order_from_a_place_on() {
         let (a, b) = std::io::pipe().unwrap();
         let (mut left, mut right) = (FdSet::new(FD_SETSIZE), FdSet::new(FD_SETSIZE));
         left.insert(b.as_fd());
@@ -137,7 +146,9 @@ mod tests {
         right.insert(b.as_fd());
         let mut expected = vec![a.as_raw_fd(), b.as_raw_fd()];
         expected.sort_unstable();
-        assert_eq!(left.union(&right).collect::<Vec<_>>(), expected);
+        assert_eq!(left.union(&right, 0).collect::<Vec<_>>(), expected);
+        let from_the_second = left.union(&right, expected[1]).collect::<Vec<_>>();
+        assert_eq!(from_the_second, [expected[1], expected[0]]);
         right.remove(b.as_fd());
         assert!(!right.contains(b.as_fd()));
     }

@@ -1,5 +1,6 @@
 //! One thread, told by poll() which sockets are ready.
 
+use super::next_start;
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::lifecycle::Life;
@@ -90,13 +91,10 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Gives each ready connection its turn, in the order of the array, but not always from its
-    /// front: who is served last has least time to ask again before the next look at all, and
-    /// would get fewer answers than the others for ever.
+    /// Gives each ready connection its turn, in the order of the array but not always from its front.
     fn serve(&mut self, mut ready: usize) {
         let count = self.conns.len();
-        // Steps of the golden ratio come near every place soon.
-        self.start = (self.start + count * 61 / 100 + 1) % count.max(1);
+        self.start = next_start(self.start, count);
         for (mut place, end) in [(self.start, count), (0, self.start)] {
             while ready > 0 && place < end.min(self.conns.len()) {
                 let mut stays = true;

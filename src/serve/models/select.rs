@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
+use super::next_start;
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::lifecycle::Life;
@@ -57,6 +58,8 @@ struct Loop<'a> {
     read: FdSet,
     write: FdSet,
     highest: RawFd,
+    /// The descriptor with which the last pass began.
+    start: usize,
     conns: Table<Conn>,
     scratch: Scratch,
     life: Life,
@@ -74,6 +77,7 @@ impl<'a> Loop<'a> {
             read,
             write: FdSet::new(server.tuning.fd_setsize),
             highest: listener.as_raw_fd().max(stop.as_raw_fd()),
+            start: 0,
             conns: Table::default(),
             scratch: Scratch::for_many(),
             life: Life::new(server),
@@ -94,7 +98,8 @@ impl<'a> Loop<'a> {
                 Err(error) => return Err(anyhow::Error::from(error).context("select failed")),
             }
             let mut clients_wait = false;
-            for fd in readable.union(&writable) {
+            self.start = next_start(self.start, self.highest as usize + 1);
+            for fd in readable.union(&writable, self.start as RawFd) {
                 if fd == listener {
                     clients_wait = true;
                 } else {
