@@ -18,6 +18,9 @@ use crate::sys::shared;
 const ROWS: usize = 1 << 20;
 const ROW_WORDS: usize = 8;
 
+/// What is kept of one client: one cache line.
+type Row = [AtomicU64; ROW_WORDS];
+
 // Places of the totals in the shared words.
 const ADMITTED: usize = 0;
 const OPEN: usize = 1;
@@ -231,10 +234,9 @@ impl Book {
     }
 
     /// The row of a client; none for those that came when all rows were taken.
-    fn row(&self, place: Place) -> Option<&'static [AtomicU64]> {
-        let number = usize::try_from(place.0).ok().filter(|n| *n < ROWS)?;
-        let start = TOTALS + number * ROW_WORDS;
-        Some(&self.words[start..start + ROW_WORDS])
+    fn row(&self, place: Place) -> Option<&'static Row> {
+        let (rows, _) = self.words[TOTALS..].as_chunks();
+        rows.get(usize::try_from(place.0).ok()?)
     }
 
     /// Rows in use.
@@ -242,7 +244,7 @@ impl Book {
         (self.words[ADMITTED].load(Relaxed) as usize).min(ROWS)
     }
 
-    fn rows(&self) -> impl Iterator<Item = &'static [AtomicU64]> {
+    fn rows(&self) -> impl Iterator<Item = &'static Row> {
         (0..self.used()).filter_map(|number| self.row(Place(number as u64)))
     }
 
@@ -272,7 +274,7 @@ fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, 
 #[derive(Debug)]
 pub struct Line {
     totals: &'static [AtomicU64],
-    row: Option<&'static [AtomicU64]>,
+    row: Option<&'static Row>,
     began: Instant,
     requests: u64,
     bytes_in: u64,
@@ -292,7 +294,11 @@ impl Line {
     }
 
     /// Bytes came in that completed so many requests, and so many went out at once.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is called once a request, from several models"
+    )]
     pub fn exchanged(&mut self, bytes_in: usize, requests: u64, bytes_out: usize) {
         self.bytes_in += bytes_in as u64;
         self.requests += requests;
