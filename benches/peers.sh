@@ -3,7 +3,7 @@
 #
 #   benches/peers.sh check        [-s "..."]
 #   benches/peers.sh rates        [-c "50 500 2000 10000"] [-r ROUNDS] [-d 1.5s] [-S SEED] [-o FILE]
-#                                 [-m "MODEL ..."] [-s "SERVER ..."] [-l LOCK] > table.md
+#                                 [-m "MODEL ..."] [-s "SERVER ..."] [-C CLIENT] [-l LOCK] > table.md
 #   benches/peers.sh instructions [-c "50"] [-m "MODEL ..."] [-l LOCK] > table.md
 #
 # check: half-close, slow readers, resets, crowds and the end, of every twin and peer.
@@ -12,11 +12,14 @@
 # each round every server has its turn, in a random order, so that a disturbed minute meets
 # all alike; ratios are taken within a round. Single figures depend on the machine's neighbours.
 #
+# What io_uring saves shows only where both ends use it: -C io-uring has such clients.
+#
 # instructions: in user space, and system calls, of a model and of its twin. Counted, not timed.
 #
 #   -c  numbers of clients       -r  rounds [5]          -d  how long replies count [1.5s]
 #   -m  models of throng [epoll epoll-et io-uring reactors poll select thread fork, where supported]
 #   -s  twins (c/epoll-et ...) and peers (tokio ...) [all]; "" for none
+#   -C  clients of the rates: epoll (those of throng load) or io-uring (c/load-io-uring) [epoll]
 #   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
 #   -l  lock file held during each trial, where somebody else measures on this machine too
 #
@@ -24,7 +27,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 twins="epoll epoll-et io-uring poll select thread fork" # of the models with these names
 all_servers="c/${twins// / c/} libuv tokio monoio compio go node"
@@ -36,22 +39,27 @@ case $task in
   check) crowds="50 2000 10000" ;;
   *) usage ;;
 esac
-rounds=5 duration=1.5s seed=1 kept="" lock=""
+rounds=5 duration=1.5s seed=1 kept="" lock="" client=epoll
 models="epoll epoll-et io-uring reactors poll select thread fork"
 servers=$all_servers
-while getopts c:r:d:m:s:S:o:l: option; do
+while getopts c:r:d:m:s:C:S:o:l: option; do
   case $option in
     c) crowds=$OPTARG ;;
     r) rounds=$OPTARG ;;
     d) duration=$OPTARG ;;
     m) models=$OPTARG ;;
     s) servers=$OPTARG ;;
+    C) client=$OPTARG ;;
     S) seed=$OPTARG ;;
     o) kept=$OPTARG ;;
     l) lock=$OPTARG ;;
     *) usage ;;
   esac
 done
+case $client in
+  epoll | io-uring) ;;
+  *) usage ;;
+esac
 # shellcheck source=benches/lib.sh
 . benches/lib.sh
 need jq jq
@@ -132,6 +140,18 @@ choose_models() {
   done
 }
 
+# choose_client: `load` are what has trial.py use the clients asked for.
+choose_client() {
+  load=()
+  [ "$client" = io-uring ] || return 0
+  make -s -C benches/peers/c load-io-uring > "$work/build" 2>&1 || {
+    echo "the clients on io_uring cannot be built here; they need $(needs c/io-uring):" >&2
+    tail -n 3 "$work/build" >&2
+    exit 1
+  }
+  load=(--load benches/peers/c/load-io-uring)
+}
+
 # shuffled SEED NAME...: in an order that depends on the seed only.
 shuffled() {
   python3 -c 'import random, sys
@@ -163,6 +183,7 @@ check() {
 }
 
 rates() {
+  choose_client
   choose_models
   build_servers
   local trials=${kept:-$work/trials} kind names
@@ -181,7 +202,7 @@ rates() {
           *) command_of "$name"; kind=peer ;;
         esac
         locked python3 benches/peers/trial.py --name "$name" --kind "$kind" --round "$round" \
-          --clients "$crowd" --duration "$duration" "$throng" "${server_command[@]}" \
+          --clients "$crowd" --duration "$duration" "${load[@]}" "$throng" "${server_command[@]}" \
           >> "$trials" || echo "$name with $crowd clients failed: $(tail -n 1 "$trials")" >&2
       done
     done

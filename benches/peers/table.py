@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trials (JSON lines of trial.py) as Markdown: one table for each number of clients."""
+"""Trials (JSON lines of trial.py) as Markdown: one table for each number and kind of clients."""
 
 import json
 import statistics
@@ -13,7 +13,7 @@ def spread(values, scale=1.0, digits=1):
             f"[{min(values):.{digits}f}, {max(values):.{digits}f}]")
 
 
-def table(clients, trials):
+def table(clients, load, trials):
     failed = [trial for trial in trials if "failure" in trial]
     by_name = {}
     for trial in trials:
@@ -26,7 +26,7 @@ def table(clients, trials):
     models = [name for name, found in by_name.items() if found[0]["kind"] == "model"]
     best = max(models, key=rate, default=None)
     of_best = {trial["round"]: trial["per_cpu_second"] for trial in by_name.get(best, [])}
-    print(f"## {clients} clients\n")
+    print(f"## {clients} clients of `{load}`\n")
     print("| server | k requests per server-CPU-second | ratio to the best model "
           "| k requests/s | server's CPU busy | Jain's index | most / fewest of one client "
           "| longest first answer, ms | not served |")
@@ -66,8 +66,11 @@ def table(clients, trials):
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         trials = [json.loads(line) for line in file if line.strip()]
-    for clients in sorted({trial["clients"] for trial in trials}):
-        table(clients, [trial for trial in trials if trial["clients"] == clients])
+    def kind(trial):
+        return trial["clients"], trial.get("load", "throng load")
+
+    for clients, load in sorted(set(map(kind, trials))):
+        table(clients, load, [trial for trial in trials if kind(trial) == (clients, load)])
 
 
 if __name__ == "__main__":

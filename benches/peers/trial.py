@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """One server under one load, once; prints what came of it as a line of JSON.
 
-    trial.py --name NAME --kind KIND --round N --clients N --duration 1.5s THRONG SERVER [ARGUMENT ...]
+    trial.py --name NAME --kind KIND --round N --clients N --duration 1.5s [--load PROGRAM]
+             THRONG SERVER [ARGUMENT ...]
 
 SERVER must print "listening on ADDRESS" and end on SIGTERM. It runs on CPU 0, the load on CPU 1.
-The load tells its phases, so the server's CPU time is that of the steady part, over the replies of
+The load is that of THRONG, or PROGRAM PORT -c N -d TIME, which speaks to us the same way.
+It tells its phases, so the server's CPU time is that of the steady part, over the replies of
 the steady part, from the CPU clock of each process of its tree (ticks of 10 ms would be too coarse
 for a thousand children).
 """
@@ -70,8 +72,12 @@ def listening_address(server):
 
 def measure(arguments, address):
     """Runs the load; gives its result, with the server's CPU time in the steady part."""
-    command = [arguments.throng, "load", address, "--controlled", "--cpus", str(CLIENT_CPU),
-               "-c", str(arguments.clients), "-d", arguments.duration, "--patience", "10s"]
+    if arguments.load:
+        command = [arguments.load, address.rpartition(":")[2]]
+    else:
+        command = [arguments.throng, "load", address, "--controlled", "--cpus", str(CLIENT_CPU),
+                   "--patience", "10s"]
+    command += ["-c", str(arguments.clients), "-d", arguments.duration]
     load = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     limit(load.pid, LOAD_LIMIT_S)
     pids, before, after, result = [], None, None, None
@@ -115,6 +121,7 @@ def main():
     parser.add_argument("--round", type=int, required=True)
     parser.add_argument("--clients", type=int, required=True)
     parser.add_argument("--duration", required=True)
+    parser.add_argument("--load")
     parser.add_argument("throng")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
@@ -122,7 +129,8 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     os.sched_setaffinity(0, {CLIENT_CPU})
     trial = {"name": arguments.name, "kind": arguments.kind, "round": arguments.round,
-             "clients": arguments.clients}
+             "clients": arguments.clients,
+             "load": os.path.basename(arguments.load or "throng load")}
     arguments.server = server = subprocess.Popen(
         ["taskset", "-c", str(SERVER_CPU), *arguments.command], stdout=subprocess.PIPE, text=True)
     try:
