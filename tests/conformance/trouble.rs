@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::client::FULL;
+use super::client::{FULL, Pace};
 use super::process::{children, eventually, peak_memory, sockets};
 use super::server::Server;
 use super::{
@@ -27,6 +27,11 @@ pub(crate) const CASES: &[&Case] = &[
         name: "client_never_reads",
         applies: always,
         run: client_never_reads,
+    },
+    &Case {
+        name: "client_reads_slowly",
+        applies: answers_at_length,
+        run: client_reads_slowly,
     },
     &Case {
         name: "children_are_reaped",
@@ -149,6 +154,32 @@ fn client_never_reads(subject: &Subject) -> anyhow::Result<()> {
         .context("a client after it")?;
     server.stop()?;
     Ok(())
+}
+
+/// A client sends as fast as it can and reads slowly, so that the server always has answers that do
+/// not leave at once.
+fn client_reads_slowly(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 1 << 20;
+    const REQUESTS: u32 = 40;
+    const MOST_GROWTH: u64 = 64 << 20;
+    let server = subject.start(LARGE)?;
+    let mut client = subject.client_asking(&server, 1, LARGE)?;
+    client.converse(1, FULL)?;
+    let before = peak_memory(server.pid())?;
+    let slowly = Pace {
+        write_bytes: LARGE,
+        read_bytes: 16 * 1024,
+    };
+    client.converse(REQUESTS, slowly)?;
+    let growth = peak_memory(server.pid())?.saturating_sub(before);
+    ensure!(growth < MOST_GROWTH, "memory grew by {growth} bytes");
+    drop(client);
+    subject.check(&server.stop()?, 1, u64::from(REQUESTS) + 1)
+}
+
+/// Whether it answers more than a few bytes, over and over.
+fn answers_at_length(subject: &Subject) -> bool {
+    subject.speaks("echo") || subject.speaks("http")
 }
 
 fn children_are_reaped(subject: &Subject) -> anyhow::Result<()> {

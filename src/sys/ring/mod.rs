@@ -31,6 +31,11 @@ const COMPLETIONS: u32 = 16_384;
 /// receives, or as many as the events it waits for: with more, batches would grow with the crowd,
 /// out of the caches and out of buffers.
 const SMALL_BATCH: usize = 16;
+/// Bytes up to which an impatient send is expected to leave whole. What does not may be the last
+/// event there is: nobody else comes before the rest has left.
+const EXPECTED_WHOLE: usize = 16 * 1024;
+/// Longest wait beyond sends that are expected to have left whole, in case one has not.
+const DOUBT: Duration = Duration::from_millis(1);
 /// How long cancelled operations may take to end when the ring does.
 const END_LIMIT: Duration = Duration::from_secs(1);
 
@@ -129,6 +134,8 @@ pub struct Ring {
     unfinished: usize,
     /// Of these, those that are over as soon as the kernel has them.
     immediate: usize,
+    /// Of these, those that may well leave in part.
+    doubtful: usize,
 }
 
 struct Sending {
@@ -156,6 +163,7 @@ impl Ring {
             places: Vec::new(),
             unfinished: 0,
             immediate: 0,
+            doubtful: 0,
         }
     }
 
@@ -224,7 +232,10 @@ impl Ring {
             Patience::UntilThereIsRoom => send.flags(libc::MSG_NOSIGNAL),
         };
         let send = send.build();
-        self.immediate += usize::from(patience == Patience::None);
+        if patience == Patience::None {
+            self.immediate += 1;
+            self.doubtful += usize::from(buffer.len() > EXPECTED_WHOLE);
+        }
         self.sending[place as usize] = Some(Sending {
             name,
             buffer,
@@ -239,9 +250,16 @@ impl Ring {
     /// As io_uring_enter(2) gives them.
     pub fn wait(&mut self, awaited: Awaited, limit: Option<Duration>) -> io::Result<()> {
         self.buffers.take_back();
-        let wanted = match awaited {
-            Awaited::News if self.immediate < SMALL_BATCH => self.immediate + 1,
-            Awaited::News | Awaited::Event => 1,
+        let beyond_sends = awaited == Awaited::News
+            && (1..SMALL_BATCH).contains(&self.immediate)
+            && self.doubtful == 0;
+        let (wanted, limit) = if beyond_sends {
+            (
+                self.immediate + 1,
+                Some(limit.map_or(DOUBT, |limit| limit.min(DOUBT))),
+            )
+        } else {
+            (1, limit)
         };
         let entered = match limit {
             None => self.queue.submit_and_wait(wanted),
@@ -288,7 +306,10 @@ impl Ring {
                         continue; // cannot be: each send completes once
                     };
                     self.places.push(name);
-                    self.immediate -= usize::from(sending.patience == Patience::None);
+                    if sending.patience == Patience::None {
+                        self.immediate -= 1;
+                        self.doubtful -= usize::from(sending.buffer.len() > EXPECTED_WHOLE);
+                    }
                     Event::Sent {
                         name: sending.name,
                         buffer: sending.buffer,
