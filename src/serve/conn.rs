@@ -441,13 +441,13 @@ impl<S: AsFd> Conn<S> {
     }
 
     /// Answers input that had to wait, if there is room for answers again.
+    #[inline]
     fn digest_held(&mut self) {
-        if self.held.is_empty() || !self.out.is_empty() || !self.has_room() {
-            return;
+        if !self.held.is_empty() && self.out.is_empty() && self.has_room() {
+            let held = std::mem::take(&mut self.held);
+            let requests = self.digest_into_out(&held);
+            self.line.received(0, requests);
         }
-        let held = std::mem::take(&mut self.held);
-        let requests = self.digest_into_out(&held);
-        self.line.received(0, requests);
     }
 
     /// Says that no more comes from us, and goes on to throw away what still comes to us.

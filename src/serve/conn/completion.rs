@@ -74,6 +74,11 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
+    /// Whether it has nothing to do until the client asks or leaves.
+    pub fn is_at_rest(&self) -> bool {
+        self.lent.is_none() && self.owes_nothing()
+    }
+
     /// Whether more has arrived than there is room to answer: read no further until it has left.
     pub fn is_full(&self) -> bool {
         !self.held.is_empty()

@@ -186,7 +186,9 @@ impl Loop {
                 if let Some(error) = error {
                     slot.conn.broken(error);
                 }
-                slot.note(fd, &mut self.touched);
+                if slot.receive != Receive::On || slot.ends || !slot.conn.is_at_rest() {
+                    slot.note(fd, &mut self.touched);
+                }
             }
         }
         Ok(true)
