@@ -11,6 +11,8 @@
 # Needs jq.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=benches/lib.sh
+. benches/lib.sh
 
 crowds="100 2000"
 models=
@@ -23,14 +25,16 @@ while getopts c:m:r: option; do
     *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
-command -v jq > /dev/null || { echo "jq is missing (Debian: jq)" >&2; exit 1; }
-cargo build --release --quiet
-throng=target/release/throng
-[ -n "$models" ] || models=$($throng list models --json | jq -r '.[] | select(.supported) | .name')
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+need jq jq
+build_throng
+[ -n "$models" ] || models=$(supported_models)
+in_work_directory
 
-$throng run --models "$(echo $models | tr ' ' ,)" --clients "$(echo $crowds | tr ' ' ,)" \
+# commas WORD...: the words with commas between them.
+commas() { local IFS=,; echo "$*"; }
+
+# shellcheck disable=SC2086 # lists of words are meant to be split
+"$throng" run --models "$(commas $models)" --clients "$(commas $crowds)" \
   --repeats "$repeats" --duration 200ms --warm-up 100ms -o "$work/run" --json > "$work/summary"
 
 echo "| model | bytes for each idle client | all of it with the small crowd, MB | with the large one, MB | processes | threads |"

@@ -7,6 +7,8 @@
 # the same. One client at a time for models that serve no more. Needs jq and two CPUs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=benches/lib.sh
+. benches/lib.sh
 
 requests=10000000
 crowd=50
@@ -19,29 +21,26 @@ while getopts n:c:m: option; do
     *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
-command -v jq > /dev/null || { echo "jq is missing (Debian: jq)" >&2; exit 1; }
-cargo build --release --quiet
-throng=target/release/throng
-[ -n "$models" ] || models=$($throng list models --json | jq -r '.[] | select(.supported) | .name')
-work=$(mktemp -d)
-server=
-trap 'if [ -n "$server" ]; then kill "$server" 2> /dev/null || true; fi; rm -rf "$work"' EXIT
+need jq jq
+build_throng
+[ -n "$models" ] || models=$(supported_models)
+in_work_directory
 
 failed=
 echo "| model | clients | requests | verified | counted by the server | errors | bytes each way |"
 echo "|---|---:|---:|---:|---:|---:|---:|"
 for model in $models; do
   clients=$crowd
-  $throng list models "$model" --json | jq -e '.limit | test("one client at a time")' > /dev/null &&
+  "$throng" list models "$model" --json | jq -e '.limit | test("one client at a time")' > /dev/null &&
     clients=1
-  $throng serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
+  "$throng" serve "$model" --listen 127.0.0.1:0 --cpus 0 --json > "$work/out" &
   server=$!
   for _ in $(seq 200); do
     address=$(sed -n 's/listening on \([^ ]*\).*/\1/p' "$work/out")
     [ -n "$address" ] && break
     sleep 0.05
   done
-  $throng load "$address" --cpus 1 -c "$clients" -n "$requests" --json > "$work/load" || true
+  "$throng" load "$address" --cpus 1 -c "$clients" -n "$requests" --json > "$work/load" || true
   kill -TERM "$server"
   wait "$server"
   server=
