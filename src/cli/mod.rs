@@ -3,6 +3,8 @@
 //! One file a subcommand. Exit codes are in `Exit`.
 
 #[cfg(target_os = "linux")]
+mod arrival;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod list;
 #[cfg(target_os = "linux")]

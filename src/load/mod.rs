@@ -3,6 +3,7 @@
 //! [`run`] starts worker threads that share nothing but a few counters (`worker`), leads them
 //! through the phases of a load ([`phase`]) and puts together what they saw (`tally`).
 
+pub mod arrival;
 mod client;
 pub mod foresee;
 pub mod phase;
