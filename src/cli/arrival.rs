@@ -1,8 +1,4 @@
 //! On the command line: how requests come due, and how long clients think.
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no option takes these values yet")
-)]
 
 use std::time::Duration;
 

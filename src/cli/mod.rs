@@ -16,6 +16,8 @@ mod report;
 #[cfg(target_os = "linux")]
 mod run;
 mod serve;
+#[cfg(target_os = "linux")]
+mod shape;
 mod tuning;
 mod values;
 

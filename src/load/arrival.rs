@@ -8,10 +8,6 @@
 //! The request number `k` of a rate λ(t) comes due when ∫λ reaches `k`. Random arrivals are a
 //! Poisson process of rate 1 whose time is stretched in the same way, which is exact for any λ
 //! (Çinlar, Introduction to Stochastic Processes, 1975, section 4.7).
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no load is driven by a schedule yet")
-)]
 
 mod pace;
 mod unit_process;
