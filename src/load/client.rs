@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll;
 use rustix::io::Errno;
-use rustix::net::{self, SocketFlags, SocketType, sockopt};
 
 use super::tally::ClientTally;
-use super::{Plan, Until};
+use super::{Plan, Until, socket};
 use crate::protocol::Requester;
 
 /// Where a client stands.
@@ -70,25 +69,15 @@ const EDGES: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::RDHUP)
     .union(epoll::EventFlags::ET);
 
-/// Begins to connect the client at `place` among its worker's; the answer comes from `queue`.
+/// Begins to connect client `number`, which is at `place` among its worker's; the answer comes from
+/// `queue`.
 pub(super) fn begin_connection(
     plan: &Plan,
+    number: u64,
     queue: impl AsFd,
     place: usize,
 ) -> Result<OwnedFd, Errno> {
-    let family = match plan.target {
-        std::net::SocketAddr::V4(_) => net::AddressFamily::INET,
-        std::net::SocketAddr::V6(_) => net::AddressFamily::INET6,
-    };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))?;
-    if plan.nodelay {
-        sockopt::set_tcp_nodelay(&socket, true)?;
-    }
-    match net::connect(&socket, &plan.target) {
-        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-        Err(error) => return Err(error),
-    }
+    let socket = socket::open(&plan.routes.route(number), &plan.socket)?;
     // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
     epoll::add(
         queue,

@@ -6,11 +6,12 @@
 mod client;
 pub mod foresee;
 pub mod phase;
+pub mod route;
 mod shared;
+pub mod socket;
 mod tally;
 mod worker;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,9 @@ use anyhow::Context as _;
 use rustix::thread::CpuSet;
 
 use crate::protocol::{self, Protocol};
+use crate::sys::descriptors;
 use phase::{Next, Phase, Phases, Progress};
+use route::Routes;
 use shared::Shared;
 pub use tally::Outcome;
 use worker::Worker;
@@ -26,8 +29,10 @@ use worker::Worker;
 /// A load, ready to run.
 #[derive(Clone)]
 pub struct Plan {
-    /// Where to connect to.
-    pub target: SocketAddr,
+    /// Where to connect to, and from where.
+    pub routes: Routes,
+    /// What is set on every socket.
+    pub socket: socket::Options,
     /// What is said.
     pub protocol: &'static dyn Protocol,
     /// How it is said.
@@ -49,10 +54,10 @@ pub struct Plan {
     pub grace: Duration,
     /// Worker threads.
     pub threads: usize,
+    /// Whether each of them has a descriptor table of its own.
+    pub own_tables: bool,
     /// CPUs that the workers are bound to in turn; empty: not bound.
     pub cpus: Vec<u32>,
-    /// Send small requests at once instead of gathering them (Nagle's algorithm off).
-    pub nodelay: bool,
 }
 
 /// When a load is enough.
@@ -123,7 +128,7 @@ fn start_worker(
     threads: usize,
     shared: &Arc<Shared>,
 ) -> anyhow::Result<std::thread::JoinHandle<anyhow::Result<tally::WorkerTally>>> {
-    let worker = Worker::new(plan, number, threads, Arc::clone(shared))?;
+    let (plan, shared) = (plan.clone(), Arc::clone(shared));
     let cpu = (!plan.cpus.is_empty()).then(|| plan.cpus[number % plan.cpus.len()]);
     std::thread::Builder::new()
         .name(format!("load-{number}"))
@@ -134,7 +139,11 @@ fn start_worker(
                 rustix::thread::sched_setaffinity(None, &set)
                     .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
             }
-            worker.run()
+            // Before it opens anything: then the table that the others copy has no socket in it.
+            if plan.own_tables {
+                descriptors::own_table().context("cannot take a descriptor table of its own")?;
+            }
+            Worker::new(&plan, number, threads, shared)?.run()
         })
         .context("cannot start a load thread")
 }

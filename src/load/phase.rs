@@ -259,13 +259,19 @@ fn wait_until(now: u64, then: u64) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::route::Routes;
+    use crate::load::socket::Options;
     use crate::protocol::PROTOCOLS;
 
     const MS: u64 = 1_000_000;
 
     fn plan(until: Until) -> Plan {
         Plan {
-            target: ([127, 0, 0, 1], 1).into(),
+            routes: Routes::new(&[([127, 0, 0, 1], 1).into()], &[], 10, None).unwrap(),
+            socket: Options {
+                nodelay: true,
+                syn_retries: None,
+            },
             protocol: PROTOCOLS[0],
             settings: crate::protocol::Settings::default(),
             clients: 10,
@@ -276,8 +282,8 @@ mod tests {
             eager: false,
             grace: Duration::from_millis(50),
             threads: 1,
+            own_tables: false,
             cpus: Vec::new(),
-            nodelay: true,
         }
     }
 

@@ -41,6 +41,7 @@ const LONGEST_WAIT: Timespec = Timespec {
 pub(super) struct Worker {
     plan: Plan,
     number: usize,
+    threads: usize,
     shared: Arc<Shared>,
     queue: OwnedFd,
     clients: Vec<Client>,
@@ -78,6 +79,7 @@ impl Worker {
         Ok(Self {
             plan: plan.clone(),
             number,
+            threads,
             from: shared.window().from,
             until: u64::MAX,
             shared,
@@ -170,7 +172,8 @@ impl Worker {
         let client = &mut self.clients[place];
         let since_began = started_at - self.shared.began;
         client.tally.started_at.get_or_insert(since_began);
-        match begin_connection(&self.plan, &self.queue, place) {
+        let number = (place * self.threads + self.number) as u64;
+        match begin_connection(&self.plan, number, &self.queue, place) {
             Ok(socket) => {
                 client.socket = Some(socket);
                 client.state = State::Connecting;
