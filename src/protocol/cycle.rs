@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_request_is_repeated_within_bounds() {
         assert_eq!(repeat(b"abc"), b"abc".repeat(64));
-        assert_eq!(repeat(&vec![7; 1000]).len(), 16_000);
+        assert_eq!(repeat(&[7; 1000]).len(), 16_000);
         assert_eq!(repeat(&vec![7; 20_000]).len(), 20_000);
         assert_eq!(repeat(b""), b"");
     }
