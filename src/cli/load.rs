@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
+use super::dialogue;
 use super::progress::Bar;
 use super::shape::Shape;
 use super::values::{self, CpuList, Destination};
@@ -20,9 +21,7 @@ use crate::load::route::{Network, Routes};
 use crate::load::socket::{self, Options};
 use crate::load::{self, Outcome, Plan, Until, Watcher};
 use crate::measure::host;
-use crate::protocol::{self, PROTOCOLS};
 use crate::record::{Latency, Load};
-use crate::registry;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -37,6 +36,8 @@ Examples:
   throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
   throng load 127.0.0.1:7777 --clients 100000 --threads 6
   throng load http://127.0.0.1:8080/index.html --clients 100
+  throng load http://127.0.0.1:8080 --path /:3 --path /news:1
+  throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
 byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
@@ -45,12 +46,8 @@ pub(super) struct Arguments {
     /// The server, as HOST:PORT, or as http://HOST:PORT/PATH; clients take several in turn.
     #[arg(required = true, value_name = "ADDRESS")]
     addresses: Vec<String>,
-    /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL].
-    #[arg(long)]
-    protocol: Option<String>,
-    /// Bytes in a request, for protocols that let you choose.
-    #[arg(long, value_name = "BYTES", default_value = "1000", value_parser = values::request_size)]
-    size: usize,
+    #[command(flatten)]
+    dialogue: dialogue::Arguments,
     /// Clients, each with one connection.
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
     clients: u32,
@@ -149,20 +146,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
     let destinations = destinations(arguments)?;
-    let first = &destinations[0];
-    let protocol = match (&arguments.protocol, first.is_url) {
-        (Some(name), true) if name != "http" => {
-            return Err(Usage(format!(
-                "{} is for http, not for {name}; write HOST:PORT",
-                arguments.addresses[0]
-            ))
-            .into());
-        }
-        (Some(name), _) => name,
-        (None, true) => "http",
-        (None, false) => "echo",
-    };
-    let protocol = registry::find("protocol", PROTOCOLS, protocol)?;
+    let (protocol, settings) = arguments.dialogue.resolve(&destinations[0])?;
     let until = match (arguments.requests, arguments.bytes, arguments.duration) {
         (Some(requests), ..) if requests < u64::from(arguments.clients) => {
             return Err(Usage(format!(
@@ -185,11 +169,6 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
             cpus.clone()
         }
         None => Vec::new(),
-    };
-    let settings = protocol::Settings {
-        size: arguments.size,
-        url: first.url,
-        ..protocol::Settings::default()
     };
     let mut plan = Plan {
         socket: Options {
@@ -215,7 +194,7 @@ fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
     let destinations: Vec<Destination> = addresses
         .map(|address| values::destination(address))
         .collect::<Result<_, _>>()?;
-    let kind = |destination: &Destination| (destination.is_url, destination.url.path);
+    let kind = |destination: &Destination| (destination.is_url, destination.path);
     let first = kind(&destinations[0]);
     match destinations.iter().position(|other| kind(other) != first) {
         None => Ok(destinations),

@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod arrival;
 #[cfg(target_os = "linux")]
+mod dialogue;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod list;
 #[cfg(target_os = "linux")]

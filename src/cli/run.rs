@@ -10,7 +10,7 @@ use super::values::{self, CpuList};
 use super::{Exit, Usage, has_viewer, report};
 use crate::load::foresee;
 use crate::measure::{self, Observer, RunPlan, Started, host, plan};
-use crate::protocol::{self, PROTOCOLS};
+use crate::protocol::PROTOCOLS;
 use crate::record::{ServerInfo, Settings, Store, StudyInfo, Trial};
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -181,10 +181,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let settings = Settings {
         protocol: study.protocol.clone(),
-        size_bytes: protocol.size(&protocol::Settings {
-            size: study.size,
-            ..protocol::Settings::default()
-        }) as u64,
+        size_bytes: protocol.size(study.size) as u64,
         clients: study.clients.clone(),
         repeats: study.repeats,
         duration_s: study.duration.as_secs_f64(),

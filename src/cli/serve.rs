@@ -106,21 +106,24 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         model.info().name,
         protocol.info().name
     ))?;
-    let settings = protocol::Settings {
+    let offer = protocol::Offer {
         size: arguments.size,
         max_upload: arguments.max_upload,
-        #[cfg(target_os = "linux")]
+        ..protocol::Offer::default()
+    };
+    #[cfg(target_os = "linux")]
+    let offer = protocol::Offer {
         processes: &PROC,
-        ..protocol::Settings::default()
+        ..offer
     };
     // What all connections share is made now, so that children have it too.
-    drop(protocol.session(&settings));
+    drop(protocol.session(&offer));
     model.run(Server {
         listener,
         listeners,
         stop,
         protocol,
-        settings,
+        offer,
         book,
         worker: Worker::ANY,
         workers,

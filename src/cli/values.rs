@@ -1,5 +1,7 @@
 //! Values on the command line, and the words users know for them.
 
+mod bytes;
+
 #[cfg(target_os = "linux")]
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
@@ -7,9 +9,10 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use super::Usage;
-#[cfg(target_os = "linux")]
-use crate::protocol::Url;
 use crate::sys::process::usable_cpus;
+pub(super) use bytes::request_size;
+#[cfg(target_os = "linux")]
+pub(super) use bytes::request_sizes;
 
 /// A time such as `10s`, `1m 30s`, `250ms`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -23,19 +26,6 @@ pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be longer than 0".to_owned()),
         time => Ok(time),
-    }
-}
-
-/// Bytes in one request.
-pub(super) fn request_size(text: &str) -> Result<usize, String> {
-    let size: usize = text
-        .parse()
-        .map_err(|_| format!("`{text}` is no number of bytes"))?;
-    let largest = crate::protocol::LARGEST_SIZE;
-    if (1..=largest).contains(&size) {
-        Ok(size)
-    } else {
-        Err(format!("it must be from 1 to {largest} bytes"))
     }
 }
 
@@ -96,8 +86,10 @@ pub(super) struct Destination {
     pub(super) address: String,
     /// Whether it was a URL, and so speaks http.
     pub(super) is_url: bool,
-    /// What to ask for there, if it does.
-    pub(super) url: Url,
+    /// What requests call the server.
+    pub(super) host: &'static str,
+    /// What to ask for there, if it was a URL.
+    pub(super) path: &'static str,
 }
 
 /// Takes HOST:PORT or http://HOST:PORT/PATH apart. What it says lives as long as the program.
@@ -138,10 +130,8 @@ pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
             host.to_owned()
         },
         is_url: after_scheme.is_some(),
-        url: Url {
-            host: host.to_owned().leak(),
-            path: path.leak(),
-        },
+        host: host.to_owned().leak(),
+        path: path.leak(),
     })
 }
 
@@ -215,7 +205,7 @@ mod tests {
             let destination = destination(text).unwrap();
             assert_eq!(destination.address, address);
             assert_eq!(destination.is_url, text.starts_with("http"));
-            assert_eq!(destination.url, Url { host, path });
+            assert_eq!((destination.host, destination.path), (host, path));
         }
         for wrong in [
             "https://localhost",

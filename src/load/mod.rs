@@ -26,7 +26,7 @@ use anyhow::Context as _;
 use hdrhistogram::Histogram;
 use rustix::thread::CpuSet;
 
-use crate::protocol::{self, Protocol};
+use crate::protocol::{self, Dialogue};
 use crate::sys::{clock, descriptors};
 use arrival::{Rate, Spacing, Think};
 use outcome::Circumstances;
@@ -44,7 +44,7 @@ pub struct Plan {
     /// How their sockets are set.
     pub socket: socket::Options,
     /// What is said.
-    pub protocol: &'static dyn Protocol,
+    pub protocol: &'static dyn Dialogue,
     /// How it is said.
     pub settings: protocol::Settings,
     /// Clients, each with one connection at a time.
@@ -98,7 +98,7 @@ impl Plan {
     /// A closed loop without any limits but those that keep it from hanging.
     pub fn new(
         routes: Routes,
-        protocol: &'static dyn Protocol,
+        protocol: &'static dyn Dialogue,
         settings: protocol::Settings,
         clients: u32,
         until: Until,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::plan::{Planned, interleave};
 use super::trial::{self, Setup};
 use super::{host, warnings};
-use crate::protocol::{self, Protocol};
+use crate::protocol::{self, Mix, Protocol};
 use crate::record::{
     Ending, Host, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
 };
@@ -169,7 +169,7 @@ fn one_trial(
             client_cpus: &settings.client_cpus,
             protocol: plan.protocol,
             settings: protocol::Settings {
-                size: settings.size_bytes as usize,
+                size: Mix::One(settings.size_bytes as usize),
                 ..protocol::Settings::default()
             },
             load_limit: Duration::from_secs_f64(timed + settings.patience_s),

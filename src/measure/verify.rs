@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::protocol::{Protocol, Requester, Settings};
+use crate::protocol::{Dialogue, Requester, Settings};
 
 /// Longest wait for any one reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,13 +20,13 @@ const BURST: u32 = 3;
 /// Names the case that went wrong.
 pub(super) fn verify(
     target: SocketAddr,
-    protocol: &dyn Protocol,
+    dialogue: &dyn Dialogue,
     settings: Settings,
 ) -> anyhow::Result<()> {
     let talk = |number| Talk {
         target,
-        closes: protocol.closes(),
-        requester: protocol.requester(&settings, number),
+        closes: dialogue.closes(),
+        requester: dialogue.requester(&settings, number),
         stream: None,
     };
     let mut first = talk(0);
@@ -34,7 +34,7 @@ pub(super) fn verify(
     first.hear(1).context("a single request")?;
     first.ask(1, Pace::Pieces).context("a request in pieces")?;
     first.hear(1).context("a request in pieces")?;
-    if protocol.closes() {
+    if dialogue.closes() {
         let mut others: Vec<Talk> = (1..=BURST).map(|number| talk(number.into())).collect();
         for other in &mut others {
             other

@@ -1,15 +1,18 @@
 //! `echo`: every byte comes back.
 //!
-//! The server needs no framing. It counts a request for every [`Settings::size`] bytes, so that
-//! both sides' counts can be held against each other when they were given the same size.
+//! The server needs no framing. It counts a request for every [`Offer::size`] bytes, so that both
+//! sides' counts can be held against each other when they were given the same size. Of requests of
+//! several sizes it cannot count any: then only bytes can be compared.
 //!
 //! The client sends slices of one pattern, shared by the whole process, at an offset that differs
 //! between clients and from request to request: a byte that is wrong, missing, doubled or meant
 //! for somebody else shows.
 
+use super::mix::{following, scatter};
 use super::pattern::{Kept, noise};
 use super::{
-    Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
+    Close, Dialogue, Mix, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester,
+    Session, Settings, Step,
 };
 use crate::registry::{Entry, Info};
 
@@ -25,31 +28,38 @@ impl Entry for Echo {
     }
 }
 
-impl Protocol for Echo {
-    fn size(&self, settings: &Settings) -> usize {
-        settings.size
-    }
-
-    fn session(&self, settings: &Settings) -> Box<dyn Session> {
-        Box::new(EchoSession {
-            size: settings.size.max(1),
-            part: 0,
-        })
+impl Dialogue for Echo {
+    fn describe(&self, settings: &Settings) -> String {
+        format!("echo of {}", settings.size.sizes_in_words())
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
-        let first = client % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
-        let first = (first % PATTERN_PERIOD as u64) as usize;
+        static SIZES: Kept<Mix<usize>, [usize]> = Kept::new();
+        let sizes = SIZES.get(settings.size, |mix| mix.order().into());
+        let start = client % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
+        let first = Place {
+            start: (start % PATTERN_PERIOD as u64) as usize,
+            turn: scatter(client, sizes.len()),
+        };
         Box::new(EchoRequester {
-            pattern: pattern(settings.size),
-            size: settings.size,
+            pattern: pattern(settings.size.largest()),
+            sizes,
             next: first,
-            at: first,
+            at: first.start,
             left: 0,
             waiting: 0,
             oldest: first,
             checked: 0,
             unanswered: 0,
+        })
+    }
+}
+
+impl Protocol for Echo {
+    fn session(&self, offer: &Offer) -> Box<dyn Session> {
+        Box::new(EchoSession {
+            size: offer.size.max(1),
+            part: 0,
         })
     }
 }
@@ -96,29 +106,29 @@ fn pattern(size: usize) -> &'static [u8] {
     })
 }
 
-/// Where the request after one that starts here does.
-fn following(start: usize) -> usize {
-    let next = start + REQUEST_STRIDE;
-    if next < PATTERN_PERIOD {
-        next
-    } else {
-        next - PATTERN_PERIOD
-    }
+/// Where a request is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Its first byte in the pattern.
+    start: usize,
+    /// Its size among the sizes.
+    turn: usize,
 }
 
 struct EchoRequester {
     pattern: &'static [u8],
-    size: usize,
-    /// Where the next request to leave starts in the pattern.
-    next: usize,
-    /// Where the next byte of the one that is leaving is.
+    /// Sizes of requests, round and round.
+    sizes: &'static [usize],
+    /// The next request to leave.
+    next: Place,
+    /// Where in the pattern the next byte of the one that is leaving is.
     at: usize,
     /// Bytes of it that have not left.
     left: usize,
     /// Requests begun of which nothing has left.
     waiting: usize,
-    /// Where the oldest unanswered request starts, or the next one.
-    oldest: usize,
+    /// The oldest unanswered request, or the next one.
+    oldest: Place,
     /// Bytes of it that came back.
     checked: usize,
     /// Requests begun and not yet answered whole.
@@ -127,9 +137,22 @@ struct EchoRequester {
 
 impl EchoRequester {
     fn begin_to_send(&mut self) {
-        self.at = self.next;
-        self.left = self.size;
-        self.next = following(self.next);
+        self.at = self.next.start;
+        self.left = self.sizes[self.next.turn];
+        self.next = self.after(self.next);
+    }
+
+    /// The request after this one.
+    fn after(&self, place: Place) -> Place {
+        let start = place.start + REQUEST_STRIDE;
+        Place {
+            start: if start < PATTERN_PERIOD {
+                start
+            } else {
+                start - PATTERN_PERIOD
+            },
+            turn: following(place.turn, self.sizes.len()),
+        }
     }
 }
 
@@ -171,8 +194,9 @@ impl Requester for EchoRequester {
                     what: format!("{} bytes more than were sent came back", input.len()),
                 });
             }
-            let from = self.oldest + self.checked;
-            let expected = &self.pattern[from..self.oldest + self.size];
+            let Place { start, turn } = self.oldest;
+            let size = self.sizes[turn];
+            let expected = &self.pattern[start + self.checked..start + size];
             let length = expected.len().min(input.len());
             let (head, rest) = input.split_at(length);
             if head != &expected[..length] {
@@ -180,9 +204,9 @@ impl Requester for EchoRequester {
             }
             input = rest;
             self.checked += length;
-            if self.checked == self.size {
+            if self.checked == size {
                 self.checked = 0;
-                self.oldest = following(self.oldest);
+                self.oldest = self.after(self.oldest);
                 self.unanswered -= 1;
                 completed += 1;
             }
@@ -218,15 +242,22 @@ mod tests {
 
     fn settings(size: usize) -> Settings {
         Settings {
-            size,
+            size: Mix::One(size),
             ..Settings::default()
+        }
+    }
+
+    fn offer(size: usize) -> Offer {
+        Offer {
+            size,
+            ..Offer::default()
         }
     }
 
     /// Lets both halves talk, handing over the bytes in pieces that end at `cuts`.
     fn talk(size: usize, requests: u32, cuts: &[usize]) -> (u32, u64) {
         let mut requester = Echo.requester(&settings(size), 3);
-        let mut session = Echo.session(&settings(size));
+        let mut session = Echo.session(&offer(size));
         let mut wire = Vec::new();
         for _ in 0..requests {
             requester.request(&mut wire);
@@ -266,6 +297,32 @@ mod tests {
     }
 
     #[test]
+    fn sizes_come_by_weight_and_every_byte_is_checked() {
+        let settings = Settings {
+            size: Mix::Several(&[(10, 3), (700, 1)]),
+            ..Settings::default()
+        };
+        assert_eq!(Echo.describe(&settings), "echo of 10 B (3), 700 B (1)");
+        let mut requester = Echo.requester(&settings, 3);
+        let mut long = 0;
+        for round in 0..512 {
+            let mut wire = Vec::new();
+            requester.request(&mut wire);
+            requester.request(&mut wire);
+            long += wire.len() / 700;
+            for (piece, completed) in [(&wire[..5], 0), (&wire[5..], 2)] {
+                let heard = requester.receive(piece).unwrap();
+                assert_eq!(heard.completed, completed, "in round {round}");
+            }
+        }
+        assert_eq!(long, 256);
+        let mut wire = Vec::new();
+        requester.request(&mut wire);
+        *wire.last_mut().unwrap() ^= 1;
+        assert!(requester.receive(&wire).is_err());
+    }
+
+    #[test]
     fn a_flipped_bit_is_named() {
         let mut requester = Echo.requester(&settings(100), 0);
         let mut wire = Vec::new();
@@ -299,7 +356,7 @@ mod tests {
 
     #[test]
     fn output_is_bounded_and_the_rest_is_taken_later() {
-        let mut session = Echo.session(&settings(1000));
+        let mut session = Echo.session(&offer(1000));
         let input = vec![7; OUTPUT_LIMIT + 5000];
         let mut out = Vec::new();
         let step = session.receive(&input, &mut out).unwrap();

@@ -5,7 +5,10 @@
 
 use super::cycle::Cycle;
 use super::number::Number;
-use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use super::{
+    Dialogue, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
+    Step,
+};
 use crate::registry::{Entry, Info};
 
 /// The protocol `factorial`.
@@ -21,12 +24,18 @@ impl Entry for Factorial {
 }
 
 impl Protocol for Factorial {
-    fn size(&self, _: &Settings) -> usize {
-        size_of::<u64>()
+    fn size(&self, _: usize) -> usize {
+        QUESTION_BYTES
     }
 
-    fn session(&self, _: &Settings) -> Box<dyn Session> {
+    fn session(&self, _: &Offer) -> Box<dyn Session> {
         Box::new(FactorialSession(Number::default()))
+    }
+}
+
+impl Dialogue for Factorial {
+    fn describe(&self, _: &Settings) -> String {
+        format!("factorial of {QUESTION_BYTES} bytes")
     }
 
     fn requester(&self, _: &Settings, client: u64) -> Box<dyn Requester> {
@@ -194,7 +203,7 @@ mod tests {
 
     fn answer(request: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut session = Factorial.session(&Settings::default());
+        let mut session = Factorial.session(&Offer::default());
         let step = session.receive(request, &mut out).unwrap();
         assert_eq!(step.consumed, request.len());
         out
@@ -216,7 +225,7 @@ mod tests {
             let mut requester = Factorial.requester(&Settings::default(), 18);
             let mut wire = Vec::new();
             (0..3).for_each(|_| requester.request(&mut wire));
-            let mut session = Factorial.session(&Settings::default());
+            let mut session = Factorial.session(&Offer::default());
             let mut requests = 0;
             let mut completed = 0;
             for part in [&wire[..cut], &wire[cut..]] {
@@ -240,7 +249,7 @@ mod tests {
 
     #[test]
     fn output_is_bounded_and_the_rest_is_taken_later() {
-        let mut session = Factorial.session(&Settings::default());
+        let mut session = Factorial.session(&Offer::default());
         let input = vec![0; 2 * OUTPUT_LIMIT];
         let mut out = Vec::new();
         let step = session.receive(&input, &mut out).unwrap();

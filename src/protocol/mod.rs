@@ -2,7 +2,8 @@
 //!
 //! A protocol is one file with both halves side by side: the [`Session`] answers, the
 //! [`Requester`] asks and checks every byte of the answer. Both are driven the same way by every
-//! model and by the load generator, and in tests without any socket.
+//! model and by the load generator, and in tests without any socket. The client half alone is a
+//! [`Dialogue`].
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
@@ -10,6 +11,7 @@ mod cycle;
 mod echo;
 mod factorial;
 mod http;
+mod mix;
 mod number;
 mod pattern;
 mod top;
@@ -18,7 +20,7 @@ mod upload;
 use std::fmt;
 
 use crate::registry::Entry;
-pub use http::Url;
+pub use mix::{MOST_WEIGHT, Mix, parse_weight};
 pub use top::{Busiest, Processes, Used};
 
 /// Every protocol there is, in the order in which they are listed.
@@ -41,53 +43,72 @@ pub const LARGEST_SIZE: usize = 64 * 1024 * 1024;
 /// Largest upload that servers take when not told otherwise: 10 MB.
 pub const MAX_UPLOAD: u64 = 10_000_000;
 
-/// What a user can set about a protocol; each one takes what concerns it.
+/// What a user can set about the client half; each protocol takes what concerns it.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Bytes in one request, for protocols that let the user choose; of `http`, in one reply.
-    pub size: usize,
-    /// Bytes in one request above which a server that bounds them declines.
-    pub max_upload: u64,
-    /// The processes that a server is asked about.
-    pub processes: &'static dyn Processes,
-    /// What a client asks for, where it has a name.
-    pub url: Url,
+    /// Bytes in one request, for protocols that let the user choose.
+    pub size: Mix<usize>,
+    /// Name or address of the server, with its port unless that is usual, where requests name it.
+    pub host: &'static str,
+    /// What is asked for, where it has a name: from the first slash on, query included.
+    pub paths: Mix<&'static str>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            size: 1000,
-            max_upload: MAX_UPLOAD,
-            processes: &top::NoProcesses,
-            url: Url {
-                host: "localhost",
-                path: "/",
-            },
+            size: Mix::One(1000),
+            host: "localhost",
+            paths: Mix::One("/"),
         }
     }
 }
 
-/// Something clients and servers can say to each other.
-pub trait Protocol: Entry + Sync {
-    /// [`Settings::size`], or what the protocol has instead when it lets nobody choose.
-    fn size(&self, settings: &Settings) -> usize;
+/// What a user can set about the server half; each protocol takes what concerns it.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// Bytes in one request, for protocols that have to know it in order to count; of `http`, in
+    /// one reply.
+    pub size: usize,
+    /// Bytes in one request above which a server that bounds them declines.
+    pub max_upload: u64,
+    /// The processes that a server is asked about.
+    pub processes: &'static dyn Processes,
+}
 
-    /// What is said, in words: "echo of 1000 bytes".
-    fn describe(&self, settings: &Settings) -> String {
-        format!("{} of {} bytes", self.info().name, self.size(settings))
+impl Default for Offer {
+    fn default() -> Self {
+        Self {
+            size: 1000,
+            max_upload: MAX_UPLOAD,
+            processes: &top::NoProcesses,
+        }
     }
+}
+
+/// Something clients can say to a server, and how they know a right answer.
+pub trait Dialogue: Sync {
+    /// What is said, in words: "echo of 1000 bytes".
+    fn describe(&self, settings: &Settings) -> String;
 
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
         false
     }
 
-    /// The server half of one connection.
-    fn session(&self, settings: &Settings) -> Box<dyn Session>;
-
     /// The client half of the connection of client number `client`.
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester>;
+}
+
+/// A dialogue of which throng speaks the server half too.
+pub trait Protocol: Entry + Dialogue {
+    /// Bytes in one request when a user asked for so many: the protocol may let nobody choose.
+    fn size(&self, asked: usize) -> usize {
+        asked
+    }
+
+    /// The server half of one connection.
+    fn session(&self, offer: &Offer) -> Box<dyn Session>;
 }
 
 /// The server half of one connection.
@@ -139,7 +160,7 @@ pub trait Requester: Send {
     /// Begins one more request, also while earlier ones are [`pending`](Self::pending) or not
     /// answered: they are answered in the order in which they were begun.
     ///
-    /// Only one at a time where the server [closes](Protocol::closes) after each reply. After such
+    /// Only one at a time where the server [closes](Dialogue::closes) after each reply. After such
     /// a reply, the next request leaves over a new connection.
     fn begin(&mut self);
 
@@ -249,7 +270,7 @@ mod tests {
 
     #[test]
     fn requests_are_begun_while_others_are_pending() {
-        let settings = Settings::default();
+        let (settings, offer) = (Settings::default(), Offer::default());
         for protocol in PROTOCOLS.iter().filter(|protocol| !protocol.closes()) {
             for piece in [1, 7, 100, usize::MAX] {
                 let mut patient = protocol.requester(&settings, 5);
@@ -265,7 +286,7 @@ mod tests {
                     drain(&mut *eager, piece, &mut wire);
                 }
                 assert_eq!(wire, expected, "{}", protocol.info().name);
-                let mut session = protocol.session(&settings);
+                let mut session = protocol.session(&offer);
                 let out = answer(&mut *session, &wire);
                 assert_eq!(eager.receive(&out).unwrap().completed, 150);
                 assert!(eager.receive(b"x").is_err());
@@ -275,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_is_neither_sent_nor_heard() {
-        let settings = Settings::default();
+        let (settings, offer) = (Settings::default(), Offer::default());
         for protocol in PROTOCOLS {
             let name = protocol.info().name;
             let mut requester = protocol.requester(&settings, 5);
@@ -289,7 +310,7 @@ mod tests {
                 assert_eq!(requester.pending(), b"", "{name}");
                 let mut wire = Vec::new();
                 requester.request(&mut wire);
-                let out = answer(&mut *protocol.session(&settings), &wire);
+                let out = answer(&mut *protocol.session(&offer), &wire);
                 let (head, tail) = out.split_at(out.len() / 2);
                 let mut completed = requester.receive(head).unwrap().completed;
                 completed += requester.receive(tail).unwrap().completed;

@@ -20,7 +20,10 @@ use std::io::{self, Write as _};
 
 use super::cycle::{self, Cycle};
 use super::pattern::Kept;
-use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use super::{
+    Dialogue, OUTPUT_LIMIT, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
+    Step,
+};
 use crate::registry::{Entry, Info, Unsupported};
 
 /// The protocol `top`.
@@ -47,19 +50,21 @@ impl Entry for Top {
 }
 
 impl Protocol for Top {
-    fn size(&self, _: &Settings) -> usize {
+    fn size(&self, _: usize) -> usize {
         REQUEST.len()
     }
 
-    fn describe(&self, _: &Settings) -> String {
-        self.info().name.to_owned()
-    }
-
-    fn session(&self, settings: &Settings) -> Box<dyn Session> {
+    fn session(&self, offer: &Offer) -> Box<dyn Session> {
         Box::new(TopSession {
-            processes: settings.processes,
+            processes: offer.processes,
             heard: 0,
         })
+    }
+}
+
+impl Dialogue for Top {
+    fn describe(&self, _: &Settings) -> String {
+        self.info().name.to_owned()
     }
 
     fn requester(&self, _: &Settings, _: u64) -> Box<dyn Requester> {
@@ -362,9 +367,9 @@ mod tests {
     const REPLY: &[u8] = b"20 two?lines 60 60 120\n300 tmux: a (b) c 100 20 120\n\n";
 
     fn session(processes: &'static dyn Processes) -> Box<dyn Session> {
-        Top.session(&Settings {
+        Top.session(&Offer {
             processes,
-            ..Settings::default()
+            ..Offer::default()
         })
     }
 

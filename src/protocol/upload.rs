@@ -6,12 +6,16 @@
 //!
 //! The server counts bytes and keeps none, so its memory is bounded whatever the length says; it
 //! does not look at them either, since a check would cost more than reading them and hide what is
-//! to be measured. A length over [`Settings::max_upload`] is declined at once: what the client still
+//! to be measured. A length over [`Offer::max_upload`] is declined at once: what the client still
 //! sends is thrown away. The client takes every piece from one buffer that all clients share.
 
+use super::mix::{following, scatter};
 use super::number::Number;
 use super::pattern::{Kept, noise};
-use super::{Close, Decline, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
+use super::{
+    Close, Decline, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, Requester, Session,
+    Settings, Step,
+};
 use crate::registry::{Entry, Info};
 
 /// The protocol `upload`.
@@ -27,29 +31,36 @@ impl Entry for Upload {
 }
 
 impl Protocol for Upload {
-    fn size(&self, settings: &Settings) -> usize {
-        settings.size
+    fn session(&self, offer: &Offer) -> Box<dyn Session> {
+        Box::new(UploadSession {
+            limit: offer.max_upload,
+            length: Number::default(),
+            state: State::Length,
+        })
+    }
+}
+
+impl Dialogue for Upload {
+    fn describe(&self, settings: &Settings) -> String {
+        format!("upload of {}", settings.size.sizes_in_words())
     }
 
     fn closes(&self) -> bool {
         true
     }
 
-    fn session(&self, settings: &Settings) -> Box<dyn Session> {
-        Box::new(UploadSession {
-            limit: settings.max_upload,
-            length: Number::default(),
-            state: State::Length,
-        })
-    }
-
-    fn requester(&self, settings: &Settings, _: u64) -> Box<dyn Requester> {
-        let total = LENGTH_BYTES + settings.size;
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        static BODIES: Kept<Mix<usize>, [&Body]> = Kept::new();
+        let bodies = BODIES.get(settings.size, |mix| {
+            mix.order().into_iter().map(body).collect()
+        });
+        let next = scatter(client, bodies.len());
+        let body = bodies[next];
         Box::new(UploadRequester {
-            buffer: buffer(settings.size),
-            size: settings.size as u64,
-            total,
-            sent: total,
+            bodies,
+            next,
+            body,
+            sent: body.total,
             reply: None,
         })
     }
@@ -130,24 +141,37 @@ impl UploadSession {
 /// calls the better, up to about the size of a processor's cache.
 const PIECE: usize = 1024 * 1024;
 
-/// The length of an upload, and then what its body repeats.
-fn buffer(size: usize) -> &'static [u8] {
-    static BUFFER: Kept<usize, [u8]> = Kept::new();
-    BUFFER.get(size, |&size| {
+/// What is uploaded, the same for all clients.
+struct Body {
+    /// The length, and then what repeats.
+    wire: Vec<u8>,
+    /// Bytes after the length.
+    size: u64,
+    /// Bytes, the length included.
+    total: usize,
+}
+
+fn body(size: usize) -> &'static Body {
+    static BODY: Kept<usize, Body> = Kept::new();
+    BODY.get(size, |&size| {
         let length = (size as u64).to_be_bytes();
-        length
-            .into_iter()
-            .chain(noise().take(size.min(PIECE)))
-            .collect()
+        let repeated = noise().take(size.min(PIECE));
+        Box::new(Body {
+            wire: length.into_iter().chain(repeated).collect(),
+            size: size as u64,
+            total: LENGTH_BYTES + size,
+        })
     })
 }
 
 struct UploadRequester {
-    buffer: &'static [u8],
-    size: u64,
-    /// Bytes of a request, its length included.
-    total: usize,
-    /// How many of them have left, or are not wanted any more.
+    /// What is uploaded, round and round.
+    bodies: &'static [&'static Body],
+    /// Which one is the next.
+    next: usize,
+    /// The one that was begun last.
+    body: &'static Body,
+    /// How many of its bytes have left, or are not wanted any more.
     sent: usize,
     /// The reply that is due, once there is one.
     reply: Option<Reply>,
@@ -162,18 +186,21 @@ struct Reply {
 
 impl Requester for UploadRequester {
     fn begin(&mut self) {
+        self.body = self.bodies[self.next];
+        self.next = following(self.next, self.bodies.len());
         self.sent = 0;
         self.reply = Some(Reply::default());
     }
 
     fn pending(&self) -> &'static [u8] {
-        let left = self.total - self.sent;
+        let left = self.body.total - self.sent;
         let start = match self.sent.checked_sub(LENGTH_BYTES) {
             Some(body) => LENGTH_BYTES + body % PIECE,
             None => self.sent,
         };
-        let end = self.buffer.len().min(start + left);
-        &self.buffer[start.min(end)..end]
+        let wire = &self.body.wire;
+        let end = wire.len().min(start + left);
+        &wire[start.min(end)..end]
     }
 
     fn advance(&mut self, count: usize) {
@@ -181,7 +208,7 @@ impl Requester for UploadRequester {
     }
 
     fn forget(&mut self) {
-        self.sent = self.total;
+        self.sent = self.body.total;
         self.reply = None;
     }
 
@@ -200,10 +227,10 @@ impl Requester for UploadRequester {
         };
         self.reply = None;
         let declined = match (status, taken) {
-            (ACCEPTED, taken) if taken == self.size && self.sent == self.total => None,
+            (ACCEPTED, taken) if taken == self.body.size && self.sent == self.body.total => None,
             (OVER_LIMIT, 0) => Some(Decline::OverLimit),
             _ => {
-                let (sent, total) = (self.sent, self.total);
+                let (sent, total) = (self.sent, self.body.total);
                 return wrong(format!(
                     "status {status} with {taken} bytes taken, after {sent} of {total} bytes"
                 ));
@@ -212,7 +239,7 @@ impl Requester for UploadRequester {
         if !input.is_empty() {
             return wrong(format!("{} bytes came after the reply", input.len()));
         }
-        self.sent = self.total;
+        self.sent = self.body.total;
         Ok(Replies {
             completed: 1,
             declined,
@@ -232,10 +259,9 @@ mod tests {
 
     use super::*;
 
-    fn settings(size: usize, max_upload: u64) -> Settings {
+    fn settings(size: usize) -> Settings {
         Settings {
-            size,
-            max_upload,
+            size: Mix::One(size),
             ..Settings::default()
         }
     }
@@ -252,7 +278,10 @@ mod tests {
 
     /// What a server says to these bytes, cut at `cut`, and how it closes.
     fn answer(input: &[u8], cut: usize, limit: u64) -> (Vec<u8>, u64, Close) {
-        let mut session = Upload.session(&settings(1, limit));
+        let mut session = Upload.session(&Offer {
+            max_upload: limit,
+            ..Offer::default()
+        });
         let (mut out, mut requests, mut close) = (Vec::new(), 0, Close::No);
         for piece in [&input[..cut], &input[cut..]] {
             if close == Close::No {
@@ -267,7 +296,7 @@ mod tests {
 
     fn request(size: usize) -> Vec<u8> {
         let mut wire = Vec::new();
-        Upload.requester(&settings(size, 0), 0).request(&mut wire);
+        Upload.requester(&settings(size), 0).request(&mut wire);
         wire
     }
 
@@ -311,7 +340,7 @@ mod tests {
     #[test]
     fn a_body_leaves_in_pieces_of_one_buffer() {
         let size = 2 * PIECE + 5;
-        let mut requester = Upload.requester(&settings(size, 0), 0);
+        let mut requester = Upload.requester(&settings(size), 0);
         requester.begin();
         let mut lengths = Vec::new();
         let mut wire = Vec::new();
@@ -328,12 +357,36 @@ mod tests {
     }
 
     #[test]
+    fn sizes_come_by_weight() {
+        let settings = Settings {
+            size: Mix::Several(&[(100_000, 3), (1_000_000, 1)]),
+            ..Settings::default()
+        };
+        let words = "upload of 100 kB (3), 1 MB (1)";
+        assert_eq!(Upload.describe(&settings), words);
+        let mut requester = Upload.requester(&settings, 7);
+        let mut sum = 0;
+        for _ in 0..1024 {
+            requester.begin();
+            let length = requester.pending()[..8].try_into().unwrap();
+            let length = u64::from_be_bytes(length);
+            sum += length;
+            while !requester.pending().is_empty() {
+                requester.advance(requester.pending().len());
+            }
+            let reply = [&[ACCEPTED][..], &length.to_be_bytes()].concat();
+            assert_eq!(requester.receive(&reply), Ok(ACCEPT));
+        }
+        assert_eq!(sum, 768 * 100_000 + 256 * 1_000_000);
+    }
+
+    #[test]
     fn replies_are_checked_cut_at_every_byte() {
         let accepted = [0, 0, 0, 0, 0, 0, 0, 0, 20];
         let declined = [1, 0, 0, 0, 0, 0, 0, 0, 0];
         for (reply, expected) in [(accepted, ACCEPT), (declined, DECLINE)] {
             for cut in 0..=8 {
-                let mut requester = Upload.requester(&settings(20, 0), 0);
+                let mut requester = Upload.requester(&settings(20), 0);
                 requester.request(&mut Vec::new());
                 assert_eq!(requester.receive(&reply[..cut]), Ok(Replies::default()));
                 assert_eq!(requester.receive(&reply[cut..]), Ok(expected));
@@ -344,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_declined_client_stops_sending_and_can_ask_anew() {
-        let mut requester = Upload.requester(&settings(5 * PIECE, 0), 0);
+        let mut requester = Upload.requester(&settings(5 * PIECE), 0);
         for _ in 0..2 {
             requester.begin();
             requester.advance(100);
@@ -362,12 +415,12 @@ mod tests {
             [1, 0, 0, 0, 0, 0, 0, 0, 20],
             [2, 0, 0, 0, 0, 0, 0, 0, 20],
         ] {
-            let mut requester = Upload.requester(&settings(20, 0), 0);
+            let mut requester = Upload.requester(&settings(20), 0);
             requester.request(&mut Vec::new());
             assert!(requester.receive(&reply).is_err(), "{reply:?}");
         }
         // Accepted before all of it could have arrived.
-        let mut requester = Upload.requester(&settings(20, 0), 0);
+        let mut requester = Upload.requester(&settings(20), 0);
         requester.begin();
         requester.advance(27);
         let early = requester.receive(&[0, 0, 0, 0, 0, 0, 0, 0, 20]);
@@ -386,7 +439,7 @@ mod tests {
             let (out, requests, _) = answer(&garbage, cut.min(garbage.len()), 100);
             prop_assert_eq!(out.len() as u64, 9 * requests);
             prop_assert!(requests <= 1);
-            let mut requester = Upload.requester(&settings(20, 0), 0);
+            let mut requester = Upload.requester(&settings(20), 0);
             requester.request(&mut Vec::new());
             let _ = requester.receive(&garbage);
         }
@@ -399,7 +452,7 @@ mod tests {
             let wire = request(size);
             prop_assert_eq!(wire.len(), size + 8);
             let (out, ..) = answer(&wire, cut.index(wire.len()), u64::MAX);
-            let mut requester = Upload.requester(&settings(size, 0), 0);
+            let mut requester = Upload.requester(&settings(size), 0);
             requester.request(&mut Vec::new());
             prop_assert_eq!(requester.receive(&out), Ok(ACCEPT));
         }

@@ -121,7 +121,7 @@ pub struct Server {
     /// What is said.
     pub protocol: &'static dyn Protocol,
     /// How it is said.
-    pub settings: protocol::Settings,
+    pub offer: protocol::Offer,
     /// Where it is counted.
     pub book: &'static Book,
     /// Who serves, where there are several.
@@ -139,7 +139,7 @@ pub struct Server {
 impl Server {
     /// The server half for a new connection.
     pub fn session(&self) -> Box<dyn Session> {
-        self.protocol.session(&self.settings)
+        self.protocol.session(&self.offer)
     }
 
     /// The same server, as one of its workers sees it.

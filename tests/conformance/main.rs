@@ -23,7 +23,7 @@ use anyhow::ensure;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
-use throng::protocol::{PROTOCOLS, Protocol, Settings};
+use throng::protocol::{Mix, PROTOCOLS, Protocol, Settings};
 use throng::serve::Model;
 use throng::serve::models::MODELS;
 
@@ -104,7 +104,7 @@ const SIZE: usize = 1000;
 /// Requests of `size` bytes.
 fn asking(size: usize) -> Settings {
     Settings {
-        size,
+        size: Mix::One(size),
         ..Settings::default()
     }
 }

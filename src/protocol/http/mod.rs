@@ -1,14 +1,15 @@
 //! `http`: HTTP/1.1 over connections that stay open, enough of it to measure servers.
 //!
 //! The server half (`session`) answers GET and HEAD of any path with a plain text of
-//! [`Settings::size`] bytes. The client half (`requester`) asks with GET and understands any server:
+//! [`Offer::size`] bytes. The client half (`requester`) asks with GET and understands any server:
 //! it follows the framing of each reply, checks throng's own text byte by byte, and of other servers
-//! checks that what they grant has always the same length. Replies other than 2xx count as
+//! checks that what they grant has for each path always the same length. Replies other than 2xx count as
 //! [declined](super::Decline::Status).
 //!
 //! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
 
 mod ask;
+mod asking;
 mod chunked;
 mod known;
 mod reply;
@@ -16,7 +17,7 @@ mod requester;
 mod session;
 
 use super::pattern::{Kept, noise};
-use super::{Protocol, Requester, Session, Settings};
+use super::{Dialogue, Offer, Protocol, Requester, Session, Settings};
 use crate::registry::{Entry, Info};
 
 /// The protocol `http`.
@@ -32,30 +33,19 @@ impl Entry for Http {
 }
 
 impl Protocol for Http {
-    fn size(&self, settings: &Settings) -> usize {
-        settings.size
-    }
-
-    fn describe(&self, settings: &Settings) -> String {
-        format!("{} GET {}", self.info().name, settings.url.path)
-    }
-
-    fn session(&self, settings: &Settings) -> Box<dyn Session> {
-        Box::new(session::HttpSession::new(settings.size))
-    }
-
-    fn requester(&self, settings: &Settings, _: u64) -> Box<dyn Requester> {
-        Box::new(requester::HttpRequester::new(settings.url))
+    fn session(&self, offer: &Offer) -> Box<dyn Session> {
+        Box::new(session::HttpSession::new(offer.size))
     }
 }
 
-/// What is asked for, and of whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Url {
-    /// Name or address of the server, with its port unless that is 80.
-    pub host: &'static str,
-    /// From the first slash on, query included.
-    pub path: &'static str,
+impl Dialogue for Http {
+    fn describe(&self, settings: &Settings) -> String {
+        format!("http GET {}", settings.paths.in_words(|path| path))
+    }
+
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(requester::HttpRequester::new(settings, client))
+    }
 }
 
 /// The name that throng's servers go by, and by which its clients know them.

@@ -1,19 +1,22 @@
 //! The client half, for any server.
 
-use super::super::cycle::{self, Cycle};
-use super::super::pattern::Kept;
-use super::super::{Decline, ProtocolError, Replies, Requester};
+use super::super::cycle::Cycle;
+use super::super::mix::following;
+use super::super::{Decline, ProtocolError, Replies, Requester, Settings};
+use super::TEXT_PERIOD;
+use super::asking::{Asking, UNKNOWN, Usual, asking};
 use super::chunked::Found;
 use super::known::{self, Last};
 use super::reply::{Head, MOST_HEAD, Place, Reply, wrong};
-use super::{TEXT_PERIOD, Url, text};
 
 /// The client half of one client.
 pub(super) struct HttpRequester {
+    asking: &'static Asking,
     requests: Cycle,
-    /// Bytes of one of them.
-    request_bytes: usize,
-    text: &'static [u8],
+    /// Which request is the next to be begun.
+    next: usize,
+    /// The oldest one that is not answered, or the next one.
+    oldest: usize,
     /// Requests begun and not yet answered whole.
     unanswered: usize,
     /// What has come of a head that is not whole.
@@ -21,46 +24,32 @@ pub(super) struct HttpRequester {
     last: Last,
     place: Place,
     reply: Reply,
-    /// Bytes of what was granted before.
-    usual: Option<u64>,
+    usual: Usual,
 }
 
 impl HttpRequester {
-    pub(super) fn new(url: Url) -> Self {
-        static REQUESTS: Kept<Url, Requests> = Kept::new();
-        let requests = REQUESTS.get(url, |Url { host, path }| {
-            let request =
-                format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: throng\r\n\r\n");
-            Box::new(Requests {
-                wire: cycle::repeat(request.as_bytes()),
-                bytes: request.len(),
-            })
-        });
+    pub(super) fn new(settings: &Settings, client: u64) -> Self {
+        let asking = asking(settings);
+        let first = asking.first(client);
         Self {
-            requests: Cycle::new(&requests.wire, 0),
-            request_bytes: requests.bytes,
-            text: text(),
+            asking,
+            requests: Cycle::new(&asking.wire, asking.requests[first].start),
+            next: first,
+            oldest: first,
             unanswered: 0,
             part: Vec::new(),
             last: Last::default(),
             place: Place::Head,
             reply: Reply::default(),
-            usual: None,
+            usual: Usual::new(settings),
         }
     }
 }
 
-/// What clients of one server ask.
-struct Requests {
-    /// The request, repeated.
-    wire: Vec<u8>,
-    /// Bytes of it.
-    bytes: usize,
-}
-
 impl Requester for HttpRequester {
     fn begin(&mut self) {
-        self.requests.begin(self.request_bytes);
+        self.requests.begin(self.asking.requests[self.next].bytes);
+        self.next = following(self.next, self.asking.requests.len());
         self.unanswered += 1;
     }
 
@@ -73,7 +62,9 @@ impl Requester for HttpRequester {
     }
 
     fn forget(&mut self) {
-        self.requests.start_over(0);
+        self.requests
+            .start_over(self.asking.requests[self.next].start);
+        self.oldest = self.next;
         self.unanswered = 0;
         self.part = Vec::new();
         self.place = Place::Head;
@@ -179,7 +170,7 @@ impl HttpRequester {
         while !content.is_empty() {
             let count = content.len().min(TEXT_PERIOD - at);
             let (piece, rest) = content.split_at(count);
-            if piece != &self.text[at..at + count] {
+            if piece != &self.asking.text[at..at + count] {
                 return wrong(format!("a byte of the text is wrong, from byte {bytes} on"));
             }
             content = rest;
@@ -202,11 +193,14 @@ impl HttpRequester {
         replies.completed += 1;
         replies.declined = (!granted).then_some(Decline::Status(status));
         if granted {
-            let usual = *self.usual.get_or_insert(bytes);
-            if usual != bytes {
+            let usual = self.usual.of(self.asking.requests[self.oldest].path);
+            if *usual == UNKNOWN {
+                *usual = bytes;
+            } else if *usual != bytes {
                 return wrong(format!("{bytes} bytes instead of {usual} as before"));
             }
         }
+        self.oldest = following(self.oldest, self.asking.requests.len());
         if close {
             // What else was asked over this connection is not answered.
             replies.close = true;
@@ -220,16 +214,21 @@ impl HttpRequester {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::super::Mix;
     use super::super::reply::MOST_FIELDS;
+    use super::super::text;
     use super::*;
 
-    const URL: Url = Url {
-        host: "localhost:1",
-        path: "/a?b",
-    };
+    fn settings() -> Settings {
+        Settings {
+            host: "localhost:1",
+            paths: Mix::One("/a?b"),
+            ..Settings::default()
+        }
+    }
 
     fn asked(requests: usize) -> HttpRequester {
-        let mut requester = HttpRequester::new(URL);
+        let mut requester = HttpRequester::new(&settings(), 9);
         let mut wire = Vec::new();
         for _ in 0..requests {
             requester.request(&mut wire);
@@ -360,6 +359,11 @@ mod tests {
         let bad = [reply(5), reply(6)].concat();
         let error = hear(2, &bad, 50).unwrap_err();
         assert_eq!(error.what, "6 bytes instead of 5 as before");
+    }
+
+    #[test]
+    fn a_client_is_small() {
+        assert!(size_of::<HttpRequester>() < 256);
     }
 
     #[test]

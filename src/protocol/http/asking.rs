@@ -1,0 +1,156 @@
+//! What clients ask, laid out once for all of them, and what they remember of the answers.
+
+use super::super::mix::scatter;
+use super::super::pattern::Kept;
+use super::super::{Mix, Settings, cycle};
+use super::text;
+
+/// What clients ask, round and round, and the text that throng's own servers answer.
+pub(super) struct Asking {
+    pub(super) wire: Vec<u8>,
+    pub(super) requests: Vec<Request>,
+    pub(super) text: &'static [u8],
+    /// Whether they are not all the same.
+    is_mixed: bool,
+}
+
+impl Asking {
+    /// Which request a client begins with.
+    pub(super) fn first(&self, client: u64) -> usize {
+        if self.is_mixed {
+            scatter(client, self.requests.len())
+        } else {
+            0
+        }
+    }
+}
+
+/// One request among them.
+pub(super) struct Request {
+    /// Its first byte.
+    pub(super) start: usize,
+    pub(super) bytes: usize,
+    /// Which path it asks for.
+    pub(super) path: usize,
+}
+
+/// What clients with these settings ask.
+pub(super) fn asking(settings: &Settings) -> &'static Asking {
+    static ASKING: Kept<(&str, Mix<&str>), Asking> = Kept::new();
+    ASKING.get((settings.host, settings.paths), |(host, paths)| {
+        let mut asking = Asking {
+            wire: Vec::new(),
+            requests: Vec::new(),
+            text: text(),
+            is_mixed: matches!(paths, Mix::Several(_)),
+        };
+        for asked in paths.order() {
+            let request =
+                format!("GET {asked} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: throng\r\n\r\n");
+            let wire = match paths {
+                Mix::One(_) => cycle::repeat(request.as_bytes()),
+                Mix::Several(_) => request.as_bytes().to_vec(),
+            };
+            let path = paths.parts().position(|(path, _)| path == asked);
+            for _ in 0..wire.len() / request.len() {
+                asking.requests.push(Request {
+                    start: asking
+                        .requests
+                        .last()
+                        .map_or(0, |last| last.start + last.bytes),
+                    bytes: request.len(),
+                    path: path.unwrap_or(0),
+                });
+            }
+            asking.wire.extend(wire);
+        }
+        Box::new(asking)
+    })
+}
+
+/// Bytes of what was granted before, for each path.
+pub(super) enum Usual {
+    One(u64),
+    Each(Box<[u64]>),
+}
+
+/// Nothing was granted yet.
+pub(super) const UNKNOWN: u64 = u64::MAX;
+
+impl Usual {
+    /// Before anything was granted.
+    pub(super) fn new(settings: &Settings) -> Self {
+        match settings.paths {
+            Mix::One(_) => Self::One(UNKNOWN),
+            Mix::Several(paths) => Self::Each(vec![UNKNOWN; paths.len()].into()),
+        }
+    }
+
+    pub(super) fn of(&mut self, path: usize) -> &mut u64 {
+        match self {
+            Self::One(bytes) => bytes,
+            Self::Each(bytes) => &mut bytes[path],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Requester as _;
+    use super::super::requester::HttpRequester;
+    use super::*;
+
+    #[test]
+    fn paths_come_by_weight_and_each_has_a_length_of_its_own() {
+        let paths = Mix::Several(&[("/long", 1), ("/", 3)]);
+        let mut requester = HttpRequester::new(
+            &Settings {
+                paths,
+                ..Settings::default()
+            },
+            5,
+        );
+        let mut wire = Vec::new();
+        (0..1024).for_each(|_| requester.request(&mut wire));
+        let asked = String::from_utf8(wire).unwrap();
+        let asked: Vec<&str> = asked
+            .lines()
+            .filter_map(|line| line.strip_prefix("GET "))
+            .collect();
+        let length = |line: &&str| if line.starts_with("/long") { 20 } else { 2 };
+        assert_eq!(asked.iter().map(length).sum::<usize>(), 256 * 20 + 768 * 2);
+        let reply = |length: usize| {
+            let body = "x".repeat(length);
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
+        };
+        let replies: String = asked.iter().map(|line| reply(length(line))).collect();
+        let heard = requester.receive(replies.as_bytes()).unwrap();
+        assert_eq!(heard.completed, 1024);
+        // The same order comes again, and now with the length of the other path.
+        requester.begin();
+        let wrong = reply(22 - length(&asked[0]));
+        assert!(requester.receive(wrong.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn several_requests_leave_in_few_pieces() {
+        for paths in [Mix::One("/a"), Mix::Several(&[("/a", 1), ("/b", 1)])] {
+            let mut requester = HttpRequester::new(
+                &Settings {
+                    paths,
+                    ..Settings::default()
+                },
+                5,
+            );
+            let mut pieces = 0;
+            for _ in 0..64 {
+                (0..16).for_each(|_| requester.begin());
+                while !requester.pending().is_empty() {
+                    requester.advance(requester.pending().len());
+                    pieces += 1;
+                }
+            }
+            assert!((64..=65).contains(&pieces), "{pieces}");
+        }
+    }
+}
