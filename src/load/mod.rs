@@ -15,6 +15,7 @@ pub mod route;
 mod shared;
 pub mod socket;
 mod tally;
+mod times;
 mod worker;
 
 use std::num::NonZeroU64;
