@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::servers::{Hostile, bound, listening, only_hear};
+use super::servers::{Hostile, bound, echo_once, listening, only_hear};
 use super::{Load, load};
 
 #[test]
@@ -101,16 +101,32 @@ fn a_server_that_closes_at_once_closes_early_or_resets() {
 #[test]
 fn a_server_that_vanishes_ends_the_load() {
     let server = super::server::Server::start(&["epoll"]).unwrap();
-    let mut load = Load::start(server.address(), "-c 20 -d 30s --warm-up 0s --controlled");
+    let mut load = Load::start(
+        server.address(),
+        "-c 20 -d 30s --warm-up 200ms --controlled",
+    );
     load.wait_for("steady");
     drop(server); // which kills it
     let ended = load.end();
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(ended.count("served"), 20, "{ended:?}");
-    // Who had nothing to ask when the server went has no error.
     let seen = ended.ended_by(&["closed-early", "reset"]);
-    assert_eq!(ended.errors.values().sum::<u64>(), seen, "{ended:?}");
-    assert!(seen <= 20, "{ended:?}");
+    assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
+    assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
+    assert!(ended.took < Duration::from_secs(30), "{ended:?}");
+}
+
+/// Those who rest after their first answer, until all have theirs, may lose their connection too.
+#[test]
+fn clients_that_lose_their_connection_while_they_rest_have_ended() {
+    let server = Hostile::start(|number, mut stream| {
+        if number == 0 {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        echo_once(&mut stream)
+    });
+    let ended = load(server.address, "-c 7 -d 30s --warm-up 0s");
+    assert_eq!((ended.code, ended.count("served")), (0, 7), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
     assert!(ended.took < Duration::from_secs(30), "{ended:?}");
 }
@@ -119,7 +135,10 @@ fn a_server_that_vanishes_ends_the_load() {
 #[test]
 fn a_server_that_ends_in_order_ends_the_load() {
     let server = super::server::Server::start(&["epoll"]).unwrap();
-    let mut load = Load::start(server.address(), "-c 20 -d 30s --warm-up 0s --controlled");
+    let mut load = Load::start(
+        server.address(),
+        "-c 20 -d 30s --warm-up 200ms --controlled",
+    );
     load.wait_for("steady");
     let counts = server.stop().unwrap();
     let ended = load.end();
