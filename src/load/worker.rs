@@ -31,6 +31,8 @@ const INPUT_BYTES: usize = 256 * 1024;
 const READS_A_TURN: usize = 4;
 /// Connections begun before those already there are looked after again.
 const CONNECTS_A_ROUND: usize = 64;
+/// Clients that rest and are woken before replies are looked at again.
+const WAKES_A_ROUND: usize = 1024;
 /// Longest wait, so that the end and time-outs are noticed.
 const LONGEST_WAIT: Timespec = Timespec {
     tv_sec: 0,
@@ -48,6 +50,8 @@ pub(super) struct Worker {
     /// The next client to connect.
     unborn: usize,
     connecting: VecDeque<(usize, u64)>,
+    /// The next client to wake, if it rests.
+    asleep: usize,
     unfinished: Vec<usize>,
     input: Box<[MaybeUninit<u8>]>,
     service_time: Histogram<u64>,
@@ -72,7 +76,7 @@ impl Worker {
         shared: Arc<Shared>,
     ) -> anyhow::Result<Self> {
         let count = u64::from(plan.clients);
-        let clients = (number as u64..count)
+        let clients: Vec<Client> = (number as u64..count)
             .step_by(threads)
             .map(|client| Client::new(plan, client))
             .collect();
@@ -84,6 +88,7 @@ impl Worker {
             until: u64::MAX,
             shared,
             queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
+            asleep: clients.len(),
             clients,
             unborn: 0,
             connecting: VecDeque::new(),
@@ -107,7 +112,10 @@ impl Worker {
         while !self.shared.may_close() {
             self.look_at_window();
             self.connect_some();
-            let busy = self.unborn < self.clients.len() || !self.unfinished.is_empty();
+            self.wake_some();
+            let busy = self.unborn < self.clients.len()
+                || self.asleep < self.clients.len()
+                || !self.unfinished.is_empty();
             let wait = if busy {
                 Timespec::default()
             } else {
@@ -139,16 +147,26 @@ impl Worker {
         self.until = window.until;
         if from != self.from {
             self.from = from;
-            self.wake_resting();
+            self.asleep = 0;
             self.slice_length = (self.until.saturating_sub(from) / SLICES as u64).max(1);
             self.slice_ends = from.saturating_add(self.slice_length);
         }
     }
 
-    /// Everybody has had a first answer: all who rest since then go on asking.
-    fn wake_resting(&mut self) {
-        for place in 0..self.clients.len() {
-            if self.clients[place].state == State::Resting && now() < self.until {
+    /// Everybody has had a first answer: who rests since then goes on asking. With a large crowd not
+    /// all at once, or the first replies would wait until the last request has left.
+    fn wake_some(&mut self) {
+        for _ in 0..WAKES_A_ROUND {
+            if self.asleep == self.clients.len() {
+                return;
+            }
+            if now() >= self.until {
+                self.asleep = self.clients.len();
+                return;
+            }
+            let place = self.asleep;
+            self.asleep += 1;
+            if self.clients[place].state == State::Resting {
                 self.go_on(place);
             }
         }
