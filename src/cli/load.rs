@@ -11,10 +11,14 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::progress::Bar;
-use super::values::{self, CpuList};
+use super::shape::Shape;
+use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, has_viewer, output};
+use crate::load::foresee::{self, Workers};
 use crate::load::phase::{Phase, Progress};
-use crate::load::{self, Outcome, Plan, Until, Watcher, foresee};
+use crate::load::route::{Network, Routes};
+use crate::load::socket::{self, Options};
+use crate::load::{self, Outcome, Plan, Until, Watcher};
 use crate::measure::host;
 use crate::protocol::{self, PROTOCOLS};
 use crate::record::{Latency, Load};
@@ -31,14 +35,16 @@ Examples:
   throng load 127.0.0.1:7777 --clients 1000 --duration 10s
   throng load localhost:7777 --clients 50 --requests 100000 --json
   throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
+  throng load 127.0.0.1:7777 --clients 100000 --threads 6
   throng load http://127.0.0.1:8080/index.html --clients 100
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
 byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
 begins, and then the time that counts.")]
 pub(super) struct Arguments {
-    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH.
-    address: String,
+    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH; clients take several in turn.
+    #[arg(required = true, value_name = "ADDRESS")]
+    addresses: Vec<String>,
     /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL].
     #[arg(long)]
     protocol: Option<String>,
@@ -51,10 +57,14 @@ pub(super) struct Arguments {
     /// How long replies count [default: 10s].
     #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
     duration: Option<Duration>,
-    /// Instead of a time: requests over all clients, divided evenly.
+    /// Instead of a time: requests over all clients, in a closed loop divided evenly.
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration",
-          value_parser = values::at_least_one)]
-    requests: Option<u32>,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Instead of a time: bytes sent and received over all clients.
+    #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests"],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    bytes: Option<u64>,
     /// How long to load before replies count, once every client had its first answer.
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::duration)]
     warm_up: Duration,
@@ -62,12 +72,22 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
+    /// How often a SYN is sent again before connecting fails, from 1 to 127 [default: as the system
+    /// has it].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=127))]
+    syn_retries: Option<u8>,
+    /// Addresses of this machine to connect from in turn, like 10.0.0.7 or 127.0.1.0/24 [default:
+    /// the system's choice; on loopback many, when ports would run out].
+    #[arg(long, value_name = "NET,...", value_delimiter = ',')]
+    source: Vec<Network>,
     /// Without any new first answer for this long, clients still waiting count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     /// Let clients go on asking while others still wait for their first answer.
     #[arg(long)]
     eager: bool,
+    #[command(flatten)]
+    shape: Shape,
     /// Load-generating threads [default: one a CPU].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
@@ -120,7 +140,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if outcome.load.served == 0 {
         anyhow::bail!(
             "no client was served by {}{}",
-            plan.target,
+            targets(&plan),
             reasons(&outcome.load)
         );
     }
@@ -128,12 +148,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
-    let destination = values::destination(&arguments.address)?;
-    let protocol = match (&arguments.protocol, destination.is_url) {
+    let destinations = destinations(arguments)?;
+    let first = &destinations[0];
+    let protocol = match (&arguments.protocol, first.is_url) {
         (Some(name), true) if name != "http" => {
             return Err(Usage(format!(
                 "{} is for http, not for {name}; write HOST:PORT",
-                arguments.address
+                arguments.addresses[0]
             ))
             .into());
         }
@@ -142,20 +163,22 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         (None, false) => "echo",
     };
     let protocol = registry::find("protocol", PROTOCOLS, protocol)?;
-    let target = values::target(&destination.address, arguments.allow_remote)?;
-    let until = match (arguments.requests, arguments.duration) {
-        (Some(requests), _) if requests < arguments.clients => {
+    let until = match (arguments.requests, arguments.bytes, arguments.duration) {
+        (Some(requests), ..) if requests < u64::from(arguments.clients) => {
             return Err(Usage(format!(
                 "{requests} requests are fewer than {} clients; every client makes at least one",
                 arguments.clients
             ))
             .into());
         }
-        (Some(requests), _) => Until::Requests(u64::from(requests)),
-        (None, duration) => Until::Duration(duration.unwrap_or(Duration::from_secs(10))),
+        (Some(requests), ..) => Until::Requests(requests),
+        (None, Some(bytes), _) => Until::Bytes(bytes),
+        (None, None, duration) => Until::Duration(duration.unwrap_or(Duration::from_secs(10))),
     };
-    host::raise_descriptor_limit();
-    foresee::check(arguments.clients, &host::load_resources())?;
+    let threads = arguments
+        .threads
+        .map_or_else(|| host::usable_cpus().len(), |n| n as usize);
+    let (routes, workers) = routes(arguments, &destinations, threads)?;
     let cpus = match &arguments.cpus {
         Some(CpuList(cpus)) => {
             host::bind_to(cpus)?;
@@ -163,28 +186,79 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         }
         None => Vec::new(),
     };
-    let threads = arguments
-        .threads
-        .map_or_else(|| host::usable_cpus().len(), |n| n as usize);
-    Ok(Plan {
-        target,
-        protocol,
-        settings: protocol::Settings {
-            size: arguments.size,
-            url: destination.url,
-            ..protocol::Settings::default()
+    let settings = protocol::Settings {
+        size: arguments.size,
+        url: first.url,
+        ..protocol::Settings::default()
+    };
+    let mut plan = Plan {
+        socket: Options {
+            nodelay: !arguments.delay,
+            syn_retries: arguments.syn_retries,
         },
-        clients: arguments.clients,
-        until,
         warm_up: arguments.warm_up,
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,
-        grace: Duration::from_secs(2),
-        threads,
+        threads: workers.threads,
+        own_tables: workers.own_tables,
         cpus,
-        nodelay: !arguments.delay,
-    })
+        ..Plan::new(routes, protocol, settings, arguments.clients, until)
+    };
+    arguments.shape.apply(&mut plan);
+    Ok(plan)
+}
+
+/// Where the load goes: all of them URLs, or none, and all with the same path.
+fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
+    let addresses = arguments.addresses.iter();
+    let destinations: Vec<Destination> = addresses
+        .map(|address| values::destination(address))
+        .collect::<Result<_, _>>()?;
+    let kind = |destination: &Destination| (destination.is_url, destination.url.path);
+    let first = kind(&destinations[0]);
+    match destinations.iter().position(|other| kind(other) != first) {
+        None => Ok(destinations),
+        Some(place) => Err(Usage(format!(
+            "{} is not asked for the same as {}; write the same path behind each address",
+            arguments.addresses[place], arguments.addresses[0]
+        ))
+        .into()),
+    }
+}
+
+/// How the clients connect, once it is known that this machine lets them.
+fn routes(
+    arguments: &Arguments,
+    destinations: &[Destination],
+    threads: usize,
+) -> anyhow::Result<(Routes, Workers)> {
+    let targets = destinations
+        .iter()
+        .map(|to| values::target(&to.address, arguments.allow_remote))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    host::raise_descriptor_limit();
+    let resources = host::load_resources();
+    let clients = arguments.clients;
+    let routes = Routes::new(&targets, &arguments.source, clients, resources.ports)
+        .map_err(|error| Usage(error.to_string()))?;
+    let workers = foresee::workers(clients, threads, resources.descriptors);
+    if let Some(crowded) = foresee::check(clients, workers, &routes, &resources)? {
+        anstream::eprintln!("warning: {crowded}");
+    }
+    if let Some((source, error)) = socket::unusable_source(&routes) {
+        let message = format!(
+            "cannot connect from {source}: {error}; `ip address` lists what this machine has"
+        );
+        return Err(Usage(message).into());
+    }
+    Ok((routes, workers))
+}
+
+/// The targets in words.
+fn targets(plan: &Plan) -> String {
+    let targets = plan.routes.targets().map(|target| target.to_string());
+    targets.collect::<Vec<_>>().join(", ")
 }
 
 /// For people: a progress bar, where there is a terminal.
@@ -271,7 +345,7 @@ fn describe(plan: &Plan, load: &Load) -> String {
     let mut text = format!(
         "{} clients on {}, {}, {} threads\n\n",
         load.clients,
-        plan.target,
+        targets(plan),
         plan.protocol.describe(&plan.settings),
         load.threads
     );

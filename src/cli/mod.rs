@@ -3,6 +3,8 @@
 //! One file a subcommand. Exit codes are in `Exit`.
 
 #[cfg(target_os = "linux")]
+mod arrival;
+#[cfg(target_os = "linux")]
 mod doctor;
 mod list;
 #[cfg(target_os = "linux")]
@@ -14,6 +16,8 @@ mod report;
 #[cfg(target_os = "linux")]
 mod run;
 mod serve;
+#[cfg(target_os = "linux")]
+mod shape;
 mod tuning;
 mod values;
 

@@ -173,7 +173,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let protocol = registry::find("protocol", PROTOCOLS, &study.protocol)?;
     let most = study.clients.last().copied().unwrap_or(0);
     host::raise_descriptor_limit();
-    foresee::check(most, &host::load_resources())?;
+    foresee::check_one_table(most, &host::load_resources())?;
     let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
         (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
         _ => plan::divide_cpus(&host::usable_cpus()),

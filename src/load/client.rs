@@ -1,10 +1,6 @@
-//! One client of a load: where it stands, what it may still ask, and how its connection begins.
+//! One client of a load: where it stands, what it has asked and may still ask.
 
-use std::os::fd::{AsFd, OwnedFd};
-
-use rustix::event::epoll;
-use rustix::io::Errno;
-use rustix::net::{self, SocketFlags, SocketType, sockopt};
+use std::collections::VecDeque;
 
 use super::tally::ClientTally;
 use super::{Plan, Until};
@@ -15,28 +11,55 @@ use crate::protocol::Requester;
 pub(super) enum State {
     /// Its turn to connect has not come.
     Unborn,
+    /// It waits in the line of those who connect.
+    InLine,
     /// connect() has not come back.
     Connecting,
-    /// A request is out.
-    Asking,
-    /// It has nothing to ask.
-    Resting,
+    /// It has a connection.
+    Open,
     /// It had its reply, after which the server is to close.
     Leaving,
+    /// It has no connection, and will have another one.
+    Apart,
     /// It ended.
     Over,
 }
 
+/// When a request was due and when it was sent, on the clock of the load. In a closed loop it is due
+/// when it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) due: u64,
+    pub(super) sent: u64,
+}
+
+/// No request is owed.
+pub(super) const NOTHING_OWED: u64 = u64::MAX;
+
 /// One client, over its life.
 pub(super) struct Client {
-    pub(super) socket: Option<OwnedFd>,
     pub(super) requester: Box<dyn Requester>,
     pub(super) state: State,
-    /// When it gives up connecting.
-    pub(super) connect_by: u64,
+    /// Its socket did not take all that is pending.
+    pub(super) blocked: bool,
+    /// Requests that are out over this connection.
+    pub(super) outstanding: u16,
+    /// Its places in the line of clients that will ask when their time comes.
+    pub(super) queued: u16,
+    /// Failures since its last reply.
+    pub(super) failures: u16,
+    /// Requests begun over this connection.
+    pub(super) made: u32,
+    /// When its connection was begun, and then when it was there.
+    pub(super) since: u64,
+    /// Of the oldest request that is out.
+    pub(super) oldest: Stamp,
+    /// Of those after it.
+    pub(super) later: VecDeque<Stamp>,
+    /// When the request was due for which it connects now.
+    pub(super) owed: u64,
     /// Requests it may still make.
     pub(super) budget: u64,
-    pub(super) sent_at: u64,
     pub(super) tally: ClientTally,
 }
 
@@ -45,56 +68,60 @@ impl Client {
     pub(super) fn new(plan: &Plan, number: u64) -> Self {
         let count = u64::from(plan.clients);
         Self {
-            socket: None,
             requester: plan.protocol.requester(&plan.settings, number),
             state: State::Unborn,
-            connect_by: 0,
-            budget: match plan.until {
-                Until::Duration(_) => u64::MAX,
-                Until::Requests(total) => total / count + u64::from(number < total % count),
+            blocked: false,
+            outstanding: 0,
+            queued: 0,
+            failures: 0,
+            made: 0,
+            since: 0,
+            oldest: Stamp { due: 0, sent: 0 },
+            later: VecDeque::new(),
+            owed: NOTHING_OWED,
+            budget: match (plan.until, plan.rate) {
+                (Until::Requests(total), None) => total / count + u64::from(number < total % count),
+                // In an open loop, the worker has a budget for all of its clients.
+                _ => u64::MAX,
             },
-            sent_at: 0,
             tally: ClientTally::default(),
         }
     }
-}
 
-/// The server closed its side, or the connection broke: no further edge will come.
-pub(super) const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
-    .union(epoll::EventFlags::HUP)
-    .union(epoll::EventFlags::ERR);
-
-/// What a socket is registered for, once and for good.
-const EDGES: epoll::EventFlags = epoll::EventFlags::IN
-    .union(epoll::EventFlags::OUT)
-    .union(epoll::EventFlags::RDHUP)
-    .union(epoll::EventFlags::ET);
-
-/// Begins to connect the client at `place` among its worker's; the answer comes from `queue`.
-pub(super) fn begin_connection(
-    plan: &Plan,
-    queue: impl AsFd,
-    place: usize,
-) -> Result<OwnedFd, Errno> {
-    let family = match plan.target {
-        std::net::SocketAddr::V4(_) => net::AddressFamily::INET,
-        std::net::SocketAddr::V6(_) => net::AddressFamily::INET6,
-    };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))?;
-    if plan.nodelay {
-        sockopt::set_tcp_nodelay(&socket, true)?;
+    /// Whether it ever had an answer.
+    pub(super) fn was_answered(&self) -> bool {
+        self.tally.first_answer_at.is_some()
     }
-    match net::connect(&socket, &plan.target) {
-        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-        Err(error) => return Err(error),
+
+    /// A request leaves.
+    pub(super) fn begin(&mut self, stamp: Stamp) {
+        if self.outstanding == 0 {
+            self.oldest = stamp;
+        } else {
+            self.later.push_back(stamp);
+        }
+        self.outstanding += 1;
+        self.made = self.made.saturating_add(1);
+        self.tally.requests += 1;
+        self.requester.begin();
     }
-    // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
-    epoll::add(
-        queue,
-        &socket,
-        epoll::EventData::new_u64(place as u64),
-        EDGES,
-    )?;
-    Ok(socket)
+
+    /// The oldest request that was out has its reply.
+    pub(super) fn take_oldest(&mut self) -> Stamp {
+        let stamp = self.oldest;
+        self.outstanding = self.outstanding.saturating_sub(1);
+        if self.outstanding > 0
+            && let Some(next) = self.later.pop_front()
+        {
+            self.oldest = next;
+        }
+        stamp
+    }
+
+    /// Forgets what is out; gives its stamps.
+    pub(super) fn drop_outstanding(&mut self) -> impl Iterator<Item = Stamp> + use<> {
+        let oldest = (self.outstanding > 0).then_some(self.oldest);
+        self.outstanding = 0;
+        oldest.into_iter().chain(std::mem::take(&mut self.later))
+    }
 }

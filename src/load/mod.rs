@@ -1,45 +1,78 @@
 //! Part 2: the crowd of clients.
 //!
 //! [`run`] starts worker threads that share nothing but a few counters (`worker`), leads them
-//! through the phases of a load ([`phase`]) and puts together what they saw (`tally`).
+//! through the phases of a load ([`phase`]) and puts together what they saw (`outcome`). A worker's
+//! clients are a state machine without sockets (`crowd`), whose bytes an engine moves (`engine`).
 
+pub mod arrival;
 mod client;
+mod crowd;
+mod engine;
 pub mod foresee;
+mod outcome;
 pub mod phase;
+pub mod route;
 mod shared;
+pub mod socket;
 mod tally;
 mod worker;
 
-use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use hdrhistogram::Histogram;
 use rustix::thread::CpuSet;
 
 use crate::protocol::{self, Protocol};
+use crate::sys::{clock, descriptors};
+use arrival::{Rate, Spacing, Think};
+use outcome::Circumstances;
+pub use outcome::Outcome;
 use phase::{Next, Phase, Phases, Progress};
+use route::Routes;
 use shared::Shared;
-pub use tally::Outcome;
 use worker::Worker;
 
 /// A load, ready to run.
 #[derive(Clone)]
 pub struct Plan {
-    /// Where to connect to.
-    pub target: SocketAddr,
+    /// Where clients connect to, and from where.
+    pub routes: Routes,
+    /// How their sockets are set.
+    pub socket: socket::Options,
     /// What is said.
     pub protocol: &'static dyn Protocol,
     /// How it is said.
     pub settings: protocol::Settings,
-    /// Clients, each with one connection and one request at a time.
+    /// Clients, each with one connection at a time.
     pub clients: u32,
+    /// When requests come due in an open loop; none: a closed loop.
+    pub rate: Option<Rate>,
+    /// How long clients of a closed loop think.
+    pub think: Think,
+    /// Requests that a client may have out at once.
+    pub pipeline: u16,
     /// When it is enough.
     pub until: Until,
     /// Time before replies count, once every client had its first answer.
     pub warm_up: Duration,
+    /// Clients that connect for the first time in a second; none: as fast as they can.
+    pub connects_per_s: Option<f64>,
     /// How long a client may take to connect.
     pub connect_timeout: Duration,
+    /// How long a reply may take.
+    pub request_timeout: Option<Duration>,
+    /// Requests after which a connection is closed and the next one made.
+    pub requests_per_connection: Option<u32>,
+    /// Time after which it is.
+    pub lifetime: Option<Duration>,
+    /// How it is closed then.
+    pub close: Close,
+    /// Whether a client whose connection failed makes another one.
+    pub reconnect: bool,
     /// Without any new first answer for this long, those still waiting count as never served.
     pub patience: Duration,
     /// Whether clients that had their first answer go on asking while others still wait for
@@ -47,12 +80,88 @@ pub struct Plan {
     pub eager: bool,
     /// How long the last replies may take.
     pub grace: Duration,
+    /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
+    pub probes: Option<Probes>,
+    /// What moves the bytes.
+    pub engine: Engine,
     /// Worker threads.
     pub threads: usize,
+    /// Whether each of them has a descriptor table of its own.
+    pub own_tables: bool,
     /// CPUs that the workers are bound to in turn; empty: not bound.
     pub cpus: Vec<u32>,
-    /// Send small requests at once instead of gathering them (Nagle's algorithm off).
-    pub nodelay: bool,
+    /// From which everything random is drawn.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// A closed loop without any limits but those that keep it from hanging.
+    pub fn new(
+        routes: Routes,
+        protocol: &'static dyn Protocol,
+        settings: protocol::Settings,
+        clients: u32,
+        until: Until,
+    ) -> Self {
+        Self {
+            routes,
+            socket: socket::Options {
+                nodelay: true,
+                syn_retries: None,
+            },
+            protocol,
+            settings,
+            clients,
+            rate: None,
+            think: Think::None,
+            pipeline: 1,
+            until,
+            warm_up: Duration::from_millis(500),
+            connects_per_s: None,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: None,
+            requests_per_connection: None,
+            lifetime: None,
+            close: Close::Orderly,
+            reconnect: false,
+            patience: Duration::from_secs(3),
+            eager: false,
+            grace: Duration::from_secs(2),
+            probes: None,
+            engine: Engine::Epoll,
+            threads: 1,
+            own_tables: false,
+            cpus: Vec::new(),
+            seed: 1,
+        }
+    }
+
+    /// Whether requests come due by themselves, not when the last reply has come.
+    fn has_dues(&self) -> bool {
+        self.rate.is_some() || self.think != Think::None
+    }
+
+    /// The load that the probe clients are.
+    fn of_probes(&self, probes: Probes) -> Self {
+        let rate_per_s = f64::from(probes.clients) * probes.rate_per_s;
+        Self {
+            clients: probes.clients,
+            rate: Some(Rate {
+                from_per_s: rate_per_s,
+                to_per_s: rate_per_s,
+                rise: Duration::ZERO,
+                spacing: Spacing::Poisson,
+            }),
+            think: Think::None,
+            pipeline: 1,
+            connects_per_s: None,
+            eager: false,
+            probes: None,
+            engine: Engine::Epoll,
+            threads: 1,
+            ..self.clone()
+        }
+    }
 }
 
 /// When a load is enough.
@@ -60,8 +169,45 @@ pub struct Plan {
 pub enum Until {
     /// After a steady part of this length.
     Duration(Duration),
-    /// After so many requests over all clients, divided evenly; warm-up does not apply.
+    /// After so many requests over all clients, in a closed loop divided evenly; warm-up does not
+    /// apply.
     Requests(u64),
+    /// After so many bytes, sent and received; warm-up does not apply.
+    Bytes(u64),
+}
+
+/// How a client closes a connection that has served its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// With FIN; the kernel keeps the port for a minute (TIME_WAIT).
+    Orderly,
+    /// With RST, which keeps nothing.
+    Reset,
+}
+
+/// Clients that ask seldom beside a crowd.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probes {
+    /// How many.
+    pub clients: u32,
+    /// Requests a second of each, at random times.
+    pub rate_per_s: f64,
+}
+
+/// What moves the bytes of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// epoll(7), edge-triggered.
+    Epoll,
+}
+
+impl Engine {
+    /// Its name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Epoll => "epoll",
+        }
+    }
 }
 
 /// Whoever runs a load watches and leads it through this.
@@ -75,11 +221,20 @@ pub trait Watcher {
     /// Called many times a second while a phase lasts.
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64);
 
+    /// How often it wants to see the latencies so far; each time costs the workers a copy of them.
+    fn times_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The latencies so far, in nanoseconds: response times of an open loop, else service times.
+    fn see_times(&mut self, _times: &Histogram<u64>) {}
+
     /// Whether to stop early and keep what was measured.
     fn interrupted(&self) -> bool;
 }
 
 /// Nanoseconds on the clock that all processes of a machine share (`CLOCK_MONOTONIC`).
+#[inline]
 pub fn now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -92,15 +247,15 @@ pub fn now() -> u64 {
 /// of the outcome.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
     let threads = plan.threads.clamp(1, plan.clients.max(1) as usize);
+    let probes = plan.probes.map(|probes| Arc::new(plan.of_probes(probes)));
     let shared = Arc::new(Shared::new(threads, plan));
     watcher.enter(Phase::Settle, &Progress::default())?;
-    let workers: Vec<_> = (0..threads)
-        .map(|number| start_worker(plan, number, threads, &shared))
-        .collect::<anyhow::Result<_>>()
-        .inspect_err(|_| shared.close())?;
+    let crowd = Arc::new(plan.clone());
+    let workers =
+        start_workers(&crowd, threads, probes.as_ref(), &shared).inspect_err(|_| shared.close())?;
     let led = lead(plan, &shared, watcher);
     shared.close();
-    let tallies = workers
+    let mut tallies = workers
         .into_iter()
         .map(|worker| {
             worker
@@ -108,40 +263,77 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
                 .map_err(|_| anyhow::anyhow!("a load thread panicked"))?
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let ending = led?;
-    Ok(Outcome::merge(
-        tallies,
-        &shared.window(),
-        ending.name(),
-        threads,
-    ))
+    let (ending, cpu_s) = led?;
+    let of_probes = probes.and_then(|_| tallies.pop());
+    let circumstances = Circumstances {
+        window: shared.window(),
+        stopped_by: ending.name(),
+        cpu_s,
+    };
+    let mut outcome = Outcome::merge(tallies, &circumstances);
+    outcome.load.threads = threads as u32;
+    plan.engine.name().clone_into(&mut outcome.load.engine);
+    if let (Some(tally), Some(probes)) = (of_probes, plan.probes) {
+        outcome.add_probes(&tally, probes.rate_per_s);
+    }
+    Ok(outcome)
 }
 
-fn start_worker(
-    plan: &Plan,
-    number: usize,
+/// The workers of the crowd, and after them the one of the probe clients.
+fn start_workers(
+    crowd: &Arc<Plan>,
     threads: usize,
+    probes: Option<&Arc<Plan>>,
     shared: &Arc<Shared>,
-) -> anyhow::Result<std::thread::JoinHandle<anyhow::Result<tally::WorkerTally>>> {
-    let worker = Worker::new(plan, number, threads, Arc::clone(shared))?;
-    let cpu = (!plan.cpus.is_empty()).then(|| plan.cpus[number % plan.cpus.len()]);
-    std::thread::Builder::new()
-        .name(format!("load-{number}"))
-        .spawn(move || {
-            if let Some(cpu) = cpu {
-                let mut set = CpuSet::new();
-                set.set(cpu as usize);
-                rustix::thread::sched_setaffinity(None, &set)
-                    .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
-            }
-            worker.run()
+) -> anyhow::Result<Vec<JoinHandle<anyhow::Result<tally::WorkerTally>>>> {
+    let of_crowd = (0..threads).map(|number| (crowd, number, threads));
+    let of_probes = probes.map(|probes| (probes, 0, 1));
+    of_crowd
+        .chain(of_probes)
+        .enumerate()
+        .map(|(place, (plan, number, workers))| {
+            let (plan, shared) = (Arc::clone(plan), Arc::clone(shared));
+            std::thread::Builder::new()
+                .name(format!("load-{place}"))
+                .spawn(move || {
+                    prepare_thread(&plan, place)?;
+                    Worker::new(&plan, number, workers, &shared, place < threads)?.run()
+                })
+                .context("cannot start a load thread")
         })
-        .context("cannot start a load thread")
+        .collect()
 }
 
-/// Leads the workers through the phases until connections may be closed.
-fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<phase::Ending> {
+/// Before a thread opens anything: then a table that others copy has no socket in it.
+fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
+    if plan.own_tables {
+        descriptors::own_table().context("cannot take a descriptor table of its own")?;
+    }
+    if !plan.cpus.is_empty() {
+        let cpu = plan.cpus[place % plan.cpus.len()];
+        let mut set = CpuSet::new();
+        set.set(cpu as usize);
+        rustix::thread::sched_setaffinity(None, &set)
+            .with_context(|| format!("cannot bind a load thread to CPU {cpu}"))?;
+    }
+    if plan.has_dues() {
+        // Waits may else overrun by 50 us. What it cannot do shows in the lateness.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    }
+    Ok(())
+}
+
+/// Leads the workers through the phases until connections may be closed; gives how it ended, and
+/// the CPU time that the process took in the window.
+fn lead(
+    plan: &Plan,
+    shared: &Shared,
+    watcher: &mut dyn Watcher,
+) -> anyhow::Result<(phase::Ending, Option<f64>)> {
     let mut phases = Phases::new(plan, now());
+    let mut cpu = CpuMeter::default();
+    let mut times_asked_at = now();
+    cpu.enter(phases.phase(), plan.until);
     loop {
         let progress = shared.progress();
         if watcher.interrupted() {
@@ -149,19 +341,49 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
         }
         match phases.advance(now(), &progress) {
             Next::Wait(limit) => {
-                watcher.watch(
-                    phases.phase(),
-                    &progress,
-                    phases.share_done(now(), &progress),
-                );
+                let share = phases.share_done(now(), &progress);
+                watcher.watch(phases.phase(), &progress, share);
+                if let Some(every) = watcher.times_every()
+                    && now() - times_asked_at >= every.as_nanos() as u64
+                {
+                    watcher.see_times(&shared.times());
+                    shared.ask_for_times();
+                    times_asked_at = now();
+                }
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {
+                cpu.enter(phase, plan.until);
                 watcher.enter(phase, &progress)?;
                 phases.entered(phase, now());
             }
-            Next::Done(ending) => return Ok(ending),
+            Next::Done(ending) => return Ok((ending, cpu.in_window())),
         }
         shared.set_window(phases.window());
+    }
+}
+
+/// CPU time of this process from the beginning of the window to its end.
+#[derive(Default)]
+struct CpuMeter {
+    from: Option<Duration>,
+    until: Option<Duration>,
+}
+
+impl CpuMeter {
+    fn enter(&mut self, phase: Phase, until: Until) {
+        let begins = match until {
+            Until::Duration(_) => Phase::Steady,
+            Until::Requests(_) | Until::Bytes(_) => Phase::Settle,
+        };
+        if phase == begins {
+            self.from = Some(clock::own_cpu_time());
+        } else if matches!(phase, Phase::Drain | Phase::Hold) && self.until.is_none() {
+            self.until = Some(clock::own_cpu_time());
+        }
+    }
+
+    fn in_window(&self) -> Option<f64> {
+        Some(self.until?.saturating_sub(self.from?).as_secs_f64())
     }
 }

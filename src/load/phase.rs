@@ -47,6 +47,8 @@ pub enum Ending {
     Duration,
     /// All requests were made.
     Requests,
+    /// So many bytes had gone over the wire.
+    Bytes,
     /// Somebody asked to stop.
     Interrupted,
     /// No client was ever served, or none was left.
@@ -59,6 +61,7 @@ impl Ending {
         match self {
             Ending::Duration => "duration",
             Ending::Requests => "requests",
+            Ending::Bytes => "bytes",
             Ending::Interrupted => "interrupted",
             Ending::NoClientsLeft => "no-clients-left",
         }
@@ -74,12 +77,14 @@ pub struct Progress {
     pub answered: u64,
     /// Clients that ended with an error.
     pub failed: u64,
-    /// Clients that made all their requests.
-    pub finished: u64,
-    /// Of the clients answered once, those that wait for a reply now.
+    /// Requests that are out, of clients that were answered before.
     pub waiting: u64,
     /// Replies verified.
     pub verified: u64,
+    /// Requests whose connection failed, and those that clients could not make any more.
+    pub lost: u64,
+    /// Bytes sent and received.
+    pub bytes: u64,
 }
 
 /// What to do next.
@@ -105,6 +110,8 @@ pub struct Phases {
     until: Until,
     warm_up: u64,
     patience: u64,
+    /// When the last client's turn to connect comes.
+    born_by: u64,
     grace: u64,
     phase: Phase,
     entered_at: u64,
@@ -123,6 +130,9 @@ impl Phases {
             clients: u64::from(plan.clients),
             until: plan.until,
             warm_up: nanoseconds(plan.warm_up),
+            born_by: plan.connects_per_s.map_or(now, |rate| {
+                now + (f64::from(plan.clients) * 1e9 / rate) as u64
+            }),
             patience: nanoseconds(plan.patience),
             grace: nanoseconds(plan.grace),
             phase: Phase::Settle,
@@ -131,11 +141,12 @@ impl Phases {
             news: 0,
             window: match plan.until {
                 Until::Duration(_) => (u64::MAX, u64::MAX),
-                Until::Requests(_) => (now, u64::MAX),
+                Until::Requests(_) | Until::Bytes(_) => (now, u64::MAX),
             },
             ending: match plan.until {
                 Until::Duration(_) => Ending::Duration,
                 Until::Requests(_) => Ending::Requests,
+                Until::Bytes(_) => Ending::Bytes,
             },
         }
     }
@@ -174,13 +185,14 @@ impl Phases {
     fn settle(&mut self, now: u64, progress: &Progress) -> Next {
         let news = match self.until {
             Until::Duration(_) => progress.answered,
-            Until::Requests(_) => progress.verified,
+            Until::Requests(_) | Until::Bytes(_) => progress.verified,
         };
         if news > self.news {
             self.news = news;
             self.news_at = now;
         }
-        let gave_up = now >= self.news_at + self.patience;
+        let gave_up = now >= self.news_at.max(self.born_by) + self.patience;
+        let nobody_is_left = progress.failed >= self.clients;
         match self.until {
             Until::Duration(_)
                 if progress.answered + progress.failed >= self.clients || gave_up =>
@@ -192,16 +204,28 @@ impl Phases {
                 }
                 Next::Enter(Phase::WarmUp)
             }
-            Until::Requests(_)
-                if progress.finished + progress.failed >= self.clients || gave_up =>
+            Until::Requests(total)
+                if progress.verified + progress.lost >= total || nobody_is_left || gave_up =>
             {
-                self.window.1 = if gave_up { self.news_at } else { now };
-                if progress.verified == 0 {
-                    self.ending = Ending::NoClientsLeft;
-                }
+                self.end_of_count(now, gave_up, progress);
                 Next::Enter(Phase::Hold)
             }
+            Until::Bytes(total) if progress.bytes >= total || nobody_is_left || gave_up => {
+                self.end_of_count(now, gave_up, progress);
+                if nobody_is_left {
+                    self.ending = Ending::NoClientsLeft;
+                }
+                Next::Enter(Phase::Drain)
+            }
             _ => Next::Wait(GLANCE),
+        }
+    }
+
+    /// A load that is bounded by what it does has done it, or does no more.
+    fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
+        self.window.1 = if gave_up { self.news_at } else { now };
+        if progress.verified == 0 {
+            self.ending = Ending::NoClientsLeft;
         }
     }
 
@@ -237,6 +261,7 @@ impl Phases {
     pub fn share_done(&self, now: u64, progress: &Progress) -> f64 {
         let share = match self.until {
             Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,
+            Until::Bytes(bytes) => progress.bytes as f64 / bytes.max(1) as f64,
             Until::Duration(duration) if self.window.0 < u64::MAX => {
                 let total = self.warm_up + nanoseconds(duration);
                 let left = self.window.1.saturating_sub(now);
@@ -258,26 +283,20 @@ fn wait_until(now: u64, then: u64) -> Next {
 
 #[cfg(test)]
 mod tests {
+    use super::super::route::Routes;
     use super::*;
-    use crate::protocol::PROTOCOLS;
+    use crate::protocol::{PROTOCOLS, Settings};
 
     const MS: u64 = 1_000_000;
 
     fn plan(until: Until) -> Plan {
+        let target = [([127, 0, 0, 1], 1).into()];
+        let routes = Routes::new(&target, &[], 10, None).unwrap();
         Plan {
-            target: ([127, 0, 0, 1], 1).into(),
-            protocol: PROTOCOLS[0],
-            settings: crate::protocol::Settings::default(),
-            clients: 10,
-            until,
             warm_up: Duration::from_millis(100),
-            connect_timeout: Duration::from_secs(1),
             patience: Duration::from_millis(300),
-            eager: false,
             grace: Duration::from_millis(50),
-            threads: 1,
-            cpus: Vec::new(),
-            nodelay: true,
+            ..Plan::new(routes, PROTOCOLS[0], Settings::default(), 10, until)
         }
     }
 
@@ -387,7 +406,6 @@ mod tests {
         assert!(matches!(phases.advance(2 * MS, &some), Next::Wait(_)));
         let all = Progress {
             verified: 1000,
-            finished: 10,
             ..answered(10)
         };
         enter(&mut phases, 9 * MS, &all, Phase::Hold);

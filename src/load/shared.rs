@@ -2,8 +2,13 @@
 //! far the clients are.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
+use hdrhistogram::Histogram;
+
+use super::crowd::Crowd;
 use super::phase::Progress;
+use super::tally::histogram;
 use super::{Plan, Until, now};
 
 /// What the workers and their leader share.
@@ -14,6 +19,8 @@ pub(super) struct Shared {
     until: AtomicU64,
     close: AtomicBool,
     has_slices: bool,
+    /// How often the times so far were asked for.
+    times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
 }
 
@@ -24,9 +31,12 @@ struct WorkerProgress {
     connected: AtomicU64,
     answered: AtomicU64,
     failed: AtomicU64,
-    finished: AtomicU64,
     waiting: AtomicU64,
     verified: AtomicU64,
+    lost: AtomicU64,
+    bytes: AtomicU64,
+    times_given: AtomicU64,
+    times: Mutex<Option<Box<Histogram<u64>>>>,
 }
 
 /// When replies counted.
@@ -69,6 +79,7 @@ impl Shared {
             until: AtomicU64::new(u64::MAX),
             close: AtomicBool::new(false),
             has_slices: timed,
+            times_asked: AtomicU64::new(0),
             progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
         }
     }
@@ -98,14 +109,44 @@ impl Shared {
     }
 
     /// Tells how far the clients of worker `number` are.
-    pub(super) fn publish(&self, number: usize, progress: &Progress) {
+    pub(super) fn publish(&self, number: usize, crowd: &Crowd) {
+        let progress = crowd.progress();
         let published = &self.progress[number];
         published.connected.store(progress.connected, Relaxed);
         published.answered.store(progress.answered, Relaxed);
         published.failed.store(progress.failed, Relaxed);
-        published.finished.store(progress.finished, Relaxed);
         published.waiting.store(progress.waiting, Relaxed);
         published.verified.store(progress.verified, Relaxed);
+        published.lost.store(progress.lost, Relaxed);
+        published.bytes.store(progress.bytes, Relaxed);
+        let asked = self.times_asked.load(Relaxed);
+        if published.times_given.load(Relaxed) < asked {
+            published.times_given.store(asked, Relaxed);
+            let times = Box::new(crowd.times().clone());
+            *published
+                .times
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(times);
+        }
+    }
+
+    /// Asks the workers for a copy of their latencies so far, which [`times`](Self::times) gives as
+    /// soon as they have looked up.
+    pub(super) fn ask_for_times(&self) {
+        self.times_asked.fetch_add(1, Relaxed);
+    }
+
+    /// Response times of an open loop or service times of a closed one, as far as they were given.
+    pub(super) fn times(&self) -> Histogram<u64> {
+        let mut sum = histogram();
+        for worker in &self.progress {
+            let times = worker.times.lock();
+            if let Some(times) = &*times.unwrap_or_else(PoisonError::into_inner) {
+                sum.add(&**times)
+                    .expect("all histograms have the same bounds");
+            }
+        }
+        sum
     }
 
     /// How far the clients are, all workers together.
@@ -120,9 +161,10 @@ impl Shared {
             connected: sum(|worker| &worker.connected),
             answered: sum(|worker| &worker.answered),
             failed: sum(|worker| &worker.failed),
-            finished: sum(|worker| &worker.finished),
             waiting: sum(|worker| &worker.waiting),
             verified: sum(|worker| &worker.verified),
+            lost: sum(|worker| &worker.lost),
+            bytes: sum(|worker| &worker.bytes),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::load::foresee::Resources;
 use crate::record::Host;
@@ -20,7 +21,7 @@ pub fn look() -> Host {
         ),
         cpu_model: cpu_info("model name"),
         cpus: usable_cpus().len() as u32,
-        memory_bytes: memory_bytes(),
+        memory_bytes: memory("MemTotal:"),
         virtual_machine: virtual_machine(),
         descriptors_soft: limit.current,
         descriptors_hard: limit.maximum,
@@ -36,7 +37,47 @@ pub fn load_resources() -> Resources {
     Resources {
         descriptors: getrlimit(Resource::Nofile).maximum,
         ports: ephemeral_ports(),
+        threads: threads_left(),
+        files: files_left(),
+        watches: number("fs/epoll/max_user_watches"),
+        memory_bytes: memory("MemAvailable:"),
     }
+}
+
+/// Threads that can still be started on this machine, or in this container if it has a limit.
+fn threads_left() -> Option<u64> {
+    let most = number("kernel/pid_max")?.min(number("kernel/threads-max")?);
+    let load = read("/proc/loadavg")?;
+    let (_, there) = load.split_whitespace().nth(3)?.split_once('/')?;
+    let left = most.saturating_sub(there.parse().ok()?);
+    Some(threads_left_in_container().map_or(left, |in_container| left.min(in_container)))
+}
+
+fn threads_left_in_container() -> Option<u64> {
+    let pids =
+        |name: &str| -> Option<u64> { read(&format!("/sys/fs/cgroup/pids.{name}"))?.parse().ok() };
+    Some(pids("max")?.saturating_sub(pids("current")?))
+}
+
+/// Files that this machine still opens; none: whoever has CAP_SYS_ADMIN is not limited.
+fn files_left() -> Option<u64> {
+    let sets = capabilities(None).ok()?;
+    if sets.effective.contains(CapabilitySet::SYS_ADMIN) {
+        return None;
+    }
+    let text = sysctl("fs/file-nr")?;
+    let numbers: Vec<u64> = text
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let &[open, _, most] = numbers.as_slice() else {
+        return None;
+    };
+    Some(most.saturating_sub(open))
+}
+
+fn number(sysctl_path: &str) -> Option<u64> {
+    sysctl(sysctl_path)?.parse().ok()
 }
 
 /// First and last ephemeral port.
@@ -60,9 +101,9 @@ pub fn load_average() -> Option<f64> {
         .ok()
 }
 
-fn memory_bytes() -> Option<u64> {
+fn memory(kind: &str) -> Option<u64> {
     let text = read("/proc/meminfo")?;
-    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let line = text.lines().find(|line| line.starts_with(kind))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib * 1024)
 }

@@ -101,7 +101,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
 
 /// Every request has its reply, but for clients that ended with an error or were never served.
 fn wrong_balance(load: &Load) -> Option<Warning> {
-    let failed: u64 = load.errors.values().map(|&count| u64::from(count)).sum();
+    let failed: u64 = load.errors.values().sum();
     let missing = load.requests.saturating_sub(load.verified);
     let explained = failed + u64::from(load.never_served);
     (missing > explained).then(|| {

@@ -7,9 +7,6 @@
 //! between clients and from request to request: a byte that is wrong, missing, doubled or meant
 //! for somebody else shows.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use super::pattern::{Kept, noise};
 use super::{
     Close, OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step,
@@ -41,13 +38,18 @@ impl Protocol for Echo {
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        let first = client % PATTERN_PERIOD as u64 * CLIENT_STRIDE as u64;
+        let first = (first % PATTERN_PERIOD as u64) as usize;
         Box::new(EchoRequester {
             pattern: pattern(settings.size),
             size: settings.size,
-            next: (client as usize).wrapping_mul(CLIENT_STRIDE) % PATTERN_PERIOD,
-            begun: 0,
-            pending: 0..0,
+            next: first,
+            at: first,
+            left: 0,
+            waiting: 0,
+            oldest: first,
             checked: 0,
+            unanswered: 0,
         })
     }
 }
@@ -87,56 +89,90 @@ const CLIENT_STRIDE: usize = 7_919;
 const REQUEST_STRIDE: usize = 389;
 
 /// Pseudo-random bytes from which every request of up to `size` bytes can be cut at any start.
-fn pattern(size: usize) -> Arc<[u8]> {
+fn pattern(size: usize) -> &'static [u8] {
     static PATTERN: Kept<usize, [u8]> = Kept::new();
-    PATTERN.get(size, |size| noise().take(PATTERN_PERIOD + size).collect())
+    PATTERN.get(size.next_power_of_two(), |longest| {
+        noise().take(PATTERN_PERIOD + longest).collect()
+    })
+}
+
+/// Where the request after one that starts here does.
+fn following(start: usize) -> usize {
+    let next = start + REQUEST_STRIDE;
+    if next < PATTERN_PERIOD {
+        next
+    } else {
+        next - PATTERN_PERIOD
+    }
 }
 
 struct EchoRequester {
-    pattern: Arc<[u8]>,
+    pattern: &'static [u8],
     size: usize,
-    /// Where the oldest unanswered request starts in the pattern.
+    /// Where the next request to leave starts in the pattern.
     next: usize,
-    /// Requests begun and not yet answered whole.
-    begun: usize,
-    /// Where in the pattern the bytes are that have not left yet.
-    pending: Range<usize>,
-    /// Bytes of the oldest one that came back.
+    /// Where the next byte of the one that is leaving is.
+    at: usize,
+    /// Bytes of it that have not left.
+    left: usize,
+    /// Requests begun of which nothing has left.
+    waiting: usize,
+    /// Where the oldest unanswered request starts, or the next one.
+    oldest: usize,
+    /// Bytes of it that came back.
     checked: usize,
+    /// Requests begun and not yet answered whole.
+    unanswered: usize,
 }
 
 impl EchoRequester {
-    /// Where the request `ahead` after the oldest unanswered one starts.
-    fn start(&self, ahead: usize) -> usize {
-        (self.next + ahead * REQUEST_STRIDE) % PATTERN_PERIOD
+    fn begin_to_send(&mut self) {
+        self.at = self.next;
+        self.left = self.size;
+        self.next = following(self.next);
     }
 }
 
 impl Requester for EchoRequester {
     fn begin(&mut self) {
-        let start = self.start(self.begun);
-        self.pending = start..start + self.size;
-        self.begun += 1;
+        self.unanswered += 1;
+        if self.left == 0 {
+            self.begin_to_send();
+        } else {
+            self.waiting += 1;
+        }
     }
 
-    fn pending(&self) -> &[u8] {
-        &self.pattern[self.pending.clone()]
+    fn pending(&self) -> &'static [u8] {
+        self.pattern
+            .get(self.at..self.at + self.left)
+            .unwrap_or_default()
     }
 
     fn advance(&mut self, count: usize) {
-        self.pending.start += count;
+        self.at += count;
+        self.left -= count;
+        if self.left == 0 && self.waiting > 0 {
+            self.waiting -= 1;
+            self.begin_to_send();
+        }
+    }
+
+    fn forget(&mut self) {
+        (self.left, self.waiting, self.unanswered) = (0, 0, 0);
+        (self.oldest, self.checked) = (self.next, 0);
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         while !input.is_empty() {
-            if self.begun == 0 {
+            if self.unanswered == 0 {
                 return Err(ProtocolError {
                     what: format!("{} bytes more than were sent came back", input.len()),
                 });
             }
-            let from = self.next + self.checked;
-            let expected = &self.pattern[from..self.next + self.size];
+            let from = self.oldest + self.checked;
+            let expected = &self.pattern[from..self.oldest + self.size];
             let length = expected.len().min(input.len());
             let (head, rest) = input.split_at(length);
             if head != &expected[..length] {
@@ -146,8 +182,8 @@ impl Requester for EchoRequester {
             self.checked += length;
             if self.checked == self.size {
                 self.checked = 0;
-                self.next = self.start(1);
-                self.begun -= 1;
+                self.oldest = following(self.oldest);
+                self.unanswered -= 1;
                 completed += 1;
             }
         }

@@ -3,6 +3,7 @@
 //! Both are unsigned 64-bit integers, most significant byte first. 20! is the largest factorial
 //! that fits, so greater numbers are answered with it.
 
+use super::cycle::Cycle;
 use super::number::Number;
 use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
 use crate::registry::{Entry, Info};
@@ -29,11 +30,12 @@ impl Protocol for Factorial {
     }
 
     fn requester(&self, _: &Settings, client: u64) -> Box<dyn Requester> {
+        let first = (client % QUESTIONS as u64) as usize;
         Box::new(FactorialRequester {
-            next: client,
-            oldest: client,
-            question: [0; 8],
-            left: 8,
+            questions: Cycle::new(&WIRE, first * QUESTION_BYTES),
+            next: first,
+            oldest: first,
+            unanswered: 0,
             reply: Number::default(),
         })
     }
@@ -68,46 +70,75 @@ impl Session for FactorialSession {
 
 /// Asks for one number after the other, beginning with the client's own.
 struct FactorialRequester {
-    next: u64,
-    /// What the oldest unanswered request asked for, or `next`.
-    oldest: u64,
-    /// The request that was begun last, and how much of it has left.
-    question: [u8; 8],
-    left: usize,
+    questions: Cycle,
+    /// Which question is the next.
+    next: usize,
+    /// The oldest one that is not answered, or `next`.
+    oldest: usize,
+    unanswered: usize,
     reply: Number,
 }
 
-/// Numbers asked for: 0 up to this, so that some are beyond the greatest, and then one that is as
-/// great as any.
-const ASKED: u64 = 24;
+const QUESTION_BYTES: usize = size_of::<u64>();
+/// Numbers asked for in turn: 0 up to four more than the greatest, so that some are beyond it, and
+/// then one that is as great as any.
+const QUESTIONS: usize = GREATEST as usize + 6;
 
-/// The number that request `index` asks for.
-fn asked(index: u64) -> u64 {
-    match index % (ASKED + 2) {
-        place if place > ASKED => u64::MAX,
-        n => n,
+/// The number that a question asks for.
+const fn asked(question: usize) -> u64 {
+    if question == QUESTIONS - 1 {
+        u64::MAX
+    } else {
+        question as u64
     }
 }
 
+/// The question after this one.
+fn following(question: usize) -> usize {
+    if question == QUESTIONS - 1 {
+        0
+    } else {
+        question + 1
+    }
+}
+
+/// All questions.
+static WIRE: [u8; QUESTIONS * QUESTION_BYTES] = {
+    let mut wire = [0; QUESTIONS * QUESTION_BYTES];
+    let mut at = 0;
+    while at < wire.len() {
+        wire[at] = asked(at / QUESTION_BYTES).to_be_bytes()[at % QUESTION_BYTES];
+        at += 1;
+    }
+    wire
+};
+
 impl Requester for FactorialRequester {
     fn begin(&mut self) {
-        self.question = asked(self.next).to_be_bytes();
-        self.left = 0;
-        self.next += 1;
+        self.questions.begin(QUESTION_BYTES);
+        self.next = following(self.next);
+        self.unanswered += 1;
     }
 
-    fn pending(&self) -> &[u8] {
-        &self.question[self.left..]
+    fn pending(&self) -> &'static [u8] {
+        self.questions.pending()
     }
 
     fn advance(&mut self, count: usize) {
-        self.left += count;
+        self.questions.advance(count);
+    }
+
+    fn forget(&mut self) {
+        self.questions.start_over(self.next * QUESTION_BYTES);
+        self.oldest = self.next;
+        self.unanswered = 0;
+        self.reply = Number::default();
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         while !input.is_empty() {
-            if self.oldest == self.next {
+            if self.unanswered == 0 {
                 let what = format!("{} bytes more than were asked for came", input.len());
                 return Err(ProtocolError { what });
             }
@@ -118,7 +149,8 @@ impl Requester for FactorialRequester {
                     let what = format!("{n}! came back as {reply} instead of {right}");
                     return Err(ProtocolError { what });
                 }
-                self.oldest += 1;
+                self.oldest = following(self.oldest);
+                self.unanswered -= 1;
                 completed += 1;
             }
         }

@@ -6,6 +6,7 @@
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
+mod cycle;
 mod echo;
 mod factorial;
 mod http;
@@ -131,21 +132,29 @@ pub enum Close {
 
 /// The client half of one connection.
 ///
-/// Requests are pulled from it piece by piece, so that no copy of a large one is ever made.
+/// Requests are pulled from it piece by piece, so that no copy of a large one is ever made. What it
+/// sends lives as long as the program: it is made once for all clients that ask the same, and may
+/// be lent to the kernel without keeping anybody alive.
 pub trait Requester: Send {
-    /// Begins the next request; nothing of an earlier one is [`pending`](Self::pending).
+    /// Begins one more request, also while earlier ones are [`pending`](Self::pending) or not
+    /// answered: they are answered in the order in which they were begun.
     ///
-    /// After a reply with which the server closes, it leaves over a new connection.
+    /// Only one at a time where the server [closes](Protocol::closes) after each reply. After such
+    /// a reply, the next request leaves over a new connection.
     fn begin(&mut self);
 
-    /// Bytes to send next; empty once the request that was begun has left whole, or its reply came
-    /// early and says that the rest is not wanted.
-    fn pending(&self) -> &[u8];
+    /// Bytes to send next, as many as lie together; empty once all requests that were begun have
+    /// left whole, or a reply came early and says that the rest is not wanted.
+    fn pending(&self) -> &'static [u8];
 
     /// So many of the pending bytes have left.
     fn advance(&mut self, count: usize);
 
-    /// Begins a request and appends all of it to `out`.
+    /// Forgets all that was begun and not answered: its connection has ended, and what is begun
+    /// from now on leaves over a new one.
+    fn forget(&mut self);
+
+    /// Begins a request and appends all of it to `out`, after what was pending before.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
         while !self.pending().is_empty() {
@@ -176,7 +185,8 @@ pub struct Replies {
     pub completed: u32,
     /// Why the server declined, if the last of these says so.
     pub declined: Option<Decline>,
-    /// Whether the server is to close now.
+    /// Whether the server is to close now. What else was asked over this connection is not
+    /// answered, and nothing of it is pending any more.
     pub close: bool,
 }
 
@@ -212,3 +222,83 @@ impl fmt::Display for ProtocolError {
 }
 
 impl std::error::Error for ProtocolError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes everything that is pending, in pieces of at most so many bytes.
+    fn drain(requester: &mut dyn Requester, piece: usize, out: &mut Vec<u8>) {
+        while !requester.pending().is_empty() {
+            let piece = &requester.pending()[..requester.pending().len().min(piece)];
+            out.extend_from_slice(piece);
+            requester.advance(piece.len());
+        }
+    }
+
+    /// What a server says to these bytes.
+    fn answer(session: &mut dyn Session, mut wire: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        while !wire.is_empty() {
+            let step = session.receive(wire, &mut out).unwrap();
+            out.extend_from_slice(&wire[..step.reflected]);
+            wire = &wire[step.consumed..];
+        }
+        out
+    }
+
+    #[test]
+    fn requests_are_begun_while_others_are_pending() {
+        let settings = Settings::default();
+        for protocol in PROTOCOLS.iter().filter(|protocol| !protocol.closes()) {
+            for piece in [1, 7, 100, usize::MAX] {
+                let mut patient = protocol.requester(&settings, 5);
+                let mut expected = Vec::new();
+                (0..150).for_each(|_| patient.request(&mut expected));
+                let mut eager = protocol.requester(&settings, 5);
+                let mut wire = Vec::new();
+                for at_once in [1, 2, 3, 64, 80] {
+                    eager.begin();
+                    wire.push(eager.pending()[0]);
+                    eager.advance(1);
+                    (1..at_once).for_each(|_| eager.begin());
+                    drain(&mut *eager, piece, &mut wire);
+                }
+                assert_eq!(wire, expected, "{}", protocol.info().name);
+                let mut session = protocol.session(&settings);
+                let out = answer(&mut *session, &wire);
+                assert_eq!(eager.receive(&out).unwrap().completed, 150);
+                assert!(eager.receive(b"x").is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_forgotten_is_neither_sent_nor_heard() {
+        let settings = Settings::default();
+        for protocol in PROTOCOLS {
+            let name = protocol.info().name;
+            let mut requester = protocol.requester(&settings, 5);
+            for sent in [0, 1, 3] {
+                requester.begin();
+                requester.advance(sent);
+                if !protocol.closes() {
+                    (0..3).for_each(|_| requester.begin());
+                }
+                requester.forget();
+                assert_eq!(requester.pending(), b"", "{name}");
+                let mut wire = Vec::new();
+                requester.request(&mut wire);
+                let out = answer(&mut *protocol.session(&settings), &wire);
+                let (head, tail) = out.split_at(out.len() / 2);
+                let mut completed = requester.receive(head).unwrap().completed;
+                completed += requester.receive(tail).unwrap().completed;
+                assert_eq!(completed, 1, "{name} after {sent} bytes");
+                // Half a reply is forgotten too.
+                requester.request(&mut wire);
+                let _ = requester.receive(&out[..out.len() / 2]);
+                requester.forget();
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Bytes that can be checked, and what all connections of a process share of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Pseudo-random bytes, the same every time: enough to make neighbouring slices differ.
 ///
@@ -15,27 +15,25 @@ pub(super) fn noise() -> impl Iterator<Item = u8> {
     })
 }
 
-/// Something that all connections share, kept for what was last asked for: in one process that is
-/// always the same.
-pub(super) struct Kept<K, V: ?Sized>(Mutex<Option<(K, Arc<V>)>>);
+/// Something that all connections share, made once for each key and kept as long as the program
+/// runs. There are as many keys as there are settings of one process: few.
+pub(super) struct Kept<K, V: ?Sized + 'static>(Mutex<Vec<(K, &'static V)>>);
 
 impl<K: PartialEq, V: ?Sized> Kept<K, V> {
     /// Nothing yet.
     pub(super) const fn new() -> Self {
-        Self(Mutex::new(None))
+        Self(Mutex::new(Vec::new()))
     }
 
     /// What is kept for `key`, or is made for it now.
-    pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> Arc<V>) -> Arc<V> {
+    pub(super) fn get(&self, key: K, make: impl FnOnce(&K) -> Box<V>) -> &'static V {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Some((known, value)) if *known == key => Arc::clone(value),
-            _ => {
-                let value = make(&key);
-                *kept = Some((key, Arc::clone(&value)));
-                value
-            }
+        if let Some((_, value)) = kept.iter().find(|(known, _)| *known == key) {
+            return value;
         }
+        let value: &'static V = Box::leak(make(&key));
+        kept.push((key, value));
+        value
     }
 }
 
@@ -44,12 +42,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_shared_until_something_else_is_asked_for() {
+    fn what_is_kept_is_made_once_for_each_key() {
         static KEPT: Kept<usize, [u8]> = Kept::new();
         let get = |length: usize| KEPT.get(length, |&length| noise().take(length).collect());
         let first = get(100);
-        assert!(Arc::ptr_eq(&first, &get(100)));
-        assert_eq!(get(50)[..], first[..50]);
-        assert!(!Arc::ptr_eq(&first, &get(100)));
+        assert_eq!(get(50), &first[..50]);
+        assert!(std::ptr::eq(first, get(100)));
+        assert!(std::ptr::eq(get(50), get(50)));
     }
 }

@@ -18,6 +18,8 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
+use super::cycle::{self, Cycle};
+use super::pattern::Kept;
 use super::{OUTPUT_LIMIT, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
 use crate::registry::{Entry, Info, Unsupported};
 
@@ -62,8 +64,8 @@ impl Protocol for Top {
 
     fn requester(&self, _: &Settings, _: u64) -> Box<dyn Requester> {
         Box::new(TopRequester {
-            begun: 0,
-            sent: REQUEST.len(),
+            requests: Cycle::new(requests(), 0),
+            unanswered: 0,
             line: Vec::new(),
             lines: 0,
             above: u64::MAX,
@@ -211,14 +213,19 @@ fn write(busiest: &Busiest, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
+/// The request, as often as may be needed at once.
+fn requests() -> &'static [u8] {
+    static REQUESTS: Kept<(), [u8]> = Kept::new();
+    REQUESTS.get((), |()| cycle::repeat(REQUEST).into())
+}
+
 /// Longest line: four numbers of at most 20 digits, and a name between spaces.
 const LINE_BYTES: usize = 4 * 20 + 4 + NAME_BYTES;
 
 struct TopRequester {
+    requests: Cycle,
     /// Requests begun and not yet answered whole.
-    begun: usize,
-    /// Bytes of the last one that have left.
-    sent: usize,
+    unanswered: usize,
     /// What has come of the current line.
     line: Vec<u8>,
     /// Lines of the current reply that came before it.
@@ -229,22 +236,29 @@ struct TopRequester {
 
 impl Requester for TopRequester {
     fn begin(&mut self) {
-        self.sent = 0;
-        self.begun += 1;
+        self.requests.begin(REQUEST.len());
+        self.unanswered += 1;
     }
 
-    fn pending(&self) -> &[u8] {
-        &REQUEST[self.sent..]
+    fn pending(&self) -> &'static [u8] {
+        self.requests.pending()
     }
 
     fn advance(&mut self, count: usize) {
-        self.sent += count;
+        self.requests.advance(count);
+    }
+
+    fn forget(&mut self) {
+        self.requests.start_over(0);
+        self.unanswered = 0;
+        self.line.clear();
+        (self.lines, self.above) = (0, u64::MAX);
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         for piece in input.split_inclusive(|&byte| byte == b'\n') {
-            if self.begun == 0 {
+            if self.unanswered == 0 {
                 return wrong("more came than was asked for", piece);
             }
             if self.line.len() + piece.len() > LINE_BYTES + 1 {
@@ -256,7 +270,7 @@ impl Requester for TopRequester {
             };
             if line.is_empty() {
                 completed += 1;
-                self.begun -= 1;
+                self.unanswered -= 1;
                 (self.lines, self.above) = (0, u64::MAX);
             } else {
                 let Some(used) = parse(line) else {

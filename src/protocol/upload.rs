@@ -9,8 +9,6 @@
 //! to be measured. A length over [`Settings::max_upload`] is declined at once: what the client still
 //! sends is thrown away. The client takes every piece from one buffer that all clients share.
 
-use std::sync::Arc;
-
 use super::number::Number;
 use super::pattern::{Kept, noise};
 use super::{Close, Decline, Protocol, ProtocolError, Replies, Requester, Session, Settings, Step};
@@ -133,7 +131,7 @@ impl UploadSession {
 const PIECE: usize = 1024 * 1024;
 
 /// The length of an upload, and then what its body repeats.
-fn buffer(size: usize) -> Arc<[u8]> {
+fn buffer(size: usize) -> &'static [u8] {
     static BUFFER: Kept<usize, [u8]> = Kept::new();
     BUFFER.get(size, |&size| {
         let length = (size as u64).to_be_bytes();
@@ -145,7 +143,7 @@ fn buffer(size: usize) -> Arc<[u8]> {
 }
 
 struct UploadRequester {
-    buffer: Arc<[u8]>,
+    buffer: &'static [u8],
     size: u64,
     /// Bytes of a request, its length included.
     total: usize,
@@ -168,7 +166,7 @@ impl Requester for UploadRequester {
         self.reply = Some(Reply::default());
     }
 
-    fn pending(&self) -> &[u8] {
+    fn pending(&self) -> &'static [u8] {
         let left = self.total - self.sent;
         let start = match self.sent.checked_sub(LENGTH_BYTES) {
             Some(body) => LENGTH_BYTES + body % PIECE,
@@ -180,6 +178,11 @@ impl Requester for UploadRequester {
 
     fn advance(&mut self, count: usize) {
         self.sent += count;
+    }
+
+    fn forget(&mut self) {
+        self.sent = self.total;
+        self.reply = None;
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {

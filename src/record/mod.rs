@@ -7,6 +7,7 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod load;
 mod store;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
@@ -239,115 +241,6 @@ pub struct Failure {
     /// The last output of the process that failed, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
-}
-
-/// What the clients saw. Also what `throng load --json` prints.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Load {
-    /// Clients wanted.
-    pub clients: u32,
-    /// Clients whose connection was established.
-    pub connected: u32,
-    /// Clients that had a verified answer before the window ended.
-    pub served: u32,
-    /// Clients that had no answer until then and saw no error either.
-    pub never_served: u32,
-    /// Requests sent whole over the life of the load, warm-up included.
-    pub requests: u64,
-    /// Replies verified over the life of the load.
-    pub verified: u64,
-    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload,
-    /// the status of an HTTP reply that is not 2xx.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub declined: BTreeMap<String, u64>,
-    /// The steady part only.
-    pub window: Window,
-    /// From sending a request to its whole verified reply, in the window. A closed loop has no
-    /// other latency: it sends late when the server is slow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_time: Option<Latency>,
-    /// From connect() to an established connection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_time: Option<Latency>,
-    /// From connect() to the first verified reply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_answer: Option<Latency>,
-    /// How evenly the served clients were served in the window.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fairness: Option<Fairness>,
-    /// Clients that ended with an error, by kind.
-    pub errors: BTreeMap<String, u32>,
-    /// What ended the load: "duration", "requests", "interrupted", "no-clients-left".
-    pub stopped_by: String,
-    /// Load-generating threads.
-    pub threads: u32,
-}
-
-/// The steady part of a load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Window {
-    /// Its length.
-    pub duration_s: f64,
-    /// Verified replies that came within it.
-    pub replies: u64,
-    /// Replies per second.
-    pub replies_per_s: f64,
-    /// Bytes sent by clients within it.
-    pub bytes_sent: u64,
-    /// Bytes received by clients within it.
-    pub bytes_received: u64,
-    /// Replies in each equal slice of the window, in time order.
-    pub slices: Vec<u64>,
-}
-
-/// A distribution of times. Percentiles come from a histogram with 3 significant digits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Latency {
-    /// Values recorded.
-    pub count: u64,
-    /// Least.
-    pub min_us: f64,
-    /// Mean.
-    pub mean_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 90th percentile.
-    pub p90_us: f64,
-    /// 99th percentile; absent below 100 values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p99_us: Option<f64>,
-    /// 99.9th percentile; absent below 10,000 values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p999_us: Option<f64>,
-    /// 99.99th percentile; absent below a million values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p9999_us: Option<f64>,
-    /// Greatest.
-    pub max_us: f64,
-    /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never
-    /// average percentiles.
-    pub histogram: String,
-}
-
-/// How evenly clients were served. Over clients with at least one answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fairness {
-    /// Mean replies a client.
-    pub mean: f64,
-    /// Fewest replies of a client.
-    pub min: u64,
-    /// Most replies of a client.
-    pub max: u64,
-    /// Jain's index: 1 all alike, 1/n one client gets all (DEC TR-301, 1984).
-    pub jain: f64,
-    /// Share of all replies that the slowest tenth of clients got; 0.1 when all are alike.
-    pub slowest_decile_share: f64,
-    /// Clients with fewer than a tenth of the mean.
-    pub starved: u32,
 }
 
 /// One side's process tree, measured from outside.

@@ -240,6 +240,7 @@ fn trial(
             connected: clients,
             served: reached,
             never_served: clients - reached,
+            connections: clients.into(),
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
             declined: BTreeMap::new(),
@@ -262,9 +263,10 @@ fn trial(
                 slowest_decile_share: 0.097,
                 starved: u32::from(name == "thread" && clients == 1000) * 3,
             }),
-            errors: BTreeMap::new(),
             stopped_by: "duration".to_owned(),
             threads: 1,
+            engine: "epoll".to_owned(),
+            ..Load::default()
         }),
         server_side: Some(side(
             cost * replies as f64 / 1e3,

@@ -258,7 +258,7 @@ impl Row {
         let verified = loads().map(|load| load.verified).sum();
         let mut errors = BTreeMap::new();
         for (kind, count) in loads().flat_map(|load| &load.errors) {
-            *errors.entry(kind.clone()).or_default() += u64::from(*count);
+            *errors.entry(kind.clone()).or_default() += count;
         }
         let server_side = SideRow::of(run, &good, |trial| trial.server_side.as_ref());
         let client_side = SideRow::of(run, &good, |trial| trial.client_side.as_ref());

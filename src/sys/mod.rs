@@ -20,4 +20,6 @@ pub mod select;
 pub mod shared;
 pub mod signal;
 #[cfg(target_os = "linux")]
+pub mod socket;
+#[cfg(target_os = "linux")]
 pub mod spawn;

@@ -6,8 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ending, Failure, Fairness, Host, Latency, Load, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
-    ServerWorker, Settings, Side, StudyInfo, Trial, Warning, Window,
+    Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Run,
+    SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, StudyInfo, Trial,
+    Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -176,6 +177,33 @@ fn full_run() -> Value {
 
 /// A trial that has every value there can be, though no real one has all of them.
 fn full_trial() -> Value {
+    let trial = Trial {
+        index: 0,
+        round: 0,
+        server: "epoll".to_owned(),
+        clients: 1,
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        took_s: 1.0,
+        failure: Some(Failure {
+            stage: "load".to_owned(),
+            reason: "it broke".to_owned(),
+            output: "why".to_owned(),
+        }),
+        load: Some(full_load()),
+        server_side: Some(side()),
+        client_side: Some(side()),
+        server_counts: Some(ServerCounts {
+            refused: counts("descriptors"),
+            outcomes: counts("drained"),
+            workers: vec![ServerWorker::default()],
+            ..ServerCounts::default()
+        }),
+        warnings: vec![warning()],
+    };
+    serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn full_load() -> Load {
     let latency = || {
         Some(Latency {
             count: 1,
@@ -190,7 +218,7 @@ fn full_trial() -> Value {
             histogram: "HISTFAAA".to_owned(),
         })
     };
-    let load = Load {
+    Load {
         clients: 1,
         connected: 1,
         served: 1,
@@ -217,34 +245,37 @@ fn full_trial() -> Value {
             slowest_decile_share: 1.0,
             starved: 0,
         }),
+        connections: 1,
+        open_loop: Some(OpenLoop {
+            due: 1,
+            waited: 1,
+            never_sent: 1,
+            unanswered: 1,
+            lost: 1,
+            response_time: latency(),
+        }),
+        lateness: latency(),
         errors: counts("reset"),
+        errors_first_s: BTreeMap::from([("reset".to_owned(), 0.5)]),
+        probe: Some(ProbeClients {
+            clients: 1,
+            rate_per_s: 1.0,
+            due: 1,
+            response_time: latency(),
+            service_time: latency(),
+            errors: counts("reset"),
+        }),
+        ceiling: Some(Ceiling {
+            model: "epoll".to_owned(),
+            replies_per_s: 1.0,
+            cpu_us_per_reply: 1.0,
+            share: 1.0,
+        }),
+        cpu_s: Some(1.0),
         stopped_by: "duration".to_owned(),
         threads: 1,
-    };
-    let trial = Trial {
-        index: 0,
-        round: 0,
-        server: "epoll".to_owned(),
-        clients: 1,
-        started_at: "2026-01-01T12:00:00Z".to_owned(),
-        took_s: 1.0,
-        failure: Some(Failure {
-            stage: "load".to_owned(),
-            reason: "it broke".to_owned(),
-            output: "why".to_owned(),
-        }),
-        load: Some(load),
-        server_side: Some(side()),
-        client_side: Some(side()),
-        server_counts: Some(ServerCounts {
-            refused: counts("descriptors"),
-            outcomes: counts("drained"),
-            workers: vec![ServerWorker::default()],
-            ..ServerCounts::default()
-        }),
-        warnings: vec![warning()],
-    };
-    serde_json::to_value(trial).expect("a trial is JSON")
+        engine: "epoll".to_owned(),
+    }
 }
 
 fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {

@@ -14,8 +14,6 @@ mod reply;
 mod requester;
 mod session;
 
-use std::sync::Arc;
-
 use super::pattern::{Kept, noise};
 use super::{Protocol, Requester, Session, Settings};
 use crate::registry::{Entry, Info};
@@ -68,7 +66,7 @@ const TEXT_PERIOD: usize = 64 * 1024;
 const TEXT_LINE: usize = 64;
 
 /// The text that throng's servers serve.
-fn text() -> Arc<[u8]> {
+fn text() -> &'static [u8] {
     static TEXT: Kept<(), [u8]> = Kept::new();
     TEXT.get((), |()| {
         let printable = |(at, byte): (usize, u8)| match at % TEXT_LINE {

@@ -1,7 +1,6 @@
 //! The client half, for any server.
 
-use std::sync::Arc;
-
+use super::super::cycle::{self, Cycle};
 use super::super::pattern::Kept;
 use super::super::{Decline, ProtocolError, Replies, Requester};
 use super::chunked::Found;
@@ -10,12 +9,12 @@ use super::{TEXT_PERIOD, Url, text};
 
 /// The client half of one client.
 pub(super) struct HttpRequester {
-    request: Arc<[u8]>,
-    text: Arc<[u8]>,
-    /// Bytes of the last request that have left.
-    sent: usize,
+    requests: Cycle,
+    /// Bytes of one of them.
+    request_bytes: usize,
+    text: &'static [u8],
     /// Requests begun and not yet answered whole.
-    begun: usize,
+    unanswered: usize,
     /// What has come of a head that is not whole.
     part: Vec<u8>,
     place: Place,
@@ -26,17 +25,20 @@ pub(super) struct HttpRequester {
 
 impl HttpRequester {
     pub(super) fn new(url: Url) -> Self {
-        static REQUEST: Kept<Url, [u8]> = Kept::new();
-        let request = REQUEST.get(url, |Url { host, path }| {
+        static REQUESTS: Kept<Url, Requests> = Kept::new();
+        let requests = REQUESTS.get(url, |Url { host, path }| {
             let request =
                 format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: throng\r\n\r\n");
-            request.into_bytes().into()
+            Box::new(Requests {
+                wire: cycle::repeat(request.as_bytes()),
+                bytes: request.len(),
+            })
         });
         Self {
-            sent: request.len(),
-            request,
+            requests: Cycle::new(&requests.wire, 0),
+            request_bytes: requests.bytes,
             text: text(),
-            begun: 0,
+            unanswered: 0,
             part: Vec::new(),
             place: Place::Head,
             reply: Reply::default(),
@@ -45,24 +47,39 @@ impl HttpRequester {
     }
 }
 
+/// What clients of one server ask.
+struct Requests {
+    /// The request, repeated.
+    wire: Vec<u8>,
+    /// Bytes of it.
+    bytes: usize,
+}
+
 impl Requester for HttpRequester {
     fn begin(&mut self) {
-        self.sent = 0;
-        self.begun += 1;
+        self.requests.begin(self.request_bytes);
+        self.unanswered += 1;
     }
 
-    fn pending(&self) -> &[u8] {
-        &self.request[self.sent..]
+    fn pending(&self) -> &'static [u8] {
+        self.requests.pending()
     }
 
     fn advance(&mut self, count: usize) {
-        self.sent += count;
+        self.requests.advance(count);
+    }
+
+    fn forget(&mut self) {
+        self.requests.start_over(0);
+        self.unanswered = 0;
+        self.part.clear();
+        self.place = Place::Head;
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut replies = Replies::default();
         while !input.is_empty() {
-            if self.begun == 0 {
+            if self.unanswered == 0 {
                 return wrong(format!("{} bytes came after the reply", input.len()));
             }
             let whole = match &mut self.place {
@@ -176,7 +193,7 @@ impl HttpRequester {
             ..
         } = self.reply;
         self.place = Place::Head;
-        self.begun -= 1;
+        self.unanswered -= 1;
         replies.completed += 1;
         replies.declined = (!granted).then_some(Decline::Status(status));
         if granted {
@@ -188,7 +205,7 @@ impl HttpRequester {
         if close {
             // What else was asked over this connection is not answered.
             replies.close = true;
-            self.begun = 0;
+            self.forget();
         }
         Ok(())
     }

@@ -4,8 +4,6 @@
 //! copying. Bodies of requests are counted and thrown away. A request in which it is not plain where
 //! the next one begins (a transfer coding, an expectation) is answered, and then the server closes.
 
-use std::sync::Arc;
-
 use super::super::pattern::Kept;
 use super::super::{Close, OUTPUT_LIMIT, ProtocolError, Session, Step};
 use super::ask::{Ask, Fault, MOST_HEAD, Method, parse};
@@ -13,7 +11,7 @@ use super::{SERVER, TEXT_PERIOD, text};
 
 /// The server half of one connection.
 pub(super) struct HttpSession {
-    answers: Arc<Answers>,
+    answers: &'static Answers,
     /// What has come of a head that is not whole.
     part: Vec<u8>,
     /// Bytes of a request's body that are still to come.
@@ -31,7 +29,7 @@ struct Leaving {
 /// What throng answers to requests that it understands, put together once.
 struct Answers {
     size: usize,
-    text: Arc<[u8]>,
+    text: &'static [u8],
     /// Heads for each [`Keep`](super::ask::Keep).
     granted: [Vec<u8>; 3],
     refused: [Vec<u8>; 3],
@@ -72,7 +70,7 @@ impl HttpSession {
     pub(super) fn new(size: usize) -> Self {
         static ANSWERS: Kept<usize, Answers> = Kept::new();
         Self {
-            answers: ANSWERS.get(size, |&size| Arc::new(Answers::new(size))),
+            answers: ANSWERS.get(size, |&size| Box::new(Answers::new(size))),
             part: Vec::new(),
             unwanted: 0,
             leaving: None,

@@ -1,0 +1,129 @@
+//! What shape a load has: how clients come, when they ask, how long connections last.
+
+use std::time::Duration;
+
+use super::arrival;
+use super::values;
+use crate::load::arrival::{Rate, Spacing, Think};
+use crate::load::{Close, Plan, Probes, Until};
+
+/// Requests that a client may have out at once, at most.
+const DEEPEST_PIPELINE: u16 = 1024;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Shape {
+    /// An open loop: requests that come due a second over all clients, whatever the server does;
+    /// FROM..TO rises evenly over the duration.
+    #[arg(long, value_name = "N|FROM..TO", value_parser = arrival::rate, help_heading = "When requests come due")]
+    rate: Option<arrival::RateRange>,
+    /// How requests lie about that rate: `constant`, `poisson` (as many independent users send
+    /// them), or `burst:N` at once.
+    #[arg(long, value_name = "HOW", requires = "rate", default_value = "constant",
+          value_parser = arrival::spacing, help_heading = "When requests come due")]
+    arrival: Spacing,
+    /// A closed loop with time to think between a reply and the next request: always so long,
+    /// MIN..MAX at random, or exp:MEAN.
+    #[arg(long, value_name = "TIME|MIN..MAX|exp:MEAN", conflicts_with = "rate",
+          value_parser = arrival::think, help_heading = "When requests come due")]
+    think: Option<Think>,
+    /// Requests that a client may have out at once.
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(DEEPEST_PIPELINE)),
+          help_heading = "When requests come due")]
+    pipeline: u16,
+    /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "When requests come due")]
+    probe_clients: Option<u32>,
+    /// Requests a second of each of them, at random times.
+    #[arg(long, value_name = "N", default_value = "10", requires = "probe_clients",
+          value_parser = per_second, help_heading = "When requests come due")]
+    probe_rate: f64,
+    /// Where everything random begins; the same seed gives the same times.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        help_heading = "When requests come due"
+    )]
+    seed: u64,
+
+    /// The time over which clients come, evenly.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
+          conflicts_with = "connect_rate", help_heading = "Connections")]
+    ramp: Option<Duration>,
+    /// Or how many of them come in a second [default: as many as can].
+    #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Connections")]
+    connect_rate: Option<f64>,
+    /// Close a connection after so many requests and make another one.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
+    requests_per_connection: Option<u32>,
+    /// Close a connection after this time and make another one.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
+    lifetime: Option<Duration>,
+    /// How it is closed then: `orderly`, or by a `reset`, which leaves no TIME_WAIT.
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "orderly",
+        help_heading = "Connections"
+    )]
+    close: HowToClose,
+    /// Have clients whose connection failed make another one, after 10 ms and then ever longer.
+    #[arg(long, help_heading = "Connections")]
+    reconnect: bool,
+    /// How long a reply may take; after that its connection counts as failed [default: no limit].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
+    request_timeout: Option<Duration>,
+}
+
+/// [`Close`] on the command line.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum HowToClose {
+    /// With FIN.
+    Orderly,
+    /// With RST.
+    Reset,
+}
+
+/// So many a second.
+fn per_second(text: &str) -> Result<f64, String> {
+    let range = arrival::rate(text)?;
+    if range.from_per_s < range.to_per_s {
+        return Err("it stays the same; write one number".to_owned());
+    }
+    Ok(range.to_per_s)
+}
+
+impl Shape {
+    /// Gives a plan this shape.
+    pub(super) fn apply(&self, plan: &mut Plan) {
+        plan.rate = self.rate.map(|range| Rate {
+            from_per_s: range.from_per_s,
+            to_per_s: range.to_per_s,
+            rise: match plan.until {
+                Until::Duration(duration) => duration + plan.warm_up,
+                Until::Requests(_) | Until::Bytes(_) => Duration::ZERO,
+            },
+            spacing: self.arrival,
+        });
+        plan.think = self.think.unwrap_or(Think::None);
+        plan.pipeline = self.pipeline;
+        plan.probes = self.probe_clients.map(|clients| Probes {
+            clients,
+            rate_per_s: self.probe_rate,
+        });
+        plan.seed = self.seed;
+        plan.connects_per_s = self
+            .ramp
+            .map(|ramp| f64::from(plan.clients) / ramp.as_secs_f64())
+            .or(self.connect_rate);
+        plan.requests_per_connection = self.requests_per_connection;
+        plan.lifetime = self.lifetime;
+        plan.close = match self.close {
+            HowToClose::Orderly => Close::Orderly,
+            HowToClose::Reset => Close::Reset,
+        };
+        plan.reconnect = self.reconnect;
+        plan.request_timeout = self.request_timeout;
+    }
+}

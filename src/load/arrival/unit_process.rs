@@ -1,0 +1,191 @@
+//! A Poisson process of rate 1: places on a line, independent gaps between them with a mean of 1.
+
+use fastrand::Rng;
+
+/// A place of the process. Kept in two parts, so that the place of the billionth request is as
+/// fine as that of the first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Position {
+    pub(super) whole: u64,
+    pub(super) fraction: f64,
+}
+
+impl Position {
+    fn after(self, distance: f64) -> Self {
+        let fraction = self.fraction + distance;
+        Self {
+            whole: self.whole.saturating_add(fraction.trunc() as u64),
+            fraction: fraction.fract(),
+        }
+    }
+
+    fn distance_to(self, other: Self) -> f64 {
+        (other.whole - self.whole) as f64 + (other.fraction - self.fraction)
+    }
+}
+
+/// The process, standing at one of its places.
+#[derive(Debug, Clone)]
+pub(super) struct UnitProcess {
+    random: Rng,
+    position: Position,
+}
+
+impl UnitProcess {
+    /// Stands at its first place.
+    pub(super) fn new(random: Rng) -> Self {
+        let mut process = Self {
+            random,
+            position: Position {
+                whole: 0,
+                fraction: 0.0,
+            },
+        };
+        process.step();
+        process
+    }
+
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Goes to the next place.
+    pub(super) fn step(&mut self) {
+        self.position = self.position.after(gap(&mut self.random));
+    }
+
+    /// Goes to the first place that is beyond; how many steps that took. All places behind it must
+    /// be beyond too.
+    ///
+    /// Strides of ever twice as many steps first, each a single draw from a gamma distribution,
+    /// then halves of the last one: the middle place between two that are known has a beta
+    /// distribution.
+    pub(super) fn skip_until(&mut self, beyond: impl Fn(Position) -> bool) -> u64 {
+        let (mut steps, mut stride) = (0, 1);
+        while !beyond(self.position) {
+            let next = self.position.after(gamma(stride, &mut self.random));
+            if beyond(next) {
+                return steps + self.halve(stride, next, beyond);
+            }
+            self.position = next;
+            steps += stride;
+            stride *= 2;
+        }
+        steps
+    }
+
+    /// Goes to the first place that is beyond, when that `steps` ahead is known to be.
+    fn halve(
+        &mut self,
+        mut steps: u64,
+        mut end: Position,
+        beyond: impl Fn(Position) -> bool,
+    ) -> u64 {
+        let mut taken = 0;
+        while steps > 1 {
+            let half = steps / 2;
+            let one = gamma(half, &mut self.random);
+            let share = one / (one + gamma(steps - half, &mut self.random));
+            let middle = self
+                .position
+                .after(self.position.distance_to(end).max(0.0) * share);
+            if beyond(middle) {
+                end = middle;
+                steps = half;
+            } else {
+                self.position = middle;
+                taken += half;
+                steps -= half;
+            }
+        }
+        self.position = end;
+        taken + 1
+    }
+}
+
+/// The gap between two places.
+pub(super) fn gap(random: &mut Rng) -> f64 {
+    -(-random.f64()).ln_1p()
+}
+
+/// The sum of so many gaps (Marsaglia and Tsang, ACM Transactions on Mathematical Software 26,
+/// 2000). One draw in 20 is turned down for a single gap, fewer for more.
+fn gamma(gaps: u64, random: &mut Rng) -> f64 {
+    let d = gaps as f64 - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let normal = normal(random);
+        let v = (1.0 + c * normal).powi(3);
+        // ln of 0 or less is no number that compares, and such a draw is turned down.
+        if -gap(random) < normal.powi(2) / 2.0 + d * (1.0 - v + v.ln()) {
+            return d * v;
+        }
+    }
+}
+
+/// A draw from the standard normal distribution (Box and Muller, 1958).
+fn normal(random: &mut Rng) -> f64 {
+    let radius = (2.0 * gap(random)).sqrt();
+    radius * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_and_variance(values: &[f64]) -> (f64, f64) {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares = values.iter().map(|value| (value - mean).powi(2));
+        (mean, squares.sum::<f64>() / count)
+    }
+
+    #[test]
+    fn the_sum_of_gaps_has_their_mean_and_variance() {
+        let mut random = Rng::with_seed(7);
+        for gaps in [1, 2, 10, 1000] {
+            let sums: Vec<f64> = (0..20_000).map(|_| gamma(gaps, &mut random)).collect();
+            let (mean, variance) = mean_and_variance(&sums);
+            // 5 standard errors; the fourth moment of a gamma distribution is 3k² + 6k.
+            let k = gaps as f64;
+            assert!((mean - k).abs() < 5.0 * (k / 20_000.0).sqrt(), "{mean}");
+            let error = ((2.0 * k * k + 6.0 * k) / 20_000.0).sqrt();
+            assert!((variance - k).abs() < 5.0 * error, "{gaps}: {variance}");
+        }
+    }
+
+    /// However many are skipped at once, their number is that of a Poisson process.
+    #[test]
+    fn as_many_are_skipped_as_come() {
+        for length in [3, 40, 5000] {
+            let counts: Vec<f64> = (0..20_000)
+                .map(|seed| {
+                    let mut process = UnitProcess::new(Rng::with_seed(seed));
+                    process.skip_until(|place| place.whole >= length) as f64
+                })
+                .collect();
+            let (mean, variance) = mean_and_variance(&counts);
+            let length = length as f64;
+            let error = 5.0 * (length / 20_000.0).sqrt();
+            assert!((mean - length).abs() < error, "{length}: {mean}");
+            let dispersion = variance / mean;
+            assert!((dispersion - 1.0).abs() < 0.05, "{length}: {dispersion}");
+        }
+    }
+
+    /// What lies beyond a line is as far from it as the next place is from any place.
+    #[test]
+    fn the_place_after_a_skip_is_one_gap_away() {
+        let distances: Vec<f64> = (0..20_000)
+            .map(|seed| {
+                let mut process = UnitProcess::new(Rng::with_seed(seed));
+                process.skip_until(|place| place.whole >= 1000);
+                let place = process.position();
+                (place.whole - 1000) as f64 + place.fraction
+            })
+            .collect();
+        let (mean, variance) = mean_and_variance(&distances);
+        assert!((mean - 1.0).abs() < 0.036, "{mean}");
+        assert!((variance - 1.0).abs() < 0.1, "{variance}");
+    }
+}

@@ -1,0 +1,503 @@
+//! The clients of one worker: who connects, asks, waits and ends, and what they saw.
+//!
+//! It holds no socket and reads no clock: an engine tells it what happened and when, and does what it
+//! says ([`Then`]). So every way in which requests come due runs through the same few lines,
+//! whatever moves the bytes, and is tested on made-up time.
+//!
+//! Requests come due in one of three ways. In a closed loop a client asks as soon as it has its
+//! reply, or when it has thought for a while (`alarms`). In an open loop a schedule says when
+//! (`schedule`), whatever the server does, and the client that has been free longest takes it
+//! (`idle`). A request that comes due while no client is free stays in the schedule until one is.
+
+mod dues;
+mod endings;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use rustix::io::Errno;
+
+use super::arrival::{Schedule, Think};
+use super::client::{Client, NOTHING_OWED, Stamp, State};
+use super::phase::Progress;
+use super::tally::{ErrorKind, SLICES, WorkerTally};
+use super::{Close, Plan, Until};
+use crate::protocol::Replies;
+
+/// What an engine is to do about a client's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Then {
+    /// Nothing.
+    Keep,
+    /// Send what is pending.
+    Send,
+    /// Close it.
+    Close(Close),
+}
+
+/// The clients of one worker.
+pub(super) struct Crowd {
+    plan: Arc<Plan>,
+    /// The worker's number, and how many there are; clients are dealt out among them.
+    number: usize,
+    workers: usize,
+    began: u64,
+    clients: Vec<Client>,
+    /// From when to when replies count; nothing is asked after that.
+    from: u64,
+    until: u64,
+    /// Whether clients that had their first answer go on.
+    settled: bool,
+    /// The next client to be born.
+    unborn: usize,
+    /// Clients that connect as soon as it is their turn.
+    in_line: VecDeque<u32>,
+    connecting: usize,
+    /// Clients that go on at a time of their own.
+    alarms: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Free clients of an open loop, longest free first.
+    idle: VecDeque<u32>,
+    schedule: Option<Schedule>,
+    /// When the schedule began.
+    origin: u64,
+    /// Requests that an open loop may still begin.
+    allowance: u64,
+    /// When a request was last seen due with no client free.
+    last_starved: u64,
+    sweep: Sweep,
+    slice: Slice,
+    tally: WorkerTally,
+    progress: Progress,
+    random: fastrand::Rng,
+}
+
+/// A look at all clients for those that have waited too long, a few at a time.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// Time for a look at all; 0: none is needed but while some connect.
+    period: u64,
+    looked_at: u64,
+    next: usize,
+    left: usize,
+}
+
+/// The slice of the window that is being counted.
+#[derive(Debug)]
+struct Slice {
+    number: usize,
+    ends: u64,
+    length: u64,
+}
+
+/// Longest time in which a sweep comes round, and shortest.
+const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
+/// Part of a limit by which it may be overrun.
+const SWEEPS_A_LIMIT: u64 = 10;
+
+impl Crowd {
+    /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
+    pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
+        let count = u64::from(plan.clients);
+        let clients: Vec<Client> = (number as u64..count)
+            .step_by(workers)
+            .map(|client| Client::new(plan, client))
+            .collect();
+        let schedule = plan
+            .rate
+            .as_ref()
+            .map(|rate| Schedule::new(rate, number, workers, plan.seed));
+        let allowance = match plan.until {
+            Until::Requests(total) => {
+                let workers = workers as u64;
+                total / workers + u64::from((number as u64) < total % workers)
+            }
+            _ => u64::MAX,
+        };
+        let limits = [
+            Some(plan.connect_timeout),
+            plan.request_timeout,
+            plan.lifetime,
+        ];
+        let shortest = limits.into_iter().flatten().min().unwrap_or_default();
+        Self {
+            number,
+            workers,
+            began,
+            clients,
+            from: u64::MAX,
+            until: u64::MAX,
+            settled: plan.eager,
+            unborn: 0,
+            in_line: VecDeque::new(),
+            connecting: 0,
+            alarms: BinaryHeap::new(),
+            idle: VecDeque::new(),
+            tally: WorkerTally::new(schedule.is_some(), plan.has_dues()),
+            schedule,
+            origin: 0,
+            allowance,
+            last_starved: 0,
+            sweep: Sweep {
+                period: (shortest.as_nanos() as u64 / SWEEPS_A_LIMIT).clamp(SWEEP.1, SWEEP.0),
+                looked_at: began,
+                ..Sweep::default()
+            },
+            slice: Slice {
+                number: 0,
+                ends: u64::MAX,
+                length: 1,
+            },
+            progress: Progress::default(),
+            random: fastrand::Rng::with_seed(plan.seed ^ number as u64),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// How many clients there are.
+    pub(super) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// How far they are.
+    pub(super) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Their response times so far in an open loop, else their service times.
+    pub(super) fn times(&self) -> &Histogram<u64> {
+        match &self.tally.open {
+            Some(open) => &open.response_time,
+            None => &self.tally.service_time,
+        }
+    }
+
+    /// A client's number among those of all workers.
+    pub(super) fn client_number(&self, place: usize) -> u64 {
+        (place * self.workers + self.number) as u64
+    }
+
+    /// Where a client stands.
+    pub(super) fn state(&self, place: usize) -> State {
+        self.clients[place].state
+    }
+
+    // Sending.
+
+    /// What a client has to send next.
+    pub(super) fn pending(&self, place: usize) -> &'static [u8] {
+        self.clients[place].requester.pending()
+    }
+
+    /// So much of it has left.
+    pub(super) fn sent(&mut self, place: usize, count: usize) {
+        let client = &mut self.clients[place];
+        client.requester.advance(count);
+        let count = count as u64;
+        client.tally.bytes_sent += count;
+        self.progress.bytes += count;
+        // It left between the last clock reading and the next one.
+        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
+            self.tally.window_bytes_sent += count;
+        }
+    }
+
+    /// Whether a client's socket did not take all it had to send.
+    pub(super) fn is_blocked(&self, place: usize) -> bool {
+        self.clients[place].blocked
+    }
+
+    /// Notes whether it did.
+    pub(super) fn set_blocked(&mut self, place: usize, blocked: bool) {
+        self.clients[place].blocked = blocked;
+    }
+
+    // Hearing.
+
+    /// Bytes arrived.
+    pub(super) fn received(&mut self, place: usize, bytes: &[u8], now: u64) -> Then {
+        let count = bytes.len() as u64;
+        let client = &mut self.clients[place];
+        client.tally.bytes_received += count;
+        self.progress.bytes += count;
+        if now >= self.from && now < self.until {
+            self.tally.window_bytes_received += count;
+        }
+        match client.requester.receive(bytes) {
+            Ok(replies) if replies.completed > 0 => self.answered(place, replies, now),
+            Ok(_) => Then::Keep,
+            Err(_) => self.fail(place, ErrorKind::WrongReply, now),
+        }
+    }
+
+    fn answered(&mut self, place: usize, heard: Replies, now: u64) -> Then {
+        if let Some(why) = heard.declined {
+            *self.tally.declined.entry(why).or_insert(0) += 1;
+        }
+        for _ in 0..heard.completed {
+            self.count_reply(place, now);
+        }
+        let client = &mut self.clients[place];
+        client.failures = 0;
+        if heard.close {
+            self.leave(place);
+            return Then::Keep;
+        }
+        self.go_on(place, now)
+    }
+
+    fn count_reply(&mut self, place: usize, now: u64) {
+        let client = &mut self.clients[place];
+        let stamp = client.take_oldest();
+        client.tally.replies += 1;
+        self.progress.verified += 1;
+        if client.was_answered() {
+            self.progress.waiting -= 1;
+        } else {
+            client.tally.first_answer_at = Some(now - self.began);
+            self.progress.answered += 1;
+        }
+        let in_window = now >= self.from && now < self.until;
+        if in_window {
+            client.tally.window_replies += 1;
+            while now >= self.slice.ends {
+                self.slice.number = (self.slice.number + 1).min(SLICES - 1);
+                self.slice.ends += self.slice.length;
+            }
+            self.tally.slices[self.slice.number] += 1;
+        }
+        let counts = match &mut self.tally.open {
+            None => in_window,
+            // Whatever came due in the window counts, and nothing else.
+            Some(open) => {
+                let counts = stamp.due >= self.from && stamp.due < self.until;
+                if counts {
+                    open.response_time.saturating_record(now - stamp.due);
+                }
+                counts
+            }
+        };
+        if counts {
+            self.tally.service_time.saturating_record(now - stamp.sent);
+        }
+    }
+
+    /// A client has had a reply and its connection stands.
+    fn go_on(&mut self, place: usize, now: u64) -> Then {
+        if !self.settled || now >= self.until {
+            return Then::Keep;
+        }
+        let client = &self.clients[place];
+        if client.budget == 0 {
+            return if client.outstanding == 0 {
+                self.end(place)
+            } else {
+                Then::Keep
+            };
+        }
+        if self.is_worn_out(place, now) {
+            return if client.outstanding == 0 {
+                self.part(place, now)
+            } else {
+                Then::Keep
+            };
+        }
+        self.schedule_next(place, now)
+    }
+
+    /// Whether a connection has served its time.
+    fn is_worn_out(&self, place: usize, now: u64) -> bool {
+        let client = &self.clients[place];
+        let plan = &*self.plan;
+        plan.requests_per_connection
+            .is_some_and(|most| client.made >= most)
+            || plan.lifetime.is_some_and(|lifetime| {
+                now.saturating_sub(client.since) >= lifetime.as_nanos() as u64
+            })
+    }
+
+    /// What a client that may ask more does: it asks, or waits for its time.
+    fn schedule_next(&mut self, place: usize, now: u64) -> Then {
+        if self.plan.has_dues() {
+            self.wait_for_due(place, now);
+            return Then::Keep;
+        }
+        let mut then = Then::Keep;
+        while self.clients[place].outstanding < self.plan.pipeline
+            && self.clients[place].budget > 0
+            && (then == Then::Keep || !self.is_worn_out(place, now))
+        {
+            self.ask(place, now, now);
+            then = Then::Send;
+        }
+        then
+    }
+
+    /// A request that was due at `due` leaves.
+    fn ask(&mut self, place: usize, due: u64, now: u64) {
+        let client = &mut self.clients[place];
+        client.budget = client.budget.saturating_sub(1);
+        if client.was_answered() {
+            self.progress.waiting += 1;
+        }
+        client.begin(Stamp { due, sent: now });
+    }
+
+    // Connecting.
+
+    /// The next client whose turn to connect has come; the engine tries at once.
+    pub(super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
+        if now >= self.until {
+            return None;
+        }
+        let place = if self.unborn < self.clients.len() && self.birth_of(self.unborn) <= now {
+            self.unborn += 1;
+            self.unborn - 1
+        } else {
+            loop {
+                let place = self.in_line.pop_front()? as usize;
+                if self.clients[place].state == State::InLine {
+                    break place;
+                }
+            }
+        };
+        let client = &mut self.clients[place];
+        client.state = State::Connecting;
+        client.since = now;
+        client.tally.started_at.get_or_insert(now - self.began);
+        self.connecting += 1;
+        Some(place)
+    }
+
+    /// When a client's turn to connect for the first time comes.
+    fn birth_of(&self, place: usize) -> u64 {
+        match self.plan.connects_per_s {
+            Some(rate) => self.began + (self.client_number(place) as f64 * 1e9 / rate) as u64,
+            None => self.began,
+        }
+    }
+
+    /// Whether nobody knows yet from where a client connected.
+    pub(super) fn has_no_source(&self, place: usize) -> bool {
+        self.clients[place].tally.source.is_none()
+    }
+
+    /// From where it did.
+    pub(super) fn set_source(&mut self, place: usize, source: Option<SocketAddr>) {
+        self.clients[place].tally.source = source;
+    }
+
+    /// A connection stands.
+    pub(super) fn connected(&mut self, place: usize, now: u64) -> Then {
+        self.connecting -= 1;
+        let client = &mut self.clients[place];
+        let took = now.saturating_sub(client.since);
+        self.tally.connect_time.saturating_record(took);
+        client.state = State::Open;
+        client.since = now;
+        client.made = 0;
+        client.blocked = false;
+        client.tally.connections += 1;
+        if client.tally.connected_at.is_none() {
+            client.tally.connected_at = Some(now - self.began);
+            self.progress.connected += 1;
+        }
+        if now >= self.until {
+            return Then::Keep;
+        }
+        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
+        if owed != NOTHING_OWED {
+            self.ask_late(place, owed, now);
+            return Then::Send;
+        }
+        if !client.was_answered() {
+            self.ask(place, now, now);
+            return Then::Send;
+        }
+        self.go_on(place, now)
+    }
+
+    /// A connection could not be made.
+    pub(super) fn not_connected(&mut self, place: usize, error: Errno, now: u64) -> Then {
+        self.fail(place, ErrorKind::of(error), now)
+    }
+
+    // The window.
+
+    /// Takes over when replies count, as the leader of the load has set it.
+    pub(super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
+        self.until = until;
+        if from == self.from {
+            return;
+        }
+        self.from = from;
+        self.slice.length = (until.saturating_sub(from) / SLICES as u64).max(1);
+        self.slice.ends = from.saturating_add(self.slice.length);
+        self.origin = match self.plan.until {
+            Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
+            Until::Requests(_) | Until::Bytes(_) => from,
+        };
+        self.settle(now);
+    }
+
+    /// Everybody has had a first answer: all who rest since then go on.
+    fn settle(&mut self, now: u64) {
+        let was_settled = std::mem::replace(&mut self.settled, true);
+        if was_settled && self.schedule.is_none() {
+            return;
+        }
+        for place in 0..self.clients.len() {
+            let client = &self.clients[place];
+            let rests = matches!(client.state, State::Open | State::Apart)
+                && client.outstanding == 0
+                && client.queued == 0
+                && client.was_answered();
+            if !rests {
+                continue;
+            }
+            match self.plan.think {
+                // Else all that think for the same time would go on in step for ever.
+                Think::Fixed(_) if self.schedule.is_none() => {
+                    let longest = self.plan.think.draw(&mut self.random);
+                    let at = now + self.random.u64(0..=longest);
+                    self.set_alarm(place, at);
+                }
+                _ if self.plan.has_dues() => self.wait_for_due(place, now),
+                _ => self.set_alarm(place, now),
+            }
+        }
+    }
+
+    /// How long an engine may wait for its sockets.
+    pub(super) fn patience(&self, now: u64) -> Duration {
+        if now >= self.until {
+            return Self::LONGEST_WAIT;
+        }
+        if !self.in_line.is_empty() {
+            return Duration::ZERO;
+        }
+        let mut next = u64::MAX;
+        if self.unborn < self.clients.len() {
+            next = self.birth_of(self.unborn);
+        }
+        if let Some(&Reverse((at, _))) = self.alarms.peek() {
+            next = next.min(at);
+        }
+        if !self.idle.is_empty() {
+            next = next.min(self.next_scheduled());
+        }
+        if self.needs_sweep() {
+            next = next.min(self.sweep.looked_at + self.sweep.period);
+        }
+        Duration::from_nanos(next.saturating_sub(now)).min(Self::LONGEST_WAIT)
+    }
+
+    /// Longest wait, so that the end of the load is noticed.
+    const LONGEST_WAIT: Duration = Duration::from_millis(10);
+}

@@ -1,0 +1,1 @@
+//! Clients on made-up time.

@@ -1,0 +1,33 @@
+//! What moves the bytes of a crowd.
+
+mod epoll;
+
+use std::time::Duration;
+
+use super::Plan;
+use super::crowd::{Crowd, Then};
+
+/// Starts the engine of a worker with so many clients.
+///
+/// # Errors
+/// When the kernel has no queue for it.
+pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
+    Ok(match plan.engine {
+        super::Engine::Epoll => Box::new(epoll::Epoll::new(plan, clients)?),
+    })
+}
+
+/// Moves the bytes of one worker's clients: does what the [`Crowd`] says, and tells it what happened.
+pub(super) trait Engine {
+    /// Begins to connect a client whose turn has come.
+    fn connect(&mut self, crowd: &mut Crowd, place: usize);
+
+    /// Does what the crowd wants done about a client's connection.
+    fn apply(&mut self, crowd: &mut Crowd, place: usize, then: Then);
+
+    /// Waits for what happens, at most for `patience`, and tells the crowd.
+    ///
+    /// # Errors
+    /// When the kernel's queue fails.
+    fn turn(&mut self, crowd: &mut Crowd, patience: Duration) -> anyhow::Result<()>;
+}

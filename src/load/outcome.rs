@@ -1,0 +1,233 @@
+//! What all clients of a load saw, put together at its end.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+
+use super::shared::WindowTimes;
+use super::tally::{ClientTally, ErrorKind, WorkerTally, histogram};
+use crate::record::{Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+use crate::stats;
+
+/// What all clients saw.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The figures.
+    pub load: Load,
+    clients: Vec<(usize, ClientTally)>,
+}
+
+/// What is known of a load beside what its clients saw.
+pub(super) struct Circumstances {
+    pub(super) window: WindowTimes,
+    pub(super) stopped_by: &'static str,
+    /// CPU time of the load's process in the window.
+    pub(super) cpu_s: Option<f64>,
+}
+
+impl Outcome {
+    /// Workers' tallies in the order of their numbers.
+    pub(super) fn merge(tallies: Vec<WorkerTally>, circumstances: &Circumstances) -> Self {
+        let window = &circumstances.window;
+        let (sum, clients) = add_up(tallies);
+        let duration_s = window.duration_ns() as f64 / 1e9;
+        let replies: u64 = clients
+            .iter()
+            .map(|(_, client)| client.window_replies)
+            .sum();
+        let figures = Window {
+            duration_s,
+            replies,
+            replies_per_s: if duration_s > 0.0 {
+                replies as f64 / duration_s
+            } else {
+                0.0
+            },
+            bytes_sent: sum.window_bytes_sent,
+            bytes_received: sum.window_bytes_received,
+            slices: if window.has_slices() {
+                sum.slices.to_vec()
+            } else {
+                Vec::new()
+            },
+        };
+        let (errors, errors_first_s) = errors(&sum);
+        let load = Load {
+            window: figures,
+            stopped_by: circumstances.stopped_by.to_owned(),
+            cpu_s: circumstances.cpu_s,
+            declined: sum
+                .declined
+                .iter()
+                .map(|(why, &count)| (why.to_string(), count))
+                .collect(),
+            service_time: latency(&sum.service_time),
+            connect_time: latency(&sum.connect_time),
+            open_loop: sum.open.as_ref().map(|open| OpenLoop {
+                due: open.response_time.len() + open.lost,
+                waited: open.waited,
+                never_sent: open.never_sent,
+                unanswered: open.unanswered,
+                lost: open.lost,
+                response_time: latency(&open.response_time),
+            }),
+            lateness: sum.lateness.as_ref().and_then(latency),
+            errors,
+            errors_first_s,
+            ..of_clients(&clients, window)
+        };
+        Self { load, clients }
+    }
+
+    /// Adds what probe clients saw.
+    pub(super) fn add_probes(&mut self, tally: &WorkerTally, rate_per_s: f64) {
+        let (errors, _) = errors(tally);
+        let Some(open) = &tally.open else { return };
+        self.load.probe = Some(ProbeClients {
+            clients: tally.clients.len() as u32,
+            rate_per_s,
+            due: open.response_time.len() + open.lost,
+            response_time: latency(&open.response_time),
+            service_time: latency(&tally.service_time),
+            errors,
+        });
+    }
+
+    /// Writes a line a client, in order of their numbers, which is the order of connecting.
+    ///
+    /// # Errors
+    /// As `to` gives them.
+    pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            to,
+            "client,worker,source,connected_at_us,connect_us,first_answer_us,connections,requests,\
+             replies,window_replies,bytes_sent,bytes_received,errors,error"
+        )?;
+        let since = |from: Option<u64>, then: Option<u64>| match (from, then) {
+            (Some(from), Some(then)) => format!("{:.1}", then.saturating_sub(from) as f64 / 1e3),
+            _ => String::new(),
+        };
+        for (number, (worker, client)) in self.clients.iter().enumerate() {
+            writeln!(
+                to,
+                "{number},{worker},{},{},{},{},{},{},{},{},{},{},{},{}",
+                client
+                    .source
+                    .map(|source| source.to_string())
+                    .unwrap_or_default(),
+                since(Some(0), client.connected_at),
+                since(client.started_at, client.connected_at),
+                since(client.started_at, client.first_answer_at),
+                client.connections,
+                client.requests,
+                client.replies,
+                client.window_replies,
+                client.bytes_sent,
+                client.bytes_received,
+                client.errors,
+                client.error.map(ErrorKind::name).unwrap_or_default(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The sum over workers, and the clients in order, each with its worker's number.
+fn add_up(tallies: Vec<WorkerTally>) -> (WorkerTally, Vec<(usize, ClientTally)>) {
+    let workers = tallies.len();
+    let total: usize = tallies.iter().map(|tally| tally.clients.len()).sum();
+    let mut clients = vec![(0, ClientTally::default()); total];
+    let mut sum: Option<WorkerTally> = None;
+    for (number, mut tally) in tallies.into_iter().enumerate() {
+        for (place, client) in std::mem::take(&mut tally.clients).into_iter().enumerate() {
+            clients[place * workers + number] = (number, client);
+        }
+        match &mut sum {
+            Some(sum) => sum.add(&tally),
+            None => sum = Some(tally),
+        }
+    }
+    let sum = sum.unwrap_or_else(|| WorkerTally::new(false, false));
+    (sum, clients)
+}
+
+fn errors(tally: &WorkerTally) -> (BTreeMap<String, u64>, BTreeMap<String, f64>) {
+    let named = |(kind, errors): (&ErrorKind, &super::tally::Errors)| {
+        let name = kind.name();
+        (
+            (name.clone(), errors.count),
+            (name, errors.began as f64 / 1e9),
+        )
+    };
+    tally.errors.iter().map(named).unzip()
+}
+
+/// The figures that are sums over clients.
+fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
+    let mut first_answer = histogram();
+    let mut served = Vec::new();
+    let mut load = Load {
+        clients: clients.len() as u32,
+        ..Load::default()
+    };
+    for (_, client) in clients {
+        load.requests += client.requests;
+        load.verified += client.replies;
+        load.connections += u64::from(client.connections);
+        load.connected += u32::from(client.connected_at.is_some());
+        let answered = client
+            .first_answer_at
+            .filter(|&time| window.ends_after(time));
+        if let (Some(from), Some(then)) = (client.started_at, answered) {
+            load.served += 1;
+            first_answer.saturating_record(then.saturating_sub(from));
+            served.push(client.window_replies);
+        } else if client.error.is_none() {
+            load.never_served += 1;
+        }
+    }
+    load.first_answer = latency(&first_answer);
+    load.fairness = stats::fairness::fairness(&served).map(|fairness| Fairness {
+        mean: fairness.mean,
+        min: fairness.min,
+        max: fairness.max,
+        jain: fairness.jain,
+        slowest_decile_share: fairness.slowest_decile_share,
+        starved: fairness.starved,
+    });
+    load
+}
+
+/// The figures of a histogram; none when it is empty. A percentile needs so many values that some
+/// lie beyond it.
+fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
+    let count = histogram.len();
+    if count == 0 {
+        return None;
+    }
+    let at = |percentile: f64| histogram.value_at_percentile(percentile) as f64 / 1e3;
+    let from = |needed: u64, percentile: f64| (count >= needed).then(|| at(percentile));
+    Some(Latency {
+        count,
+        min_us: histogram.min() as f64 / 1e3,
+        mean_us: histogram.mean() / 1e3,
+        p50_us: at(50.0),
+        p90_us: at(90.0),
+        p99_us: from(100, 99.0),
+        p999_us: from(10_000, 99.9),
+        p9999_us: from(1_000_000, 99.99),
+        max_us: histogram.max() as f64 / 1e3,
+        histogram: encode(histogram),
+    })
+}
+
+fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .expect("writing to memory does not fail");
+    base64::engine::general_purpose::STANDARD.encode(&bytes)
+}

@@ -1,0 +1,88 @@
+//! Requests that stand one behind the other in memory that all clients share, and where a client is
+//! among them.
+//!
+//! So several requests that were begun leave in one piece, and a client owns no copy of any.
+
+/// Most bytes of a request and its repetitions, unless one is longer.
+const REPEATED_BYTES: usize = 16 * 1024;
+/// Most repetitions of a request.
+const MOST_REPEATED: usize = 64;
+
+/// Repeats a request, so that as many can leave at once.
+pub(super) fn repeat(request: &[u8]) -> Vec<u8> {
+    let times = REPEATED_BYTES / request.len().max(1);
+    request.repeat(times.clamp(1, MOST_REPEATED))
+}
+
+/// What one client has begun to ask and not sent yet, of requests that go round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cycle {
+    wire: &'static [u8],
+    /// Where the next byte to leave is.
+    at: usize,
+    /// Bytes to leave.
+    left: usize,
+}
+
+impl Cycle {
+    /// Whole requests, of which the one at `at` is the first to be asked.
+    pub(super) fn new(wire: &'static [u8], at: usize) -> Self {
+        Self { wire, at, left: 0 }
+    }
+
+    /// The next request, of so many bytes, may leave.
+    pub(super) fn begin(&mut self, bytes: usize) {
+        self.left += bytes;
+    }
+
+    pub(super) fn pending(&self) -> &'static [u8] {
+        let end = (self.at + self.left).min(self.wire.len());
+        self.wire.get(self.at..end).unwrap_or_default()
+    }
+
+    pub(super) fn advance(&mut self, count: usize) {
+        self.at += count;
+        self.left -= count;
+        if self.at == self.wire.len() {
+            self.at = 0;
+        }
+    }
+
+    /// What was begun is not to leave after all; the request at `at` is the next.
+    pub(super) fn start_over(&mut self, at: usize) {
+        (self.at, self.left) = (at, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_repeated_within_bounds() {
+        assert_eq!(repeat(b"abc"), b"abc".repeat(64));
+        assert_eq!(repeat(&[7; 1000]).len(), 16_000);
+        assert_eq!(repeat(&vec![7; 20_000]).len(), 20_000);
+        assert_eq!(repeat(b""), b"");
+    }
+
+    #[test]
+    fn what_was_begun_leaves_in_as_few_pieces_as_there_are() {
+        let mut cycle = Cycle::new(b"aabbcc", 2);
+        assert_eq!(cycle.pending(), b"");
+        cycle.begin(2);
+        cycle.advance(1);
+        cycle.begin(2);
+        cycle.begin(2);
+        assert_eq!(cycle.pending(), b"bcc");
+        cycle.advance(3);
+        assert_eq!(cycle.pending(), b"aa");
+        cycle.advance(2);
+        assert_eq!(cycle.pending(), b"");
+        cycle.begin(2);
+        cycle.start_over(4);
+        assert_eq!(cycle.pending(), b"");
+        cycle.begin(2);
+        assert_eq!(cycle.pending(), b"cc");
+    }
+}

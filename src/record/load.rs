@@ -1,0 +1,196 @@
+//! What the clients of a trial saw.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What the clients saw. Also what `throng load --json` prints.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Clients wanted.
+    pub clients: u32,
+    /// Clients whose connection was established.
+    pub connected: u32,
+    /// Clients that had a verified answer before the window ended.
+    pub served: u32,
+    /// Clients that had no answer until then and saw no error either.
+    pub never_served: u32,
+    /// Connections established, over the life of the load.
+    #[serde(default)]
+    pub connections: u64,
+    /// Requests begun over the life of the load, warm-up included.
+    pub requests: u64,
+    /// Replies verified over the life of the load.
+    pub verified: u64,
+    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload,
+    /// the status of an HTTP reply that is not 2xx.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub declined: BTreeMap<String, u64>,
+    /// The steady part only.
+    pub window: Window,
+    /// From sending a request to its whole verified reply, in the window. A closed loop has no
+    /// other latency: it sends late when the server is slow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Latency>,
+    /// What only an open loop has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
+    /// From when a request was due until it was sent, where requests come due by themselves: in an
+    /// open loop, and after a time to think. Of those due in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Latency>,
+    /// From connect() to an established connection, of all connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_time: Option<Latency>,
+    /// From connect() to the first verified reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_answer: Option<Latency>,
+    /// How evenly the served clients were served in the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
+    /// Connections that ended with an error, by kind. A client ends with its connection, unless it
+    /// was told to connect anew.
+    pub errors: BTreeMap<String, u64>,
+    /// When the first error of each kind came, in seconds since the load began.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors_first_s: BTreeMap<String, f64>,
+    /// What a few clients saw that asked seldom, beside the crowd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<ProbeClients>,
+    /// What these clients reach against a server that does least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
+    /// CPU time of the load's process in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_s: Option<f64>,
+    /// What ended the load: "duration", "requests", "bytes", "interrupted", "no-clients-left".
+    pub stopped_by: String,
+    /// Load-generating threads.
+    pub threads: u32,
+    /// What moved the bytes: "epoll".
+    #[serde(default)]
+    pub engine: String,
+}
+
+/// The part of a load's figures that only an open loop has, about requests due in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenLoop {
+    /// Requests that came due: all of those below, and the replies.
+    pub due: u64,
+    /// Requests that came due while no client was free; they waited for one.
+    pub waited: u64,
+    /// Of these, the ones that had found none when the window ended.
+    pub never_sent: u64,
+    /// Requests sent that had no reply when the load ended.
+    pub unanswered: u64,
+    /// Requests whose connection failed.
+    pub lost: u64,
+    /// From when a request was due to its whole verified reply. Requests that were never sent or
+    /// had no reply count with the time they had waited when the load ended, which is less than they
+    /// would have had to; those that were lost do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Latency>,
+}
+
+/// What a few clients saw that asked seldom, at random times, beside the crowd.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeClients {
+    /// How many there were.
+    pub clients: u32,
+    /// Requests a second that came due for each.
+    pub rate_per_s: f64,
+    /// Requests that came due in the window.
+    pub due: u64,
+    /// As in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Latency>,
+    /// From sending a request to its whole verified reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Latency>,
+    /// Their connections that ended with an error, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// How much the same clients reach, on the same CPUs, against a server that does least.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// The model of throng's own that served.
+    pub model: String,
+    /// Replies a second in a closed loop.
+    pub replies_per_s: f64,
+    /// CPU time of the load's process for a reply.
+    pub cpu_us_per_reply: f64,
+    /// Of that CPU time, the share that the load had used: 1 is a client that could do no more.
+    pub share: f64,
+}
+
+/// The steady part of a load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Its length.
+    pub duration_s: f64,
+    /// Verified replies that came within it.
+    pub replies: u64,
+    /// Replies per second.
+    pub replies_per_s: f64,
+    /// Bytes sent by clients within it.
+    pub bytes_sent: u64,
+    /// Bytes received by clients within it.
+    pub bytes_received: u64,
+    /// Replies in each equal slice of the window, in time order.
+    pub slices: Vec<u64>,
+}
+
+/// A distribution of times. Percentiles come from a histogram with 3 significant digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Values recorded.
+    pub count: u64,
+    /// Least.
+    pub min_us: f64,
+    /// Mean.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile; absent below 100 values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_us: Option<f64>,
+    /// 99.9th percentile; absent below 10,000 values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p999_us: Option<f64>,
+    /// 99.99th percentile; absent below a million values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p9999_us: Option<f64>,
+    /// Greatest.
+    pub max_us: f64,
+    /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never
+    /// average percentiles.
+    pub histogram: String,
+}
+
+/// How evenly clients were served. Over clients with at least one answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fairness {
+    /// Mean replies a client.
+    pub mean: f64,
+    /// Fewest replies of a client.
+    pub min: u64,
+    /// Most replies of a client.
+    pub max: u64,
+    /// Jain's index: 1 all alike, 1/n one client gets all (DEC TR-301, 1984).
+    pub jain: f64,
+    /// Share of all replies that the slowest tenth of clients got; 0.1 when all are alike.
+    pub slowest_decile_share: f64,
+    /// Clients with fewer than a tenth of the mean.
+    pub starved: u32,
+}
