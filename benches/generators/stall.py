@@ -58,7 +58,7 @@ def ask_throng(address, arguments):
                 str(CLIENT_CPU), "-c", str(arguments.clients), "--rate", str(arguments.rate),
                 "--arrival", "constant", "-d", f"{arguments.seconds}s", "--json"],
                arguments.seconds)
-    times = json.loads(text).get("response_time") or {}
+    times = (json.loads(text).get("open_loop") or {}).get("response_time") or {}
     return {name: times[name] for name in PERCENTILES}
 
 

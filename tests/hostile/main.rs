@@ -198,9 +198,17 @@ impl Ended {
         self.nobody_was_served();
     }
 
+    /// A part of its result, or of what only an open loop has.
+    fn part(&self, name: &str) -> &Value {
+        match &self.result["open_loop"][name] {
+            Value::Null => &self.result[name],
+            part => part,
+        }
+    }
+
     /// Some of its result, which is a number.
     fn count(&self, name: &str) -> u64 {
-        let value = &self.result[name];
+        let value = self.part(name);
         let count = value.as_u64();
         count.unwrap_or_else(|| panic!("{name} is {value}: {self:?}"))
     }
@@ -212,7 +220,7 @@ impl Ended {
 
     /// The distribution of a time.
     fn distribution(&self, name: &str) -> Histogram<u64> {
-        let text = self.result[name]["histogram"].as_str();
+        let text = self.part(name)["histogram"].as_str();
         let text = text.unwrap_or_else(|| panic!("no {name}: {self:?}"));
         let bytes = base64::engine::general_purpose::STANDARD.decode(text);
         Deserializer::new()
