@@ -196,10 +196,12 @@ pub struct Probes {
 }
 
 /// What moves the bytes of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Engine {
     /// epoll(7), edge-triggered.
     Epoll,
+    /// io_uring(7).
+    IoUring,
 }
 
 impl Engine {
@@ -207,6 +209,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Epoll => "epoll",
+            Self::IoUring => "io-uring",
         }
     }
 }

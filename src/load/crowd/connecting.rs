@@ -1,8 +1,9 @@
 //! How clients come to a connection.
 
-use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
+use rustix::net;
 
 use super::super::client::{NOTHING_OWED, State};
 use super::super::tally::ErrorKind;
@@ -41,14 +42,13 @@ impl Crowd {
         }
     }
 
-    /// Whether nobody knows yet from where a client connected.
-    pub(in super::super) fn has_no_source(&self, place: usize) -> bool {
-        self.clients[place].tally.source.is_none()
-    }
-
-    /// From where it did.
-    pub(in super::super) fn set_source(&mut self, place: usize, source: Option<SocketAddr>) {
-        self.clients[place].tally.source = source;
+    /// Notes from where a client connected, if nobody did before.
+    pub(in super::super) fn learn_source(&mut self, place: usize, socket: BorrowedFd<'_>) {
+        let source = &mut self.clients[place].tally.source;
+        if source.is_none() {
+            let address = net::getsockname(socket).ok();
+            *source = address.and_then(|address| address.try_into().ok());
+        }
     }
 
     /// A connection stands.
