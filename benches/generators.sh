@@ -26,7 +26,7 @@
 #   -g  generators [all that are here]                     -t  targets [all]
 #   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
 #   -b  generator that the others are held against [throng; both-ends: throng on epoll]
-#   -R  requests a second [2000] -n  numbers of requests
+#   -R  requests a second [2031] -n  numbers of requests
 #   -l  lock file held during each trial, where somebody else measures on this machine too
 #
 # Generators that are missing are left out, with the reason. They are looked for on the PATH.
@@ -38,7 +38,7 @@ usage() { sed -n '2,37s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 task=${1:-}
 [ $# -gt 0 ] && shift
-rounds=7 duration=2s seed=1 kept="" lock="" rate=2000 amounts="100000 10000000" base=throng
+rounds=7 duration=2s seed=1 kept="" lock="" rate=2031 amounts="100000 10000000" base=throng
 targets="http-nginx http echo" crowds=50 generators=""
 case $task in
   rates) crowds="50 500" ;;
@@ -83,6 +83,7 @@ make -s -C benches/peers/c load-io-uring > "$work/build" 2>&1 || true
 # with what they need.
 choose_generators() {
   chosen=()
+  # shellcheck disable=SC2086 # several names
   while IFS=$'\t' read -r name why; do
     if [ -z "$why" ]; then
       chosen+=("$name")

@@ -29,16 +29,6 @@ UNDER_PERF = ((100, 2100), (1, 3))
 HARDWARE = "instructions:u,instructions:k"
 
 
-def works(tool, arguments, lengths, clients, ports, directory):
-    """The two loads."""
-    by_requests, by_seconds = lengths
-    for much in by_requests if tool.counts else by_seconds:
-        yield Work(ports, clients, directory, arguments.throng,
-                   requests=much * clients if tool.counts else None,
-                   seconds=None if tool.counts else much,
-                   protocol=arguments.target.partition("-")[0])
-
-
 def callgrind_counts(path):
     """Instructions, and readings of the clock, in a file of callgrind."""
     names, instructions, readings, called = {}, 0, 0, ""
@@ -71,29 +61,31 @@ def counts_hardware():
 
 def difference(tool, arguments, lengths, before, read):
     """The differences of what `read` finds after a short and after a long load, a request."""
-    def use(ports, pids, directory):
-        found = []
-        for work in works(tool, arguments, lengths, arguments.clients, ports, directory):
+    found = []
+    for much in lengths[0] if tool.counts else lengths[1]:
+        def use(ports, pids, directory, much=much):
+            work = Work(ports, arguments.clients, directory, arguments.throng,
+                        requests=much * arguments.clients if tool.counts else None,
+                        seconds=None if tool.counts else much,
+                        protocol=arguments.target.partition("-")[0])
             told = run_client(tool, work, pids, before(directory))
-            found.append((told["requests"], *read(directory)))
-        more = [last - first for first, last in zip(*found)]
-        if more[0] <= 0:
-            raise RuntimeError("the longer load had no more requests")
-        return [value / more[0] for value in more[1:]]
-    return with_server(tool, arguments.target, arguments.server, arguments.throng, use)
+            return told["requests"], *read(directory)
+        found.append(with_server(tool, arguments.target, arguments.server, arguments.throng, use))
+    more = [last - first for first, last in zip(*found)]
+    if more[0] <= 0:
+        raise RuntimeError("the longer load had no more requests")
+    return [value / more[0] for value in more[1:]]
 
 
 def by_callgrind(tool, arguments):
     """Instructions in user space and readings of the clock, a request."""
     def read(directory):
-        paths = glob.glob(f"{directory}/callgrind.*")
-        counts = [callgrind_counts(path) for path in paths]
-        for path in paths:
-            os.remove(path)
+        counts = [callgrind_counts(path) for path in glob.glob(f"{directory}/callgrind.*")]
         return [sum(column) for column in zip(*counts)]
     return difference(
         tool, arguments, UNDER_CALLGRIND,
         lambda directory: ["valgrind", "--quiet", "--tool=callgrind", "--max-threads=5000",
+                           "--fair-sched=yes",
                            f"--callgrind-out-file={directory}/callgrind.%p"], read)
 
 
@@ -126,7 +118,9 @@ def main():
     hardware = counts_hardware()
     for name in arguments.tools:
         tool = TOOLS[name]
-        user, why = attempt(by_callgrind, tool, arguments)
+        user, why = None, tool.uncounted
+        if not why:
+            user, why = attempt(by_callgrind, tool, arguments)
         calls, why_not = attempt(by_perf, tool, arguments, "raw_syscalls:sys_enter")
         all_user, kernel = None, None
         if hardware:

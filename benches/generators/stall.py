@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Response times of throng beside those of wrk2, against a server with planted stalls.
 
-    stall.py [--stalls "100 700"] [--rate 2000] [--clients 50] [--seconds 20] [--rounds 3] THRONG
+    stall.py [--stalls "100 700"] [--rate 2031] [--clients 50] [--seconds 20] [--rounds 3] THRONG
 
 The server answers at once, but stops for some milliseconds in each second. Both tools ask at a
 constant rate and count from when a request was due, so both have to find the stall whole. Rows
-are medians over the rounds, in which both have their turn in a random order. Where a stall does not
-reach a percentile it shows the tools instead: wrk2's timers have whole milliseconds.
+are medians over the rounds, in which both have their turn in a random order. "Planted" is what a
+perfect observer of requests at any time sees of the stall itself. Where it does not reach a percentile,
+that shows the tools instead: wrk2's timers have whole milliseconds.
+
+The rate must not divide evenly among the connections: each of wrk2's asks at equal steps, about all
+at once, and with a whole number of steps a second they always come at the same point of the stall.
 """
 
 import argparse
@@ -27,6 +31,7 @@ from tools import HERE, microseconds
 PERIOD_MS = 1000
 CALIBRATION_S = 10  # of wrk2, before its times count; it waits 5 ms more for each client
 AGREED = 0.05
+EDGE_MS = 10  # nearer to the edge of the stall, what a request costs decides
 PERCENTILES = {"p50_us": "50", "p90_us": "90", "p99_us": "99", "p999_us": "99.9"}
 START_LIMIT_S, STOP_LIMIT_S, SPARE_S = 10, 10, 60
 
@@ -58,8 +63,10 @@ def ask_throng(address, arguments):
                 str(CLIENT_CPU), "-c", str(arguments.clients), "--rate", str(arguments.rate),
                 "--arrival", "constant", "-d", f"{arguments.seconds}s", "--json"],
                arguments.seconds)
-    times = (json.loads(text).get("open_loop") or {}).get("response_time") or {}
-    return {name: times[name] for name in PERCENTILES}
+    open_loop = json.loads(text).get("open_loop")
+    if open_loop is None:
+        raise RuntimeError("throng told no response times")
+    return {name: open_loop["response_time"][name] for name in PERCENTILES}
 
 
 ASK = {"wrk2": ask_wrk2, "throng": ask_throng}
@@ -88,24 +95,25 @@ def measure(stall_ms, arguments, chance):
 def table(stall_ms, found, failed):
     """Prints one stall's; whether all percentiles that it reaches agree."""
     print(f"## A stall of {stall_ms} ms in each second\n")
-    print("| percentile | wrk2, ms | throng, ms | difference | |")
-    print("|---:|---:|---:|---:|---|")
+    print("| percentile | planted, ms | wrk2, ms | throng, ms | throng to wrk2 | |")
+    print("|---:|---:|---:|---:|---:|---|")
     agree = True
     for name, share in PERCENTILES.items():
         medians = [statistics.median(times[name] for times in found[tool]) / 1e3
                    if found[tool] else None for tool in ASK]
         cells = ["-" if value is None else f"{value:.2f}" for value in medians]
+        planted = stall_ms - (1 - float(share) / 100) * PERIOD_MS
+        cells.insert(0, f"{max(0, planted):.0f}")
         difference, verdict = "-", ""
         if None not in medians:
             apart = medians[1] / medians[0] - 1
             difference = f"{apart:+.1%}"
-            # The share of requests that come while the server stops meet the stall.
-            if float(share) / 100 <= 1 - stall_ms / PERIOD_MS:
+            if planted < EDGE_MS:
                 verdict = "not reached by the stall"
             else:
                 verdict = "agree" if abs(apart) <= AGREED else "differ"
                 agree = agree and verdict == "agree"
-        print(f"| {share} | {cells[0]} | {cells[1]} | {difference} | {verdict} |")
+        print(f"| {share} | {' | '.join(cells)} | {difference} | {verdict} |")
     for name, why in failed.items():
         print(f"\n`{name}` is unavailable: {why}")
         agree = False
@@ -116,7 +124,7 @@ def table(stall_ms, found, failed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--stalls", default="100 700")
-    parser.add_argument("--rate", type=int, default=2000)
+    parser.add_argument("--rate", type=int, default=2031)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)

@@ -49,6 +49,7 @@ class Tool:
     server: str | None = None  # where it cannot do without its own
     counts: bool = False  # whether it can be asked for a number of requests
     environment: dict = field(default_factory=dict)
+    uncounted: str | None = None  # why valgrind does not run it
     says: str = ""  # of its work, where it differs
 
     def path(self):
@@ -277,7 +278,7 @@ def read_memtier(_, work):
 
 
 C = "gcc and make; built by this script"
-ONE = {"GOMAXPROCS": "1"}
+GO = {"environment": {"GOMAXPROCS": "1"}, "uncounted": "valgrind does not run Go"}
 TOOLS = {
     "throng": Tool("throng", "cargo", "any", throng_command([]), read_throng, counts=True),
     "throng/io-uring": Tool("throng", "cargo", "any", throng_command(["--engine", "io-uring"]),
@@ -297,9 +298,9 @@ TOOLS = {
     "oha": Tool("oha", "cargo install --locked oha", "http", oha_command, read_oha, counts=True,
                 environment={"TOKIO_WORKER_THREADS": "1"}),
     "bombardier": Tool("bombardier", "from source: github.com/codesenberg/bombardier, go build",
-                       "http", bombardier_command, read_bombardier, counts=True, environment=ONE),
+                       "http", bombardier_command, read_bombardier, counts=True, **GO),
     "hey": Tool("hey", "go install github.com/rakyll/hey@latest", "http", hey_command, read_hey,
-                counts=True, environment=ONE),
+                counts=True, **GO),
     "neper": Tool("tcp_rr", "from source: github.com/google/neper, make tcp_rr", "echo",
                   neper_command, read_neper, server="neper",
                   says="its own server; replies are not checked"),
@@ -312,5 +313,6 @@ TOOLS = {
     "memtier": Tool("memtier_benchmark", "from source: github.com/RedisLabs/memtier_benchmark, "
                     "with autoconf, automake, libevent-dev, libssl-dev", "echo", memtier_command,
                     read_memtier, server="redis", counts=True,
+                    uncounted="its work of each second outweighs that of requests under valgrind",
                     says="ECHO to redis; replies are not checked"),
 }
