@@ -77,7 +77,7 @@ pub(super) fn begin_connection(
     queue: impl AsFd,
     place: usize,
 ) -> Result<OwnedFd, Errno> {
-    let socket = socket::open(&plan.routes.route(number), &plan.socket)?;
+    let socket = socket::open(&plan.routes.route(number), plan.socket)?;
     // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
     epoll::add(
         queue,

@@ -25,7 +25,7 @@ pub struct Options {
 ///
 /// # Errors
 /// `ADDRNOTAVAIL` where no port is left, and what else the calls give.
-pub(super) fn open(route: &Route, options: &Options) -> Result<OwnedFd, Errno> {
+pub(super) fn open(route: &Route, options: Options) -> Result<OwnedFd, Errno> {
     let socket = unconnected(route.target.is_ipv4())?;
     if options.nodelay {
         sockopt::set_tcp_nodelay(&socket, true)?;
@@ -83,7 +83,7 @@ mod tests {
             nodelay: true,
             syn_retries: Some(2),
         };
-        let socket = open(&route, &options).unwrap();
+        let socket = open(&route, options).unwrap();
         let (_, peer) = listener.accept().unwrap();
         assert_eq!(peer.ip().to_string(), "127.9.8.7");
         assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));

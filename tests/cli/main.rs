@@ -4,6 +4,7 @@
 mod foreign;
 mod lists;
 mod loads;
+mod scale;
 mod usage;
 
 #[path = "../server/mod.rs"]
