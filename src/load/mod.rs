@@ -79,7 +79,7 @@ pub struct Plan {
     /// Whether clients that had their first answer go on asking while others still wait for
     /// theirs. A server that does not get to accepting then keeps some waiting for long.
     pub eager: bool,
-    /// How long the last replies may take.
+    /// How long it may be silent before the last replies count as missing.
     pub grace: Duration,
     /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
     pub probes: Option<Probes>,

@@ -55,7 +55,7 @@ fn open_loop(options: &str, per_s: f64, by_chance: f64) -> Value {
     let planned = number(&result["window"]["duration_s"]) * per_s;
     let tolerance = by_chance + 2.0 + planned / 100.0;
     assert!(
-        (due - planned).abs() <= tolerance,
+        (due as f64 - planned).abs() <= tolerance,
         "{due} instead of {planned}: {result}"
     );
     let (service, response) = (&result["service_time"], &open["response_time"]);

@@ -5,6 +5,7 @@ mod arrivals;
 mod foreign;
 mod lists;
 mod loads;
+mod scale;
 mod usage;
 
 #[path = "../server/mod.rs"]

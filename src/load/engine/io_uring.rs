@@ -46,16 +46,25 @@ struct Link {
     socket: Option<OwnedFd>,
     /// Tells it from the client's other ones.
     turn: Turn,
-    /// Whether the kernel will tell of bytes or the end.
-    receiving: bool,
-    /// Whether it will tell that a connection stands.
-    connecting: bool,
+    /// What the kernel will tell of.
+    awaited: Awaits,
     /// Whether it will tell that bytes have left; whether they were counted already.
     sending: Option<Counted>,
     /// Whether it is to be dropped as soon as the kernel is done with it.
     ends: bool,
     /// Whether the client is to connect anew then.
     again: bool,
+}
+
+/// What the kernel will tell of a connection.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Awaits {
+    #[default]
+    Nothing,
+    /// That it stands, or cannot.
+    Connection,
+    /// Bytes, or the end.
+    Bytes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +100,7 @@ impl IoUring {
         *link = Link {
             socket: Some(socket),
             turn: link.turn.wrapping_add(1),
-            connecting: true,
+            awaited: Awaits::Connection,
             ..Link::default()
         };
         Ok(())
@@ -99,7 +108,7 @@ impl IoUring {
 
     fn has_connected(&mut self, crowd: &mut Crowd, place: usize) -> anyhow::Result<()> {
         let link = &mut self.links[place];
-        link.connecting = false;
+        link.awaited = Awaits::Nothing;
         let Some(socket) = &link.socket else {
             return Ok(());
         };
@@ -110,7 +119,7 @@ impl IoUring {
         let then = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
                 crowd.learn_source(place, socket.as_fd());
-                link.receiving = true;
+                link.awaited = Awaits::Bytes;
                 self.ring.receive(socket, place as u32)?;
                 crowd.connected(place, self.time)
             }
@@ -193,7 +202,7 @@ impl IoUring {
     /// Closes a connection for good when the kernel has nothing to do with it any more.
     fn end_if_done(&mut self, crowd: &mut Crowd, place: usize) {
         let link = &mut self.links[place];
-        if link.ends && !link.receiving && !link.connecting {
+        if link.ends && link.awaited == Awaits::Nothing {
             link.socket = None;
             link.ends = false;
             if std::mem::take(&mut link.again) {
@@ -215,7 +224,11 @@ impl IoUring {
                 let place = name as usize;
                 let link = &mut self.links[place];
                 let is_end = matches!(bytes, Ok([]));
-                link.receiving = goes_on;
+                link.awaited = if goes_on {
+                    Awaits::Bytes
+                } else {
+                    Awaits::Nothing
+                };
                 if !link.ends {
                     let then = Self::heard(crowd, place, bytes, self.time);
                     self.apply(crowd, place, then);
@@ -226,7 +239,7 @@ impl IoUring {
                 }
                 match &link.socket {
                     Some(socket) if !link.ends && !is_end => {
-                        link.receiving = true;
+                        link.awaited = Awaits::Bytes;
                         self.ring.receive(socket, name)?;
                     }
                     _ => self.end_if_done(crowd, place),
@@ -269,7 +282,9 @@ impl Engine for IoUring {
                 if how == Close::Reset {
                     // With no time to linger, close() resets. If it cannot be set, it closes all the same.
                     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
-                    if link.receiving && self.ring.stop_receiving(place as u32).is_ok() {
+                    if link.awaited == Awaits::Bytes
+                        && self.ring.stop_receiving(place as u32).is_ok()
+                    {
                         return;
                     }
                 }
