@@ -84,7 +84,8 @@ for round in $(seq "$rounds"); do
           | "| `\($model)` | \(.clients) | \($arrival) | \($round) | \($ceiling) | \($rate) |" +
             " \(.window.replies_per_s | round) | \($late.p50_us | tenths) |" +
             " \($late.p90_us | tenths) | \($late.p99_us | tenths) | \($late.p999_us | tenths) |" +
-            " \($late.max_us | tenths) | \(.waited) | \(.never_sent) |"' "$work/open"
+            " \($late.max_us | tenths) | \(.open_loop.waited) |" +
+            " \(.open_loop.never_sent) |"' "$work/open"
       done
     done
   done

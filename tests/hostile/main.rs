@@ -198,9 +198,15 @@ impl Ended {
         self.nobody_was_served();
     }
 
-    /// Some of its result, which is a number.
+    /// Some of its result, by its path there.
+    fn at(&self, path: &str) -> &Value {
+        path.split('.')
+            .fold(&self.result, |value, name| &value[name])
+    }
+
+    /// Some of it that is a count.
     fn count(&self, name: &str) -> u64 {
-        let value = &self.result[name];
+        let value = self.at(name);
         let count = value.as_u64();
         count.unwrap_or_else(|| panic!("{name} is {value}: {self:?}"))
     }
@@ -212,7 +218,7 @@ impl Ended {
 
     /// The distribution of a time.
     fn distribution(&self, name: &str) -> Histogram<u64> {
-        let text = self.result[name]["histogram"].as_str();
+        let text = self.at(name)["histogram"].as_str();
         let text = text.unwrap_or_else(|| panic!("no {name}: {self:?}"));
         let bytes = base64::engine::general_purpose::STANDARD.decode(text);
         Deserializer::new()

@@ -60,7 +60,7 @@ fn every_slow_reply_is_in_the_service_time() {
         "{ended:?}"
     );
     assert!(
-        ended.result["response_time"].is_null(),
+        ended.result["open_loop"].is_null(),
         "a closed loop has none: {ended:?}"
     );
 }
@@ -74,7 +74,7 @@ fn every_slow_reply_is_in_the_response_time() {
     // Those under way when the time is over do not count.
     let slow = slow.load(Relaxed).saturating_sub(3);
     assert!(slow >= 5, "{ended:?}");
-    for time in ["service_time", "response_time"] {
+    for time in ["service_time", "open_loop.response_time"] {
         let found = ended.at_least(time, SLOW);
         assert!(found >= slow, "{found} of {slow} in {time}: {ended:?}");
     }
@@ -184,7 +184,7 @@ fn what_comes_due_in_a_stall_counts_from_when_it_was_due() {
     // The last one may lie beyond the end. 100 come due in the first half of each of the others.
     let half = SLOW / 2;
     let whole = stalls - 1;
-    let late = ended.at_least("response_time", half);
+    let late = ended.at_least("open_loop.response_time", half);
     assert!(late >= whole * 95, "{late} in {stalls} stalls: {ended:?}");
     let slow = ended.at_least("service_time", half);
     assert!(slow >= whole, "{slow} in {stalls} stalls: {ended:?}");
@@ -193,11 +193,11 @@ fn what_comes_due_in_a_stall_counts_from_when_it_was_due() {
         "clients ask once in a stall, {slow} of {late}: {ended:?}"
     );
     assert!(
-        ended.at_least("response_time", SLOW / 10 * 9) >= whole,
+        ended.at_least("open_loop.response_time", SLOW / 10 * 9) >= whole,
         "{ended:?}"
     );
     assert!(ended.at_least("lateness", half) >= whole * 60, "{ended:?}");
-    assert!(ended.count("waited") >= whole * 100, "{ended:?}");
+    assert!(ended.count("open_loop.waited") >= whole * 100, "{ended:?}");
 }
 
 /// The same server and clients in a closed loop: the requests that were not made are not there.
@@ -208,5 +208,5 @@ fn a_closed_loop_leaves_out_what_it_did_not_ask() {
     assert_eq!((ended.code, server.stalls()), (0, 4), "{ended:?}");
     let slow = ended.at_least("service_time", SLOW);
     assert!((4..=160).contains(&slow), "{slow}: {ended:?}");
-    assert!(ended.result["response_time"].is_null(), "{ended:?}");
+    assert!(ended.result["open_loop"].is_null(), "{ended:?}");
 }
