@@ -22,11 +22,7 @@ use crate::load::socket::{self, Options};
 use crate::load::{self, Engine, Outcome, Plan, Until, Watcher};
 use crate::measure::host;
 use crate::record::{Latency, Load};
-<<<<<<< HEAD
-=======
-use crate::registry;
 use crate::sys::ring;
->>>>>>> main
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -178,19 +174,11 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         }
         None => Vec::new(),
     };
-<<<<<<< HEAD
-=======
     if arguments.engine == Engine::IoUring
         && let Err(why) = ring::supported()
     {
         anyhow::bail!("the engine io-uring is not supported here: {why}");
     }
-    let settings = protocol::Settings {
-        size: arguments.size,
-        url: first.url,
-        ..protocol::Settings::default()
-    };
->>>>>>> main
     let mut plan = Plan {
         socket: Options {
             nodelay: !arguments.delay,
