@@ -18,11 +18,12 @@ use crate::load::foresee::{self, Workers};
 use crate::load::phase::{Phase, Progress};
 use crate::load::route::{Network, Routes};
 use crate::load::socket::{self, Options};
-use crate::load::{self, Outcome, Plan, Until, Watcher};
+use crate::load::{self, Engine, Outcome, Plan, Until, Watcher};
 use crate::measure::host;
 use crate::protocol::{self, PROTOCOLS};
 use crate::record::{Latency, Load};
 use crate::registry;
+use crate::sys::ring;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -88,6 +89,9 @@ pub(super) struct Arguments {
     eager: bool,
     #[command(flatten)]
     shape: Shape,
+    /// What moves the bytes.
+    #[arg(long, value_name = "NAME", default_value = "epoll")]
+    engine: Engine,
     /// Load-generating threads [default: one a CPU].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
@@ -186,6 +190,11 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         }
         None => Vec::new(),
     };
+    if arguments.engine == Engine::IoUring
+        && let Err(why) = ring::supported()
+    {
+        anyhow::bail!("the engine io-uring is not supported here: {why}");
+    }
     let settings = protocol::Settings {
         size: arguments.size,
         url: first.url,
@@ -200,6 +209,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,
+        engine: arguments.engine,
         threads: workers.threads,
         own_tables: workers.own_tables,
         cpus,

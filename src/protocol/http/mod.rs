@@ -10,6 +10,7 @@
 
 mod ask;
 mod chunked;
+mod known;
 mod reply;
 mod requester;
 mod session;

@@ -14,6 +14,7 @@ pub(super) const MOST_HEAD: usize = 32 * 1024;
 pub(super) const MOST_FIELDS: usize = 128;
 
 /// Where the reading of a reply stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Head,
     /// In a body of which so many bytes are still to come.
@@ -24,7 +25,7 @@ pub(super) enum Place {
 }
 
 /// A reply whose head has come.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
     /// Whether it is throng's own, whose text is known.
@@ -42,6 +43,7 @@ impl Reply {
 }
 
 /// A head that is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) reply: Reply,
     pub(super) place: Place,

@@ -4,7 +4,8 @@ use super::super::cycle::{self, Cycle};
 use super::super::pattern::Kept;
 use super::super::{Decline, ProtocolError, Replies, Requester};
 use super::chunked::Found;
-use super::reply::{Head, MOST_HEAD, Place, Reply, parse, wrong};
+use super::known::{self, Last};
+use super::reply::{Head, MOST_HEAD, Place, Reply, wrong};
 use super::{TEXT_PERIOD, Url, text};
 
 /// The client half of one client.
@@ -17,6 +18,7 @@ pub(super) struct HttpRequester {
     unanswered: usize,
     /// What has come of a head that is not whole.
     part: Vec<u8>,
+    last: Last,
     place: Place,
     reply: Reply,
     /// Bytes of what was granted before.
@@ -40,6 +42,7 @@ impl HttpRequester {
             text: text(),
             unanswered: 0,
             part: Vec::new(),
+            last: Last::default(),
             place: Place::Head,
             reply: Reply::default(),
             usual: None,
@@ -72,7 +75,7 @@ impl Requester for HttpRequester {
     fn forget(&mut self) {
         self.requests.start_over(0);
         self.unanswered = 0;
-        self.part.clear();
+        self.part = Vec::new();
         self.place = Place::Head;
     }
 
@@ -131,10 +134,10 @@ impl HttpRequester {
         let before = self.part.len();
         let window = &input[..input.len().min(MOST_HEAD - before)];
         let parsed = if before == 0 {
-            parse(window)?
+            known::read(window, &mut self.last)?
         } else {
             self.part.extend_from_slice(window);
-            parse(&self.part)?
+            known::read(&self.part, &mut self.last)?
         };
         let Some(Head {
             reply,
@@ -153,7 +156,9 @@ impl HttpRequester {
             };
         };
         *input = &input[count - before..];
-        self.part.clear();
+        if before > 0 {
+            self.part = Vec::new(); // an idle client owns no buffer
+        }
         match reply.status {
             101 => return wrong("the server changes to another protocol, unasked".to_owned()),
             ..200 => return Ok(false), // the real reply follows

@@ -1,0 +1,157 @@
+//! Heads that came before.
+//!
+//! A server says the same before every reply, but for the date, which changes once a second. So what
+//! a head means is looked up where the same bytes came before, which costs a tenth of reading it
+//! again. A head ends within itself: whatever follows it, it means the same.
+//!
+//! Each thread remembers the last few for all its clients; a client keeps only which one it met last.
+
+use std::cell::RefCell;
+
+use super::super::ProtocolError;
+use super::reply::{Head, parse};
+
+/// Most heads that a thread remembers; a crowd meets one for each path that it asks for.
+const MOST_HEADS: usize = 16;
+/// Longest of them.
+const MOST_BYTES: usize = 2 * 1024;
+
+thread_local! {
+    static KNOWN: RefCell<Known> = const { RefCell::new(Known::new()) };
+}
+
+/// Which of the heads a client met last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Last(usize);
+
+/// The head at the front of `bytes`, as [`parse`] reads it.
+pub(super) fn read(bytes: &[u8], last: &mut Last) -> Result<Option<Head>, ProtocolError> {
+    KNOWN.with_borrow_mut(|known| known.read(bytes, last))
+}
+
+struct Known {
+    heads: Vec<(Box<[u8]>, Head)>,
+    /// Which one is given up for the next new one, once there is no more room.
+    oldest: usize,
+}
+
+impl Known {
+    const fn new() -> Self {
+        Self {
+            heads: Vec::new(),
+            oldest: 0,
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8], last: &mut Last) -> Result<Option<Head>, ProtocolError> {
+        match self.heads.get(last.0) {
+            Some((text, head)) if bytes.starts_with(text) => Ok(Some(*head)),
+            _ => self.look(bytes, last),
+        }
+    }
+
+    /// Looks among all heads, and reads one that is not there.
+    #[cold]
+    fn look(&mut self, bytes: &[u8], last: &mut Last) -> Result<Option<Head>, ProtocolError> {
+        let mut heads = self.heads.iter();
+        if let Some(place) = heads.position(|(text, _)| bytes.starts_with(text)) {
+            last.0 = place;
+            return Ok(Some(self.heads[place].1));
+        }
+        let parsed = parse(bytes)?;
+        if let Some(head) = parsed
+            && head.count <= MOST_BYTES
+        {
+            last.0 = self.remember(&bytes[..head.count], head);
+        }
+        Ok(parsed)
+    }
+
+    fn remember(&mut self, text: &[u8], head: Head) -> usize {
+        let known = (text.into(), head);
+        if self.heads.len() < MOST_HEADS {
+            self.heads.push(known);
+            return self.heads.len() - 1;
+        }
+        let place = self.oldest;
+        self.heads[place] = known;
+        self.oldest = (place + 1) % MOST_HEADS;
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn head(number: usize) -> Vec<u8> {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {number}\r\n\r\n").into_bytes()
+    }
+
+    #[test]
+    fn a_head_is_remembered_until_many_others_have_come() {
+        let mut known = Known::new();
+        let mut last = Last::default();
+        for number in 0..3 * MOST_HEADS {
+            let found = known.read(&head(number), &mut last).unwrap().unwrap();
+            assert_eq!(found, parse(&head(number)).unwrap().unwrap());
+            assert_eq!(last.0, number % MOST_HEADS);
+        }
+        assert_eq!(known.heads.len(), MOST_HEADS);
+        // Another client finds what this one has met.
+        let mut other = Last::default();
+        let number = 3 * MOST_HEADS - 2;
+        known.read(&head(number), &mut other).unwrap();
+        assert_eq!(other.0, MOST_HEADS - 2);
+        assert_eq!(known.oldest, 0, "nothing was read anew");
+    }
+
+    #[test]
+    fn what_is_long_broken_or_not_whole_is_not_remembered() {
+        let mut known = Known::new();
+        let mut last = Last::default();
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(MOST_BYTES));
+        assert!(known.read(long.as_bytes(), &mut last).unwrap().is_some());
+        assert!(known.read(b"SSH-2.0\r\n\r\n", &mut last).is_err());
+        let whole = head(5);
+        for cut in 0..whole.len() {
+            assert!(known.read(&whole[..cut], &mut last).unwrap().is_none());
+        }
+        assert!(known.heads.is_empty());
+    }
+
+    /// Bytes near enough to replies that many are, and that one begins like the other.
+    fn nearly_a_reply() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop::sample::select(vec![
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 404 Not Found\n",
+            "HTTP/1.0 200 OK\r\n",
+            "HTTP/1.1 100 Continue\r\n",
+            "Content-Length: 5\r\n",
+            "Content-Length: 55\r\n",
+            "Transfer-Encoding: chunked\r\n",
+            "Connection: close\r\n",
+            "Server: throng\r\n",
+            "\r\n",
+            "\n",
+            "\r",
+            "x",
+        ]);
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat().into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_known_is_what_would_be_read(
+            replies in prop::collection::vec(nearly_a_reply(), 1..60),
+        ) {
+            let mut known = Known::new();
+            let mut last = Last::default();
+            for reply in replies.iter().chain(&replies) {
+                prop_assert_eq!(known.read(reply, &mut last), parse(reply));
+            }
+        }
+    }
+}
