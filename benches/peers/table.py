@@ -2,19 +2,16 @@
 """Trials (JSON lines of trial.py) as Markdown: one table for each number and kind of clients."""
 
 import json
+import os
 import statistics
 import sys
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-def spread(values, scale=1.0, digits=1):
-    """Median [least, most]."""
-    values = [value / scale for value in values]
-    return (f"{statistics.median(values):.{digits}f} "
-            f"[{min(values):.{digits}f}, {max(values):.{digits}f}]")
+from tables import failures, others, spread
 
 
 def table(clients, load, trials):
-    failed = [trial for trial in trials if "failure" in trial]
     by_name = {}
     for trial in trials:
         if "failure" not in trial:
@@ -52,14 +49,8 @@ def table(clients, load, trials):
         print("| " + " | ".join(cells) + " |")
     if best is not None:
         print(f"\nBest model: `{best}`.", end="")
-    others = [trial["others"] for trial in trials if "others" in trial]
-    if others:
-        print(f" Of the two CPUs, others took {statistics.median(others):.0%} meanwhile "
-              f"(median of trials; at most {max(others):.0%}).", end="")
-    for name in sorted({trial["name"] for trial in failed}):
-        reasons = [trial["failure"] for trial in failed if trial["name"] == name]
-        rounds = "1 round" if len(reasons) == 1 else f"{len(reasons)} rounds"
-        print(f" `{name}` failed in {rounds}: {reasons[0]}.", end="")
+    print(others(trials), end="")
+    print(failures(trials), end="")
     print("\n")
 
 

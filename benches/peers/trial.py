@@ -14,60 +14,17 @@ for a thousand children).
 import argparse
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import time
 
-SERVER_CPU, CLIENT_CPU = 0, 1
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from processes import (CLIENT_CPU, SERVER_CPU, allow_descriptors, busy_seconds, cpu_seconds, end,
+                       limit, listening_address, tree)
+
 START_LIMIT_S, STOP_LIMIT_S, LOAD_LIMIT_S = 10, 10, 120
-
-
-def tree(root):
-    """All processes of the tree below and with `root`."""
-    children = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat") as stat:
-                    parent = int(stat.read().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(name))
-    pids = [root]
-    for pid in pids:
-        pids += children.get(pid, [])
-    return pids
-
-
-def cpu_seconds(pids):
-    """The CPU time that living processes have used, all threads together."""
-    total = 0
-    for pid in pids:
-        try:
-            # As clock_getcpuclockid(3) makes it: the process's scheduler clock.
-            total += time.clock_gettime(~pid << 3 | 2)
-        except OSError:
-            pass  # it has ended
-    return total
-
-
-def busy_seconds():
-    """The time that the two CPUs were not idle, whoever used it; in ticks."""
-    with open("/proc/stat", encoding="ascii") as stat:
-        lines = [line.split() for line in stat]
-    ticks = [sum(map(int, line[1:9])) - int(line[4]) - int(line[5])
-             for line in lines if line[0] in (f"cpu{SERVER_CPU}", f"cpu{CLIENT_CPU}")]
-    return sum(ticks) / os.sysconf("SC_CLK_TCK")
-
-
-def listening_address(server):
-    """The address that the server prints; the watchdog is what ends a server that never does."""
-    for line in server.stdout:
-        if "listening on " in line:
-            return line.split("listening on ")[1].split()[0].rstrip(",")
-    raise RuntimeError("the server ended before it listened")
 
 
 def measure(arguments, address):
@@ -106,14 +63,6 @@ def measure(arguments, address):
     return result
 
 
-def limit(pid, seconds):
-    """Ends the process `pid` unless the alarm is taken back within `seconds`."""
-    def late(*_):
-        os.kill(pid, signal.SIGKILL)
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", required=True)
@@ -125,8 +74,7 @@ def main():
     parser.add_argument("throng")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    allow_descriptors()
     os.sched_setaffinity(0, {CLIENT_CPU})
     trial = {"name": arguments.name, "kind": arguments.kind, "round": arguments.round,
              "clients": arguments.clients,
@@ -158,11 +106,7 @@ def main():
     except (RuntimeError, KeyError, TypeError, ZeroDivisionError, ValueError) as error:
         trial["failure"] = str(error) if isinstance(error, RuntimeError) else repr(error)
     finally:
-        if server.poll() is None:
-            server.terminate()
-        limit(server.pid, STOP_LIMIT_S)
-        server.wait()
-        signal.alarm(0)
+        end(server, STOP_LIMIT_S)
     print(json.dumps(trial))
     return 1 if "failure" in trial else 0
 

@@ -19,9 +19,10 @@ use crate::load::foresee::{self, Workers};
 use crate::load::phase::{Phase, Progress};
 use crate::load::route::{Network, Routes};
 use crate::load::socket::{self, Options};
-use crate::load::{self, Outcome, Plan, Until, Watcher};
+use crate::load::{self, Engine, Outcome, Plan, Until, Watcher};
 use crate::measure::host;
 use crate::record::{Latency, Load};
+use crate::sys::ring;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
@@ -85,6 +86,9 @@ pub(super) struct Arguments {
     eager: bool,
     #[command(flatten)]
     shape: Shape,
+    /// What moves the bytes.
+    #[arg(long, value_name = "NAME", default_value = "epoll")]
+    engine: Engine,
     /// Load-generating threads [default: one a CPU].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
@@ -170,6 +174,11 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         }
         None => Vec::new(),
     };
+    if arguments.engine == Engine::IoUring
+        && let Err(why) = ring::supported()
+    {
+        anyhow::bail!("the engine io-uring is not supported here: {why}");
+    }
     let mut plan = Plan {
         socket: Options {
             nodelay: !arguments.delay,
@@ -179,6 +188,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,
+        engine: arguments.engine,
         threads: workers.threads,
         own_tables: workers.own_tables,
         cpus,

@@ -15,6 +15,7 @@ pub mod route;
 mod shared;
 pub mod socket;
 mod tally;
+mod times;
 mod worker;
 
 use std::num::NonZeroU64;
@@ -78,7 +79,7 @@ pub struct Plan {
     /// Whether clients that had their first answer go on asking while others still wait for
     /// theirs. A server that does not get to accepting then keeps some waiting for long.
     pub eager: bool,
-    /// How long the last replies may take.
+    /// How long it may be silent before the last replies count as missing.
     pub grace: Duration,
     /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
     pub probes: Option<Probes>,
@@ -195,10 +196,12 @@ pub struct Probes {
 }
 
 /// What moves the bytes of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Engine {
     /// epoll(7), edge-triggered.
     Epoll,
+    /// io_uring(7).
+    IoUring,
 }
 
 impl Engine {
@@ -206,6 +209,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Epoll => "epoll",
+            Self::IoUring => "io-uring",
         }
     }
 }

@@ -8,7 +8,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 use super::shared::WindowTimes;
-use super::tally::{ClientTally, ErrorKind, WorkerTally, histogram};
+use super::tally::{ClientTally, ErrorKind, WorkerTally};
+use super::times::Times;
 use crate::record::{Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 use crate::stats;
 
@@ -167,7 +168,7 @@ fn errors(tally: &WorkerTally) -> (BTreeMap<String, u64>, BTreeMap<String, f64>)
 
 /// The figures that are sums over clients.
 fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
-    let mut first_answer = histogram();
+    let mut first_answer = Times::default();
     let mut served = Vec::new();
     let mut load = Load {
         clients: clients.len() as u32,
@@ -183,7 +184,7 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
             .filter(|&time| window.ends_after(time));
         if let (Some(from), Some(then)) = (client.started_at, answered) {
             load.served += 1;
-            first_answer.saturating_record(then.saturating_sub(from));
+            first_answer.record(then.saturating_sub(from));
             served.push(client.window_replies);
         } else if client.error.is_none() {
             load.never_served += 1;
@@ -203,7 +204,8 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
 
 /// The figures of a histogram; none when it is empty. A percentile needs so many values that some
 /// lie beyond it.
-fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
+fn latency(times: &Times) -> Option<Latency> {
+    let histogram = times.histogram();
     let count = histogram.len();
     if count == 0 {
         return None;
@@ -220,7 +222,7 @@ fn latency(histogram: &Histogram<u64>) -> Option<Latency> {
         p999_us: from(10_000, 99.9),
         p9999_us: from(1_000_000, 99.99),
         max_us: histogram.max() as f64 / 1e3,
-        histogram: encode(histogram),
+        histogram: encode(&histogram),
     })
 }
 

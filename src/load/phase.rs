@@ -103,6 +103,9 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// Between looks when it depends on time.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How often the grace, at most, the last replies may take while they keep coming.
+const LONGEST_DRAIN: u64 = 30;
+
 /// The machine.
 #[derive(Debug)]
 pub struct Phases {
@@ -115,8 +118,8 @@ pub struct Phases {
     grace: u64,
     phase: Phase,
     entered_at: u64,
-    /// When something last happened: a first answer while settling, any reply for a load bounded
-    /// by requests.
+    /// When something last happened: a first answer while settling, any reply while draining or for a
+    /// load bounded by requests.
     news_at: u64,
     news: u64,
     window: (u64, u64),
@@ -174,10 +177,7 @@ impl Phases {
                 Next::Enter(Phase::Drain)
             }
             Phase::Steady => wait_until(now, self.window.1),
-            Phase::Drain if progress.waiting == 0 || now >= self.entered_at + self.grace => {
-                Next::Enter(Phase::Hold)
-            }
-            Phase::Drain => Next::Wait(GLANCE),
+            Phase::Drain => self.drain(now, progress),
             Phase::Hold => Next::Done(self.ending),
         }
     }
@@ -229,6 +229,22 @@ impl Phases {
         }
     }
 
+    /// Until all have their replies; a large crowd's take a while, so it is silence that ends it.
+    fn drain(&mut self, now: u64, progress: &Progress) -> Next {
+        if progress.verified > self.news {
+            self.news = progress.verified;
+            self.news_at = now;
+        }
+        let longest = self.grace.saturating_mul(LONGEST_DRAIN);
+        let silent = now >= self.news_at + self.grace;
+        let over = silent || now >= self.entered_at.saturating_add(longest);
+        if progress.waiting == 0 || over {
+            Next::Enter(Phase::Hold)
+        } else {
+            Next::Wait(GLANCE)
+        }
+    }
+
     /// Clients that were answered and have not failed. A client that failed before its first
     /// answer makes this too low by one, never too high.
     fn active(&self, progress: &Progress) -> u64 {
@@ -241,6 +257,7 @@ impl Phases {
     pub fn entered(&mut self, phase: Phase, now: u64) {
         self.phase = phase;
         self.entered_at = now;
+        self.news_at = now;
         if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
             let from = now + self.warm_up;
             self.window = (from, from + nanoseconds(duration));
@@ -348,6 +365,24 @@ mod tests {
         };
         assert!(matches!(phases.advance(649 * MS, &stuck), Next::Wait(_)));
         enter(&mut phases, 650 * MS, &stuck, Phase::Hold);
+    }
+
+    #[test]
+    fn drain_goes_on_while_replies_come() {
+        let mut phases = timed();
+        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
+        phases.entered(Phase::Drain, 600 * MS);
+        let replies = |verified| Progress {
+            waiting: 9,
+            verified,
+            ..answered(10)
+        };
+        for step in 1..=37 {
+            let now = (600 + 40 * step) * MS;
+            let next = phases.advance(now, &replies(1000 + step));
+            assert!(matches!(next, Next::Wait(_)), "{step}");
+        }
+        enter(&mut phases, 2100 * MS, &replies(2000), Phase::Hold);
     }
 
     #[test]

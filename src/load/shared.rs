@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 
 use super::crowd::Crowd;
 use super::phase::Progress;
-use super::tally::histogram;
+use super::times::Times;
 use super::{Plan, Until, now};
 
 /// What the workers and their leader share.
@@ -36,7 +36,7 @@ struct WorkerProgress {
     lost: AtomicU64,
     bytes: AtomicU64,
     times_given: AtomicU64,
-    times: Mutex<Option<Box<Histogram<u64>>>>,
+    times: Mutex<Option<Times>>,
 }
 
 /// When replies counted.
@@ -122,7 +122,7 @@ impl Shared {
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
-            let times = Box::new(crowd.times().clone());
+            let times = crowd.times().clone();
             *published
                 .times
                 .lock()
@@ -138,15 +138,14 @@ impl Shared {
 
     /// Response times of an open loop or service times of a closed one, as far as they were given.
     pub(super) fn times(&self) -> Histogram<u64> {
-        let mut sum = histogram();
+        let mut sum = Times::default();
         for worker in &self.progress {
             let times = worker.times.lock();
             if let Some(times) = &*times.unwrap_or_else(PoisonError::into_inner) {
-                sum.add(&**times)
-                    .expect("all histograms have the same bounds");
+                sum.add(times);
             }
         }
-        sum
+        sum.histogram()
     }
 
     /// How far the clients are, all workers together.

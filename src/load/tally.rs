@@ -3,21 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use hdrhistogram::Histogram;
 use rustix::io::Errno;
 
+use super::times::Times;
 use crate::protocol::Decline;
 
 /// Equal parts of the steady part whose replies are counted apart.
 pub(super) const SLICES: usize = 20;
-
-/// Longest time a histogram tells apart, an hour; longer ones count as that.
-const LONGEST_NS: u64 = 3_600_000_000_000;
-
-/// An empty histogram of times in nanoseconds, 3 significant digits.
-pub(super) fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
-}
 
 /// Why a connection, and with it a request or a client, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,11 +96,11 @@ pub(super) struct Errors {
 }
 
 /// What only an open loop has, all of it about requests that came due in the window.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct OpenTally {
     /// From due to the whole verified reply. Requests without one count with what they had waited
     /// when the load ended.
-    pub(super) response_time: Histogram<u64>,
+    pub(super) response_time: Times,
     /// Requests that came due while no client was free.
     pub(super) waited: u64,
     /// Requests that no client became free for before the window ended.
@@ -119,24 +111,12 @@ pub(super) struct OpenTally {
     pub(super) lost: u64,
 }
 
-impl Default for OpenTally {
-    fn default() -> Self {
-        Self {
-            response_time: histogram(),
-            waited: 0,
-            never_sent: 0,
-            unanswered: 0,
-            lost: 0,
-        }
-    }
-}
-
 /// What one worker saw.
 pub(super) struct WorkerTally {
-    pub(super) service_time: Histogram<u64>,
-    pub(super) connect_time: Histogram<u64>,
+    pub(super) service_time: Times,
+    pub(super) connect_time: Times,
     /// From due to sent, where requests come due by themselves.
-    pub(super) lateness: Option<Histogram<u64>>,
+    pub(super) lateness: Option<Times>,
     pub(super) open: Option<OpenTally>,
     pub(super) slices: [u64; SLICES],
     pub(super) window_bytes_sent: u64,
@@ -151,9 +131,9 @@ pub(super) struct WorkerTally {
 impl WorkerTally {
     pub(super) fn new(is_open: bool, has_dues: bool) -> Self {
         Self {
-            service_time: histogram(),
-            connect_time: histogram(),
-            lateness: has_dues.then(histogram),
+            service_time: Times::default(),
+            connect_time: Times::default(),
+            lateness: has_dues.then(Times::default),
             open: is_open.then(OpenTally::default),
             slices: [0; SLICES],
             window_bytes_sent: 0,
@@ -176,14 +156,13 @@ impl WorkerTally {
 
     /// Adds what another worker saw, all but its clients.
     pub(super) fn add(&mut self, other: &Self) {
-        let same = "all histograms have the same bounds";
-        self.service_time.add(&other.service_time).expect(same);
-        self.connect_time.add(&other.connect_time).expect(same);
+        self.service_time.add(&other.service_time);
+        self.connect_time.add(&other.connect_time);
         if let (Some(mine), Some(theirs)) = (&mut self.lateness, &other.lateness) {
-            mine.add(theirs).expect(same);
+            mine.add(theirs);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.open, &other.open) {
-            mine.response_time.add(&theirs.response_time).expect(same);
+            mine.response_time.add(&theirs.response_time);
             mine.waited += theirs.waited;
             mine.never_sent += theirs.never_sent;
             mine.unanswered += theirs.unanswered;

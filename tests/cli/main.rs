@@ -1,9 +1,11 @@
 //! The command line as users meet it: wrong usage, what there is to choose from, and a load that
 //! counts right and ends by itself whatever the server does.
 
+mod arrivals;
 mod foreign;
 mod lists;
 mod loads;
+mod scale;
 mod usage;
 
 #[path = "../server/mod.rs"]

@@ -141,7 +141,7 @@ impl Crowd {
         if self.counts(due)
             && let Some(lateness) = &mut self.tally.lateness
         {
-            lateness.saturating_record(now.saturating_sub(due));
+            lateness.record(now.saturating_sub(due));
         }
         self.ask(place, due, now);
     }

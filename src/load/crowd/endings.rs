@@ -258,8 +258,7 @@ impl Crowd {
             && let Some(open) = &mut self.tally.open
         {
             open.unanswered += 1;
-            open.response_time
-                .saturating_record(now.saturating_sub(due));
+            open.response_time.record(now.saturating_sub(due));
         }
     }
 
@@ -269,7 +268,7 @@ impl Crowd {
         {
             open.never_sent += count;
             open.waited += count;
-            open.response_time.saturating_record_n(waited, count);
+            open.response_time.record_n(waited, count);
         }
     }
 

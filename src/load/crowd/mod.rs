@@ -9,6 +9,7 @@
 //! (`schedule`), whatever the server does, and the client that has been free longest takes it
 //! (`idle`). A request that comes due while no client is free stays in the schedule until one is.
 
+mod connecting;
 mod dues;
 mod endings;
 #[cfg(test)]
@@ -16,17 +17,14 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-use rustix::io::Errno;
-
 use super::arrival::{Schedule, Think};
-use super::client::{Client, NOTHING_OWED, Stamp, State};
+use super::client::{Client, Stamp, State};
 use super::phase::Progress;
 use super::tally::{ErrorKind, SLICES, WorkerTally};
+use super::times::Times;
 use super::{Close, Plan, Until};
 use crate::protocol::Replies;
 
@@ -60,6 +58,8 @@ pub(super) struct Crowd {
     /// Clients that connect as soon as it is their turn.
     in_line: VecDeque<u32>,
     connecting: usize,
+    /// What of the plan a request looks at.
+    rules: Rules,
     /// Clients that go on at a time of their own.
     alarms: BinaryHeap<Reverse<(u64, u32)>>,
     /// Free clients of an open loop, longest free first.
@@ -76,6 +76,19 @@ pub(super) struct Crowd {
     tally: WorkerTally,
     progress: Progress,
     random: fastrand::Rng,
+}
+
+/// What of the plan each request looks at, where it costs least.
+#[derive(Debug)]
+struct Rules {
+    /// Requests that a client may have out at once.
+    pipeline: u16,
+    /// Whether requests come due by themselves.
+    has_dues: bool,
+    /// Requests after which a connection has served its time.
+    requests_per_connection: u32,
+    /// And the time, in nanoseconds.
+    lifetime: u64,
 }
 
 /// A look at all clients for those that have waited too long, a few at a time.
@@ -137,6 +150,14 @@ impl Crowd {
             unborn: 0,
             in_line: VecDeque::new(),
             connecting: 0,
+            rules: Rules {
+                pipeline: plan.pipeline,
+                has_dues: plan.has_dues(),
+                requests_per_connection: plan.requests_per_connection.unwrap_or(u32::MAX),
+                lifetime: plan
+                    .lifetime
+                    .map_or(u64::MAX, |time| time.as_nanos() as u64),
+            },
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
             tally: WorkerTally::new(schedule.is_some(), plan.has_dues()),
@@ -171,7 +192,7 @@ impl Crowd {
     }
 
     /// Their response times so far in an open loop, else their service times.
-    pub(super) fn times(&self) -> &Histogram<u64> {
+    pub(super) fn times(&self) -> &Times {
         match &self.tally.open {
             Some(open) => &open.response_time,
             None => &self.tally.service_time,
@@ -236,6 +257,8 @@ impl Crowd {
         }
     }
 
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn answered(&mut self, place: usize, heard: Replies, now: u64) -> Then {
         if let Some(why) = heard.declined {
             *self.tally.declined.entry(why).or_insert(0) += 1;
@@ -252,6 +275,8 @@ impl Crowd {
         self.go_on(place, now)
     }
 
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn count_reply(&mut self, place: usize, now: u64) {
         let client = &mut self.clients[place];
         let stamp = client.take_oldest();
@@ -278,17 +303,19 @@ impl Crowd {
             Some(open) => {
                 let counts = stamp.due >= self.from && stamp.due < self.until;
                 if counts {
-                    open.response_time.saturating_record(now - stamp.due);
+                    open.response_time.record(now - stamp.due);
                 }
                 counts
             }
         };
         if counts {
-            self.tally.service_time.saturating_record(now - stamp.sent);
+            self.tally.service_time.record(now - stamp.sent);
         }
     }
 
     /// A client has had a reply and its connection stands.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn go_on(&mut self, place: usize, now: u64) -> Then {
         if !self.settled || now >= self.until {
             return Then::Keep;
@@ -312,34 +339,40 @@ impl Crowd {
     }
 
     /// Whether a connection has served its time.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn is_worn_out(&self, place: usize, now: u64) -> bool {
         let client = &self.clients[place];
-        let plan = &*self.plan;
-        plan.requests_per_connection
-            .is_some_and(|most| client.made >= most)
-            || plan.lifetime.is_some_and(|lifetime| {
-                now.saturating_sub(client.since) >= lifetime.as_nanos() as u64
-            })
+        client.made >= self.rules.requests_per_connection
+            || now.saturating_sub(client.since) >= self.rules.lifetime
     }
 
     /// What a client that may ask more does: it asks, or waits for its time.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn schedule_next(&mut self, place: usize, now: u64) -> Then {
-        if self.plan.has_dues() {
+        if self.rules.has_dues {
             self.wait_for_due(place, now);
             return Then::Keep;
         }
         let mut then = Then::Keep;
-        while self.clients[place].outstanding < self.plan.pipeline
-            && self.clients[place].budget > 0
-            && (then == Then::Keep || !self.is_worn_out(place, now))
-        {
+        loop {
+            let client = &self.clients[place];
+            let is_full = client.outstanding >= self.rules.pipeline || client.budget == 0;
+            if is_full || (then == Then::Send && self.is_worn_out(place, now)) {
+                return then;
+            }
             self.ask(place, now, now);
             then = Then::Send;
+            if self.rules.pipeline == 1 {
+                return then;
+            }
         }
-        then
     }
 
     /// A request that was due at `due` leaves.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
     fn ask(&mut self, place: usize, due: u64, now: u64) {
         let client = &mut self.clients[place];
         client.budget = client.budget.saturating_sub(1);
@@ -347,85 +380,6 @@ impl Crowd {
             self.progress.waiting += 1;
         }
         client.begin(Stamp { due, sent: now });
-    }
-
-    // Connecting.
-
-    /// The next client whose turn to connect has come; the engine tries at once.
-    pub(super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
-        if now >= self.until {
-            return None;
-        }
-        let place = if self.unborn < self.clients.len() && self.birth_of(self.unborn) <= now {
-            self.unborn += 1;
-            self.unborn - 1
-        } else {
-            loop {
-                let place = self.in_line.pop_front()? as usize;
-                if self.clients[place].state == State::InLine {
-                    break place;
-                }
-            }
-        };
-        let client = &mut self.clients[place];
-        client.state = State::Connecting;
-        client.since = now;
-        client.tally.started_at.get_or_insert(now - self.began);
-        self.connecting += 1;
-        Some(place)
-    }
-
-    /// When a client's turn to connect for the first time comes.
-    fn birth_of(&self, place: usize) -> u64 {
-        match self.plan.connects_per_s {
-            Some(rate) => self.began + (self.client_number(place) as f64 * 1e9 / rate) as u64,
-            None => self.began,
-        }
-    }
-
-    /// Whether nobody knows yet from where a client connected.
-    pub(super) fn has_no_source(&self, place: usize) -> bool {
-        self.clients[place].tally.source.is_none()
-    }
-
-    /// From where it did.
-    pub(super) fn set_source(&mut self, place: usize, source: Option<SocketAddr>) {
-        self.clients[place].tally.source = source;
-    }
-
-    /// A connection stands.
-    pub(super) fn connected(&mut self, place: usize, now: u64) -> Then {
-        self.connecting -= 1;
-        let client = &mut self.clients[place];
-        let took = now.saturating_sub(client.since);
-        self.tally.connect_time.saturating_record(took);
-        client.state = State::Open;
-        client.since = now;
-        client.made = 0;
-        client.blocked = false;
-        client.tally.connections += 1;
-        if client.tally.connected_at.is_none() {
-            client.tally.connected_at = Some(now - self.began);
-            self.progress.connected += 1;
-        }
-        if now >= self.until {
-            return Then::Keep;
-        }
-        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
-        if owed != NOTHING_OWED {
-            self.ask_late(place, owed, now);
-            return Then::Send;
-        }
-        if !client.was_answered() {
-            self.ask(place, now, now);
-            return Then::Send;
-        }
-        self.go_on(place, now)
-    }
-
-    /// A connection could not be made.
-    pub(super) fn not_connected(&mut self, place: usize, error: Errno, now: u64) -> Then {
-        self.fail(place, ErrorKind::of(error), now)
     }
 
     // The window.

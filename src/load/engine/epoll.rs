@@ -4,7 +4,7 @@
 //! read shorter than the buffer has emptied the socket and is not repeated.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -94,10 +94,7 @@ impl Epoll {
         };
         let then = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
-                if crowd.has_no_source(place) {
-                    let source = net::getsockname(socket).ok();
-                    crowd.set_source(place, source.and_then(|source| source.try_into().ok()));
-                }
+                crowd.learn_source(place, socket.as_fd());
                 crowd.connected(place, now())
             }
             Ok(Err(error)) | Err(error) => crowd.not_connected(place, error, now()),

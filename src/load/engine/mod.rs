@@ -1,6 +1,7 @@
 //! What moves the bytes of a crowd.
 
 mod epoll;
+mod io_uring;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use super::crowd::{Crowd, Then};
 pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
     Ok(match plan.engine {
         super::Engine::Epoll => Box::new(epoll::Epoll::new(plan, clients)?),
+        super::Engine::IoUring => Box::new(io_uring::IoUring::new(plan, clients)?),
     })
 }
 

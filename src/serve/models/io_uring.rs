@@ -162,6 +162,7 @@ impl Loop {
                 slot.received(bytes, goes_on);
                 slot.note(fd, &mut self.touched);
             }
+            Event::Writable(_) | Event::Left { .. } => {} // never asked for
             Event::Sent { name, buffer, sent } => {
                 let fd = name as RawFd;
                 let Some(slot) = self.slots.get_mut(fd) else {

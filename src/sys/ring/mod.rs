@@ -73,6 +73,8 @@ pub enum Event<'a> {
     },
     /// What was watched is readable.
     Readable(Name),
+    /// What was watched is writable, or has failed.
+    Writable(Name),
     /// Bytes arrived; none at the end of the stream.
     Received {
         /// The connection.
@@ -91,9 +93,31 @@ pub enum Event<'a> {
         /// How much of it was.
         sent: Result<usize, Errno>,
     },
+    /// Bytes that live for ever have left, or not all of them.
+    Left {
+        /// The connection.
+        name: Name,
+        /// What the caller gave with them.
+        turn: Turn,
+        /// How many have.
+        sent: Result<usize, Errno>,
+    },
 }
 
-/// What an operation is, as its completion says it: the kind above, a name below.
+/// Tells the connections apart that have the same name one after the other.
+pub type Turn = u16;
+
+/// Which ends of a send there are events for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Every one.
+    Always,
+    /// Only one that was not as it should be: an error, or not all bytes.
+    Trouble,
+}
+
+/// What an operation is, as its completion says it: 16 bits that only some have, the kind, and a
+/// name in the lower half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Kind {
@@ -101,7 +125,9 @@ enum Kind {
     Watch = 1,
     Receive = 2,
     Send = 3,
-    Cancel = 4,
+    WatchOut = 4,
+    SendStatic = 5,
+    Cancel = 6,
 }
 
 impl Kind {
@@ -110,11 +136,13 @@ impl Kind {
     }
 
     fn of(user_data: u64) -> Self {
-        match user_data >> 32 {
+        match (user_data >> 32) as u8 {
             0 => Self::Accept,
             1 => Self::Watch,
             2 => Self::Receive,
             3 => Self::Send,
+            4 => Self::WatchOut,
+            5 => Self::SendStatic,
             _ => Self::Cancel,
         }
     }
@@ -188,6 +216,15 @@ impl Ring {
         self.begin(&watch.build().user_data(Kind::Watch.with(name)))
     }
 
+    /// Tells once when `fd` is writable or has failed.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn watch_writable(&mut self, fd: impl AsFd, name: Name) -> io::Result<()> {
+        let watch = opcode::PollAdd::new(number(fd), libc::POLLOUT as u32);
+        self.begin(&watch.build().user_data(Kind::WatchOut.with(name)))
+    }
+
     /// Receives from a socket, whenever something arrives, until an event says otherwise.
     ///
     /// # Errors
@@ -244,6 +281,36 @@ impl Ring {
         self.begin(&send.user_data(Kind::Send.with(place)))
     }
 
+    /// Sends bytes that live as long as the program, all of them, however long it takes.
+    ///
+    /// Bytes of the same connection have to wait until these have left.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn send_static(
+        &mut self,
+        socket: impl AsFd,
+        name: Name,
+        turn: Turn,
+        bytes: &'static [u8],
+        told: Told,
+    ) -> io::Result<()> {
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        // With MSG_WAITALL the kernel goes on after a part.
+        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(Kind::SendStatic.with(name) | u64::from(turn) << 48);
+        let send = match told {
+            Told::Always => send,
+            Told::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
+        };
+        self.begin(&send)?;
+        // Nobody has to wait for its end: nothing of ours is lent to it.
+        self.unfinished -= 1;
+        Ok(())
+    }
+
     /// Hands over what was begun, and waits for what is awaited, a signal or the end of `limit`.
     ///
     /// # Errors
@@ -284,18 +351,27 @@ impl Ring {
         loop {
             let completion = self.queue.completion().next()?;
             let goes_on = cqueue::more(completion.flags());
-            self.unfinished -= usize::from(!goes_on);
+            let kind = Kind::of(completion.user_data());
+            if !goes_on && kind != Kind::SendStatic {
+                self.unfinished -= 1;
+            }
             let result = Errno::from_raw_os_error;
             let result =
                 usize::try_from(completion.result()).map_err(|_| result(-completion.result()));
             let name = completion.user_data() as u32;
-            return Some(match Kind::of(completion.user_data()) {
+            return Some(match kind {
                 Kind::Accept => Event::Accepted {
                     // SAFETY: the kernel has just made this descriptor for us, and says so once.
                     socket: result.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as i32) }),
                     goes_on,
                 },
                 Kind::Watch => Event::Readable(name),
+                Kind::WatchOut => Event::Writable(name),
+                Kind::SendStatic => Event::Left {
+                    name,
+                    turn: (completion.user_data() >> 48) as Turn,
+                    sent: result,
+                },
                 Kind::Receive => Event::Received {
                     name,
                     bytes: self.buffers.filled(completion.flags(), result),
@@ -322,9 +398,9 @@ impl Ring {
     }
 
     fn begin(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what an entry points to is a buffer in `sending`, whose bytes stay where they are
-        // when the list moves, and which leaves the list only when the kernel has completed the
-        // send, or never (see `drop`).
+        // SAFETY: what an entry points to lives as long as the program, or is a buffer in `sending`,
+        // whose bytes stay where they are when the list moves, and which leaves the list only when
+        // the kernel has completed the send, or never (see `drop`).
         while unsafe { self.queue.submission().push(entry) }.is_err() {
             match self.queue.submit() {
                 Ok(_) => {}

@@ -1,0 +1,88 @@
+//! How clients come to a connection.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+use rustix::net;
+
+use super::super::client::{NOTHING_OWED, State};
+use super::super::tally::ErrorKind;
+use super::{Crowd, Then};
+
+impl Crowd {
+    /// The next client whose turn to connect has come; the engine tries at once.
+    pub(in super::super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
+        if now >= self.until {
+            return None;
+        }
+        let place = if self.unborn < self.clients.len() && self.birth_of(self.unborn) <= now {
+            self.unborn += 1;
+            self.unborn - 1
+        } else {
+            loop {
+                let place = self.in_line.pop_front()? as usize;
+                if self.clients[place].state == State::InLine {
+                    break place;
+                }
+            }
+        };
+        let client = &mut self.clients[place];
+        client.state = State::Connecting;
+        client.since = now;
+        client.tally.started_at.get_or_insert(now - self.began);
+        self.connecting += 1;
+        Some(place)
+    }
+
+    /// When a client's turn to connect for the first time comes.
+    pub(super) fn birth_of(&self, place: usize) -> u64 {
+        match self.plan.connects_per_s {
+            Some(rate) => self.began + (self.client_number(place) as f64 * 1e9 / rate) as u64,
+            None => self.began,
+        }
+    }
+
+    /// Notes from where a client connected, if nobody did before.
+    pub(in super::super) fn learn_source(&mut self, place: usize, socket: BorrowedFd<'_>) {
+        let source = &mut self.clients[place].tally.source;
+        if source.is_none() {
+            let address = net::getsockname(socket).ok();
+            *source = address.and_then(|address| address.try_into().ok());
+        }
+    }
+
+    /// A connection stands.
+    pub(in super::super) fn connected(&mut self, place: usize, now: u64) -> Then {
+        self.connecting -= 1;
+        let client = &mut self.clients[place];
+        let took = now.saturating_sub(client.since);
+        self.tally.connect_time.record(took);
+        client.state = State::Open;
+        client.since = now;
+        client.made = 0;
+        client.blocked = false;
+        client.tally.connections += 1;
+        if client.tally.connected_at.is_none() {
+            client.tally.connected_at = Some(now - self.began);
+            self.progress.connected += 1;
+        }
+        if now >= self.until {
+            return Then::Keep;
+        }
+        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
+        if owed != NOTHING_OWED {
+            self.ask_late(place, owed, now);
+            return Then::Send;
+        }
+        if !client.was_answered() {
+            self.ask(place, now, now);
+            return Then::Send;
+        }
+        self.go_on(place, now)
+    }
+
+    /// A connection could not be made.
+    pub(in super::super) fn not_connected(&mut self, place: usize, error: Errno, now: u64) -> Then {
+        self.fail(place, ErrorKind::of(error), now)
+    }
+}

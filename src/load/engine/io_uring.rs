@@ -1,0 +1,310 @@
+//! Clients on io_uring(7).
+//!
+//! A client's receive is asked for once and tells of all that arrives, in buffers that all clients of
+//! a worker share. Requests live as long as the program, so they are sent from where they lie, and a
+//! send that went well is not told of. One call hands over all that is due and waits for what comes
+//! next.
+//!
+//! What one call brings has one time, and what is sent because of it leaves with the next one. So
+//! times include what a request waits in our own queue.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown, sockopt};
+
+use super::super::client::State;
+use super::super::crowd::{Crowd, Then};
+use super::super::route::Routes;
+use super::super::socket::{self, Options};
+use super::super::{Close, Plan, now};
+use super::Engine;
+use crate::sys::ring::{Awaited, Event, Ring, Told, Turn};
+
+/// Longest request that is expected to leave at once; the end of a longer one is waited for.
+const SMALL: usize = 64 * 1024;
+
+/// Clients on io_uring.
+pub(super) struct IoUring {
+    // First, so that no operation is left when the sockets go.
+    ring: Ring,
+    links: Vec<Link>,
+    routes: Routes,
+    options: Options,
+    /// Whether a request may leave while an earlier one is out.
+    pipelined: bool,
+    /// The time of what happened last.
+    time: u64,
+}
+
+/// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that
+/// no event of it is taken for one of the next.
+#[derive(Default)]
+struct Link {
+    socket: Option<OwnedFd>,
+    /// Tells it from the client's other ones.
+    turn: Turn,
+    /// What the kernel will tell of.
+    awaited: Awaits,
+    /// Whether it will tell that bytes have left; whether they were counted already.
+    sending: Option<Counted>,
+    /// Whether it is to be dropped as soon as the kernel is done with it.
+    ends: bool,
+    /// Whether the client is to connect anew then.
+    again: bool,
+}
+
+/// What the kernel will tell of a connection.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Awaits {
+    #[default]
+    Nothing,
+    /// That it stands, or cannot.
+    Connection,
+    /// Bytes, or the end.
+    Bytes,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    No,
+    Yes,
+}
+
+impl IoUring {
+    /// For so many clients.
+    ///
+    /// # Errors
+    /// When no ring can be set up.
+    pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            ring: Ring::new().context("cannot set up an io_uring")?,
+            links: std::iter::repeat_with(Link::default)
+                .take(clients)
+                .collect(),
+            routes: plan.routes.clone(),
+            options: plan.socket,
+            pipelined: plan.pipeline > 1,
+            time: now(),
+        })
+    }
+
+    fn begin(&mut self, crowd: &Crowd, place: usize) -> Result<(), Errno> {
+        let route = self.routes.route(crowd.client_number(place));
+        let socket = socket::open(&route, self.options)?;
+        let watched = self.ring.watch_writable(&socket, place as u32);
+        watched.map_err(|error| errno(&error))?;
+        let link = &mut self.links[place];
+        *link = Link {
+            socket: Some(socket),
+            turn: link.turn.wrapping_add(1),
+            awaited: Awaits::Connection,
+            ..Link::default()
+        };
+        Ok(())
+    }
+
+    fn has_connected(&mut self, crowd: &mut Crowd, place: usize) -> anyhow::Result<()> {
+        let link = &mut self.links[place];
+        link.awaited = Awaits::Nothing;
+        let Some(socket) = &link.socket else {
+            return Ok(());
+        };
+        if link.ends {
+            self.end_if_done(crowd, place);
+            return Ok(());
+        }
+        let then = match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                crowd.learn_source(place, socket.as_fd());
+                link.awaited = Awaits::Bytes;
+                self.ring.receive(socket, place as u32)?;
+                crowd.connected(place, self.time)
+            }
+            Ok(Err(error)) | Err(error) => crowd.not_connected(place, error, self.time),
+        };
+        self.apply(crowd, place, then);
+        Ok(())
+    }
+
+    /// Hands over what a client has to send, unless something of it is on its way.
+    fn send(&mut self, crowd: &mut Crowd, place: usize) {
+        let link = &mut self.links[place];
+        let (Some(socket), None) = (&link.socket, link.sending) else {
+            return;
+        };
+        let bytes = crowd.pending(place);
+        if bytes.is_empty() || link.ends {
+            return;
+        }
+        let told = if self.pipelined || bytes.len() > SMALL {
+            link.sending = Some(Counted::No);
+            Told::Always
+        } else {
+            // It will have left before the reply comes, and nothing else is sent before that.
+            crowd.sent(place, bytes.len());
+            if crowd.pending(place).is_empty() {
+                Told::Trouble
+            } else {
+                link.sending = Some(Counted::Yes);
+                Told::Always
+            }
+        };
+        let turn = link.turn;
+        let sent = self
+            .ring
+            .send_static(socket, place as u32, turn, bytes, told);
+        if let Err(error) = sent {
+            let then = crowd.not_sent(place, errno(&error), self.time);
+            self.apply(crowd, place, then);
+        }
+    }
+
+    /// Bytes of a connection have left, or not.
+    fn has_left(
+        &mut self,
+        crowd: &mut Crowd,
+        place: usize,
+        turn: Turn,
+        sent: Result<usize, Errno>,
+    ) {
+        let link = &mut self.links[place];
+        if link.turn != turn || link.ends {
+            return;
+        }
+        let counted = link.sending.take();
+        let then = match (sent, counted) {
+            (Ok(count), Some(Counted::No)) => {
+                crowd.sent(place, count);
+                Then::Send
+            }
+            (Ok(_), Some(Counted::Yes)) => Then::Send,
+            // It promised to send all of it.
+            (Ok(_), None) => crowd.not_sent(place, Errno::PIPE, self.time),
+            (Err(error), _) => crowd.not_sent(place, error, self.time),
+        };
+        self.apply(crowd, place, then);
+    }
+
+    /// Bytes arrived, or the end, or an error.
+    fn heard(crowd: &mut Crowd, place: usize, bytes: Result<&[u8], Errno>, time: u64) -> Then {
+        match bytes {
+            Ok([]) => crowd.ended(place, time),
+            Ok(bytes) => crowd.received(place, bytes, time),
+            // No buffer was free, or somebody interrupted: to be asked for again.
+            Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Then::Keep,
+            Err(error) => crowd.broken(place, error, time),
+        }
+    }
+
+    /// Closes a connection for good when the kernel has nothing to do with it any more.
+    fn end_if_done(&mut self, crowd: &mut Crowd, place: usize) {
+        let link = &mut self.links[place];
+        if link.ends && link.awaited == Awaits::Nothing {
+            link.socket = None;
+            link.ends = false;
+            if std::mem::take(&mut link.again) {
+                self.connect(crowd, place);
+            }
+        }
+    }
+
+    fn handle_event(&mut self, crowd: &mut Crowd) -> anyhow::Result<bool> {
+        let Some(event) = self.ring.take_event() else {
+            return Ok(false);
+        };
+        match event {
+            Event::Received {
+                name,
+                bytes,
+                goes_on,
+            } => {
+                let place = name as usize;
+                let link = &mut self.links[place];
+                let is_end = matches!(bytes, Ok([]));
+                link.awaited = if goes_on {
+                    Awaits::Bytes
+                } else {
+                    Awaits::Nothing
+                };
+                if !link.ends {
+                    let then = Self::heard(crowd, place, bytes, self.time);
+                    self.apply(crowd, place, then);
+                }
+                let link = &mut self.links[place];
+                if goes_on {
+                    return Ok(true);
+                }
+                match &link.socket {
+                    Some(socket) if !link.ends && !is_end => {
+                        link.awaited = Awaits::Bytes;
+                        self.ring.receive(socket, name)?;
+                    }
+                    _ => self.end_if_done(crowd, place),
+                }
+            }
+            Event::Left { name, turn, sent } => self.has_left(crowd, name as usize, turn, sent),
+            Event::Writable(name) => self.has_connected(crowd, name as usize)?,
+            Event::Accepted { .. } | Event::Readable(_) | Event::Sent { .. } => {}
+        }
+        Ok(true)
+    }
+}
+
+impl Engine for IoUring {
+    fn connect(&mut self, crowd: &mut Crowd, place: usize) {
+        if self.links[place].ends {
+            self.links[place].again = true;
+            return;
+        }
+        if crowd.state(place) != State::Connecting {
+            return; // it gave up meanwhile
+        }
+        if let Err(error) = self.begin(crowd, place) {
+            let then = crowd.not_connected(place, error, now());
+            self.apply(crowd, place, then);
+        }
+    }
+
+    fn apply(&mut self, crowd: &mut Crowd, place: usize, then: Then) {
+        match then {
+            Then::Keep => {}
+            Then::Send => self.send(crowd, place),
+            Then::Close(how) => {
+                let link = &mut self.links[place];
+                link.again = false;
+                let Some(socket) = &link.socket else {
+                    return;
+                };
+                link.ends = true;
+                if how == Close::Reset {
+                    // With no time to linger, close() resets. If it cannot be set, it closes all the same.
+                    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+                    if link.awaited == Awaits::Bytes
+                        && self.ring.stop_receiving(place as u32).is_ok()
+                    {
+                        return;
+                    }
+                }
+                // Ends what the kernel still does with it, which is told of.
+                let _ = shutdown(socket, Shutdown::Both);
+                self.end_if_done(crowd, place);
+            }
+        }
+    }
+
+    fn turn(&mut self, crowd: &mut Crowd, patience: Duration) -> anyhow::Result<()> {
+        self.ring
+            .wait(Awaited::Event, Some(patience))
+            .context("io_uring_enter failed")?;
+        self.time = now();
+        while self.handle_event(crowd)? {}
+        Ok(())
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
