@@ -28,7 +28,18 @@ impl Arguments {
         &self,
         server: &Destination,
     ) -> anyhow::Result<(&'static dyn Dialogue, Settings)> {
-        let name = match (&self.protocol, server.is_url) {
+        let name = self.name(server)?;
+        let protocol = registry::find("protocol", PROTOCOLS, name)?;
+        let settings = Settings {
+            size: self.size,
+            host: server.host,
+            paths: self.paths(server, name)?,
+        };
+        Ok((protocol, settings))
+    }
+
+    fn name(&self, server: &Destination) -> anyhow::Result<&str> {
+        Ok(match (&self.protocol, server.is_url) {
             (Some(name), true) if name != "http" => {
                 return Err(Usage(format!(
                     "{} is a URL for http, not for {name}; write HOST:PORT",
@@ -39,14 +50,22 @@ impl Arguments {
             (Some(name), _) => name,
             (None, true) => "http",
             (None, false) => "echo",
-        };
-        let protocol = registry::find("protocol", PROTOCOLS, name)?;
-        let settings = Settings {
-            size: self.size,
-            host: server.host,
-            paths: self.paths(server, name)?,
-        };
-        Ok((protocol, settings))
+        })
+    }
+
+    /// The options with which `throng serve` says the same.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(super) fn served(&self, server: &Destination) -> anyhow::Result<Vec<String>> {
+        let size = self.size.largest();
+        let options = [
+            ("--protocol", self.name(server)?.to_owned()),
+            ("--size", size.to_string()),
+            ("--max-upload", u64::MAX.to_string()),
+        ];
+        let words = options.map(|(name, value)| [name.to_owned(), value]);
+        Ok(words.into_iter().flatten().collect())
     }
 
     fn paths(&self, server: &Destination, protocol: &str) -> Result<Mix<&'static str>, Usage> {
