@@ -1,12 +1,16 @@
 //! What clients say, and how they know a right answer.
 
+use std::path::PathBuf;
+
 use super::Usage;
 use super::values::{self, Destination};
-use crate::protocol::{Dialogue, Mix, PROTOCOLS, Settings, parse_weight};
+use crate::protocol::{
+    Custom, Dialogue, Expectation, LARGEST_SIZE, Mix, PROTOCOLS, Settings, parse_weight, unescape,
+};
 use crate::registry;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct Speech {
     /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL].
     #[arg(long)]
     protocol: Option<String>,
@@ -20,14 +24,44 @@ pub(super) struct Arguments {
     /// Of each, what is granted must always have the same length.
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(&'static str, u32)>,
+    /// Instead of a protocol: bytes to send, the same each time. Text may have \r \n \t \0 \xNN and
+    /// \\ in it (and begins with \x40 for an @); of a file everything is sent as it is.
+    #[arg(long, value_name = "TEXT|@FILE", requires = "expect", value_parser = what_to_send,
+          conflicts_with_all = ["protocol", "size", "paths"])]
+    send: Option<Sent>,
+    /// How a reply to --send ends, and what is right: bytes:N for so many bytes; text:STRING for
+    /// exactly this; until:STRING for anything that ends with the first STRING; regex:RE for
+    /// anything, as soon as RE matches in it (^ is where the reply begins); close for anything up to
+    /// where the server closes.
+    #[arg(long, value_name = "SPEC", requires = "send", value_parser = expectation)]
+    expect: Option<&'static Expectation>,
 }
 
-impl Arguments {
+/// What is sent without a protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Sent {
+    Text(Vec<u8>),
+    File(PathBuf),
+}
+
+impl Speech {
     /// What is said to servers like this one, and how.
     pub(super) fn resolve(
         &self,
         server: &Destination,
     ) -> anyhow::Result<(&'static dyn Dialogue, Settings)> {
+        if let (Some(sent), Some(expectation)) = (&self.send, self.expect) {
+            if server.is_url {
+                return Err(Usage(format!(
+                    "http://{}{} is a URL, but --send says what to ask; write HOST:PORT",
+                    server.host, server.path
+                ))
+                .into());
+            }
+            let custom = Custom::new(&sent.bytes()?, expectation)
+                .map_err(|why| Usage(format!("--send: {why}")))?;
+            return Ok((Box::leak(Box::new(custom)), Settings::default()));
+        }
         let name = self.name(server)?;
         let protocol = registry::find("protocol", PROTOCOLS, name)?;
         let settings = Settings {
@@ -42,8 +76,8 @@ impl Arguments {
         Ok(match (&self.protocol, server.is_url) {
             (Some(name), true) if name != "http" => {
                 return Err(Usage(format!(
-                    "{} is a URL for http, not for {name}; write HOST:PORT",
-                    server.host
+                    "http://{}{} is for http, not for {name}; write HOST:PORT",
+                    server.host, server.path
                 ))
                 .into());
             }
@@ -58,6 +92,12 @@ impl Arguments {
     /// # Errors
     /// When it cannot.
     pub(super) fn served(&self, server: &Destination) -> anyhow::Result<Vec<String>> {
+        if self.send.is_some() {
+            return Err(Usage(
+                "--calibrate needs a protocol that throng serves too, not --send".to_owned(),
+            )
+            .into());
+        }
         let size = self.size.largest();
         let options = [
             ("--protocol", self.name(server)?.to_owned()),
@@ -86,6 +126,37 @@ impl Arguments {
     }
 }
 
+impl Sent {
+    fn bytes(&self) -> Result<Vec<u8>, Usage> {
+        let path = match self {
+            Self::Text(bytes) => return Ok(bytes.clone()),
+            Self::File(path) => path,
+        };
+        let bytes = std::fs::read(path)
+            .map_err(|error| Usage(format!("--send: cannot read {}: {error}", path.display())))?;
+        if bytes.len() > LARGEST_SIZE {
+            return Err(Usage(format!(
+                "--send: {} has more than {LARGEST_SIZE} bytes",
+                path.display()
+            )));
+        }
+        Ok(bytes)
+    }
+}
+
+fn what_to_send(text: &str) -> Result<Sent, String> {
+    match text.strip_prefix('@') {
+        Some("") => Err("the name of a file has to follow the @".to_owned()),
+        Some(path) => Ok(Sent::File(path.into())),
+        None => unescape(text).map(Sent::Text),
+    }
+}
+
+/// An expectation, which lives as long as the program.
+fn expectation(spec: &str) -> Result<&'static Expectation, String> {
+    Expectation::parse(spec).map(|expectation| &*Box::leak(Box::new(expectation)))
+}
+
 /// A path, and a weight if what follows the last colon is a number. It lives as long as the program.
 fn weighted_path(text: &str) -> Result<(&'static str, u32), String> {
     let weight = text.rsplit_once(':').filter(|(_, weight)| {
@@ -109,6 +180,18 @@ fn weighted_path(text: &str) -> Result<(&'static str, u32), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_sent_is_text_or_a_file() {
+        assert_eq!(
+            what_to_send("PING\\r\\n"),
+            Ok(Sent::Text(b"PING\r\n".to_vec()))
+        );
+        assert_eq!(what_to_send("\\x40a"), Ok(Sent::Text(b"@a".to_vec())));
+        assert_eq!(what_to_send("@a/b"), Ok(Sent::File("a/b".into())));
+        assert!(what_to_send("@").is_err());
+        assert!(what_to_send("\\q").is_err());
+    }
 
     #[test]
     fn a_path_may_have_a_weight() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::dialogue;
+use super::dialogue::Speech;
 use super::shape::Shape;
 use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, output};
@@ -39,6 +39,7 @@ Examples:
   throng load http://127.0.0.1:8080/index.html --clients 100
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
+  throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
 byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
@@ -48,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(required = true, value_name = "ADDRESS")]
     addresses: Vec<String>,
     #[command(flatten)]
-    dialogue: dialogue::Arguments,
+    dialogue: Speech,
     /// Clients, each with one connection.
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
     clients: u32,

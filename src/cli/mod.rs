@@ -67,7 +67,7 @@ enum Command {
     Serve(serve::Arguments),
     /// Run a crowd of clients by itself, against any server.
     #[cfg(target_os = "linux")]
-    Load(load::Arguments),
+    Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.

@@ -7,6 +7,7 @@
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROTOCOLS`].
 
+mod custom;
 mod cycle;
 mod echo;
 mod factorial;
@@ -20,6 +21,7 @@ mod upload;
 use std::fmt;
 
 use crate::registry::Entry;
+pub use custom::{Custom, Expectation, unescape};
 pub use mix::{MOST_WEIGHT, Mix, parse_weight};
 pub use top::{Busiest, Processes, Used};
 

@@ -1,0 +1,198 @@
+//! How a reply ends, and which bytes are right.
+
+use std::fmt;
+
+use super::super::ProtocolError;
+use super::escapes::unescape;
+use super::pattern::Pattern;
+use super::search::Needle;
+
+/// Most bytes of a reply that has no end yet, when an end is searched for.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Which replies are right, and where they end.
+///
+/// A connection that gives no reply at all cannot be checked, so there is none for that.
+#[derive(Debug)]
+pub struct Expectation {
+    /// As the user wrote it.
+    spec: String,
+    end: End,
+}
+
+#[derive(Debug)]
+enum End {
+    /// After so many bytes, whatever they are.
+    Bytes(u64),
+    /// Exactly this.
+    Text(Vec<u8>),
+    /// With the first of these.
+    Until(Box<Needle>),
+    /// As soon as this matches what has come.
+    Pattern(Box<Pattern>),
+    /// When the server closes.
+    Close,
+}
+
+/// What has come of a reply.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Progress {
+    bytes: u64,
+    /// Where a search stands.
+    state: usize,
+}
+
+impl Progress {
+    pub(super) fn has_begun(&self) -> bool {
+        self.bytes > 0
+    }
+}
+
+impl Expectation {
+    /// Reads `bytes:N`, `text:STRING`, `until:STRING`, `regex:RE` or `close`.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn parse(spec: &str) -> Result<Self, String> {
+        let (kind, rest) = match spec.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (spec, None),
+        };
+        let end = match (kind, rest) {
+            ("bytes", Some(number)) => match number.parse() {
+                Ok(bytes) if bytes > 0 => End::Bytes(bytes),
+                _ => return Err(format!("`{number}` is no number of bytes from 1 on")),
+            },
+            ("text", Some(text)) => End::Text(not_empty(unescape(text)?, kind)?),
+            ("until", Some(text)) => {
+                let text = not_empty(unescape(text)?, kind)?;
+                End::Until(Box::new(Needle::new(&text)))
+            }
+            ("regex", Some(expression)) => End::Pattern(Box::new(Pattern::new(expression)?)),
+            ("close", None) => End::Close,
+            _ => {
+                return Err(format!(
+                    "`{spec}` says nothing about a reply; write bytes:N, text:STRING, \
+                     until:STRING, regex:RE or close"
+                ));
+            }
+        };
+        Ok(Self {
+            spec: spec.to_owned(),
+            end,
+        })
+    }
+
+    /// Whether a reply ends with its connection.
+    pub(super) fn is_close(&self) -> bool {
+        matches!(self.end, End::Close)
+    }
+
+    /// Before the first byte of a reply.
+    pub(super) fn begin(&self) -> Progress {
+        Progress {
+            bytes: 0,
+            state: match &self.end {
+                End::Pattern(pattern) => pattern.start(),
+                _ => 0,
+            },
+        }
+    }
+
+    /// How many bytes of `input` belong to the reply, if it ends there.
+    pub(super) fn take(
+        &self,
+        progress: &mut Progress,
+        input: &[u8],
+    ) -> Result<Option<usize>, ProtocolError> {
+        let end = match &self.end {
+            End::Bytes(bytes) => {
+                let left = bytes - progress.bytes;
+                (left <= input.len() as u64).then_some(left as usize)
+            }
+            End::Text(text) => {
+                let expected = &text[progress.bytes as usize..];
+                let count = expected.len().min(input.len());
+                if input[..count] != expected[..count] {
+                    return Err(mismatch(progress.bytes, input, expected));
+                }
+                (count == expected.len()).then_some(count)
+            }
+            End::Until(needle) => needle.find(&mut progress.state, input),
+            End::Pattern(pattern) => pattern.find(&mut progress.state, input)?,
+            End::Close => None,
+        };
+        if let Some(count) = end {
+            return Ok(Some(count));
+        }
+        progress.bytes += input.len() as u64;
+        if matches!(self.end, End::Until(_) | End::Pattern(_)) && progress.bytes > MOST_BYTES {
+            let what = format!("a reply has no end within {MOST_BYTES} bytes");
+            return Err(ProtocolError { what });
+        }
+        Ok(None)
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spec)
+    }
+}
+
+fn not_empty(text: Vec<u8>, kind: &str) -> Result<Vec<u8>, String> {
+    if text.is_empty() {
+        Err(format!("`{kind}:` has to be followed by some text"))
+    } else {
+        Ok(text)
+    }
+}
+
+#[cold]
+fn mismatch(before: u64, got: &[u8], expected: &[u8]) -> ProtocolError {
+    let at = got.iter().zip(expected).position(|(a, b)| a != b);
+    let at = at.expect("the slices differ");
+    ProtocolError {
+        what: format!(
+            "byte {} of the reply is {:#04x} instead of {:#04x}",
+            before + at as u64,
+            got[at],
+            expected[at]
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (spec, why) in [
+            ("", "`` says nothing about a reply"),
+            ("bytes", "says nothing about a reply; write bytes:N"),
+            ("close:1", "`close:1` says nothing"),
+            ("none", "`none` says nothing"),
+            ("bytes:0", "`0` is no number of bytes from 1 on"),
+            ("bytes:x", "`x` is no number"),
+            ("bytes:18446744073709551616", "is no number"),
+            ("text:", "`text:` has to be followed"),
+            ("until:", "`until:` has to be followed"),
+            ("until:\\q", "`\\q` in `\\q` is no escape"),
+            ("regex:(", "`(` is no regular expression"),
+            ("regex:a*", "matches no bytes at all"),
+            ("regex:", "matches no bytes at all"),
+        ] {
+            let error = Expectation::parse(spec).unwrap_err();
+            assert!(error.contains(why), "{spec}: {error}");
+        }
+    }
+
+    #[test]
+    fn colons_may_follow() {
+        assert_eq!(
+            Expectation::parse("until:a:b").unwrap().to_string(),
+            "until:a:b"
+        );
+    }
+}
