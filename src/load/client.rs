@@ -40,8 +40,8 @@ pub(super) const NOTHING_OWED: u64 = u64::MAX;
 pub(super) struct Client {
     pub(super) requester: Box<dyn Requester>,
     pub(super) state: State,
-    /// Its socket did not take all that is pending.
-    pub(super) blocked: bool,
+    /// What it has to send next.
+    pub(super) unsent: &'static [u8],
     /// Requests that are out over this connection.
     pub(super) outstanding: u16,
     /// Its places in the line of clients that will ask when their time comes.
@@ -70,7 +70,7 @@ impl Client {
         Self {
             requester: plan.dialogue.requester(&plan.settings, number),
             state: State::Unborn,
-            blocked: false,
+            unsent: &[],
             outstanding: 0,
             queued: 0,
             failures: 0,
@@ -103,7 +103,7 @@ impl Client {
         self.outstanding += 1;
         self.made = self.made.saturating_add(1);
         self.tally.requests += 1;
-        self.requester.begin();
+        self.unsent = self.requester.begin();
     }
 
     /// The oldest request that was out has its reply.

@@ -123,18 +123,20 @@ static WIRE: [u8; QUESTIONS * QUESTION_BYTES] = {
 };
 
 impl Requester for FactorialRequester {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> &'static [u8] {
         self.questions.begin(QUESTION_BYTES);
         self.next = following(self.next);
         self.unanswered += 1;
+        self.pending()
     }
 
     fn pending(&self) -> &'static [u8] {
         self.questions.pending()
     }
 
-    fn advance(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) -> &'static [u8] {
         self.questions.advance(count);
+        self.pending()
     }
 
     fn forget(&mut self) {

@@ -163,15 +163,15 @@ pub trait Requester: Send {
     /// answered: they are answered in the order in which they were begun.
     ///
     /// Only one at a time where the server [closes](Dialogue::closes) after each reply. After such
-    /// a reply, the next request leaves over a new connection.
-    fn begin(&mut self);
+    /// a reply, the next request leaves over a new connection. Gives what is pending then.
+    fn begin(&mut self) -> &'static [u8];
 
     /// Bytes to send next, as many as lie together; empty once all requests that were begun have
     /// left whole, or a reply came early and says that the rest is not wanted.
     fn pending(&self) -> &'static [u8];
 
-    /// So many of the pending bytes have left.
-    fn advance(&mut self, count: usize);
+    /// So many of the pending bytes have left. Gives what is pending then.
+    fn advance(&mut self, count: usize) -> &'static [u8];
 
     /// Forgets all that was begun and not answered: its connection has ended, and what is begun
     /// from now on leaves over a new one.
@@ -284,7 +284,9 @@ mod tests {
                     eager.begin();
                     wire.push(eager.pending()[0]);
                     eager.advance(1);
-                    (1..at_once).for_each(|_| eager.begin());
+                    (1..at_once).for_each(|_| {
+                        eager.begin();
+                    });
                     drain(&mut *eager, piece, &mut wire);
                 }
                 assert_eq!(wire, expected, "{}", protocol.info().name);
@@ -306,7 +308,9 @@ mod tests {
                 requester.begin();
                 requester.advance(sent);
                 if !protocol.closes() {
-                    (0..3).for_each(|_| requester.begin());
+                    (0..3).for_each(|_| {
+                        requester.begin();
+                    });
                 }
                 requester.forget();
                 assert_eq!(requester.pending(), b"", "{name}");

@@ -240,17 +240,19 @@ struct TopRequester {
 }
 
 impl Requester for TopRequester {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> &'static [u8] {
         self.requests.begin(REQUEST.len());
         self.unanswered += 1;
+        self.pending()
     }
 
     fn pending(&self) -> &'static [u8] {
         self.requests.pending()
     }
 
-    fn advance(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) -> &'static [u8] {
         self.requests.advance(count);
+        self.pending()
     }
 
     fn forget(&mut self) {

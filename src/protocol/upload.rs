@@ -185,11 +185,12 @@ struct Reply {
 }
 
 impl Requester for UploadRequester {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> &'static [u8] {
         self.body = self.bodies[self.next];
         self.next = following(self.next, self.bodies.len());
         self.sent = 0;
         self.reply = Some(Reply::default());
+        self.pending()
     }
 
     fn pending(&self) -> &'static [u8] {
@@ -203,8 +204,9 @@ impl Requester for UploadRequester {
         &wire[start.min(end)..end]
     }
 
-    fn advance(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) -> &'static [u8] {
         self.sent += count;
+        self.pending()
     }
 
     fn forget(&mut self) {

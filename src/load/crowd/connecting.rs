@@ -60,7 +60,6 @@ impl Crowd {
         client.state = State::Open;
         client.since = now;
         client.made = 0;
-        client.blocked = false;
         client.tally.connections += 1;
         if client.tally.connected_at.is_none() {
             client.tally.connected_at = Some(now - self.began);

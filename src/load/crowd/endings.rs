@@ -66,6 +66,7 @@ impl Crowd {
     pub(super) fn leave(&mut self, place: usize) {
         let client = &mut self.clients[place];
         client.state = State::Leaving;
+        client.unsent = &[];
         // What else was asked over this connection has no reply.
         if self.schedule.is_some() {
             self.lose_outstanding(place);
@@ -144,9 +145,8 @@ impl Crowd {
         let client = &mut self.clients[place];
         if self.plan.reconnect && now < self.until {
             client.state = State::Apart;
-            // The one it has may be in the middle of a reply.
-            let number = (place * self.workers + self.number) as u64;
-            client.requester = self.plan.dialogue.requester(&self.plan.settings, number);
+            client.requester.forget();
+            client.unsent = &[];
             let wait = (BACKOFF.1 << client.failures.min(16)).min(BACKOFF.0);
             client.failures = client.failures.saturating_add(1);
             self.set_alarm(place, now + wait);

@@ -213,13 +213,13 @@ impl Crowd {
 
     /// What a client has to send next.
     pub(super) fn pending(&self, place: usize) -> &'static [u8] {
-        self.clients[place].requester.pending()
+        self.clients[place].unsent
     }
 
     /// So much of it has left.
     pub(super) fn sent(&mut self, place: usize, count: usize) {
         let client = &mut self.clients[place];
-        client.requester.advance(count);
+        client.unsent = client.requester.advance(count);
         let count = count as u64;
         client.tally.bytes_sent += count;
         self.progress.bytes += count;
@@ -227,16 +227,6 @@ impl Crowd {
         if client.oldest.sent >= self.from && client.oldest.sent < self.until {
             self.tally.window_bytes_sent += count;
         }
-    }
-
-    /// Whether a client's socket did not take all it had to send.
-    pub(super) fn is_blocked(&self, place: usize) -> bool {
-        self.clients[place].blocked
-    }
-
-    /// Notes whether it did.
-    pub(super) fn set_blocked(&mut self, place: usize, blocked: bool) {
-        self.clients[place].blocked = blocked;
     }
 
     // Hearing.

@@ -111,20 +111,15 @@ impl Epoll {
         let error = loop {
             let pending = crowd.pending(place);
             if pending.is_empty() {
-                crowd.set_blocked(place, false);
                 return;
             }
             match net::send(socket, pending, SendFlags::NOSIGNAL) {
                 Ok(count) => crowd.sent(place, count),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    crowd.set_blocked(place, true);
-                    return;
-                }
+                Err(Errno::AGAIN) => return,
                 Err(error) => break error,
             }
         };
-        crowd.set_blocked(place, false);
         let then = crowd.not_sent(place, error, now());
         self.apply(crowd, place, then);
     }
@@ -134,7 +129,7 @@ impl Epoll {
         if crowd.state(place) == State::Connecting {
             self.has_connected(crowd, place);
             // The edge that says "connected" may be the only one for bytes already here.
-        } else if crowd.is_blocked(place) {
+        } else if !crowd.pending(place).is_empty() {
             self.send(crowd, place);
         }
         for _ in 0..READS_A_TURN {

@@ -144,7 +144,9 @@ mod tests {
             );
             let mut pieces = 0;
             for _ in 0..64 {
-                (0..16).for_each(|_| requester.begin());
+                (0..16).for_each(|_| {
+                    requester.begin();
+                });
                 while !requester.pending().is_empty() {
                     requester.advance(requester.pending().len());
                     pieces += 1;

@@ -47,18 +47,20 @@ impl HttpRequester {
 }
 
 impl Requester for HttpRequester {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> &'static [u8] {
         self.requests.begin(self.asking.requests[self.next].bytes);
         self.next = following(self.next, self.asking.requests.len());
         self.unanswered += 1;
+        self.pending()
     }
 
     fn pending(&self) -> &'static [u8] {
         self.requests.pending()
     }
 
-    fn advance(&mut self, count: usize) {
+    fn advance(&mut self, count: usize) -> &'static [u8] {
         self.requests.advance(count);
+        self.pending()
     }
 
     fn forget(&mut self) {
