@@ -34,7 +34,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,37s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,33s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 task=${1:-}
 [ $# -gt 0 ] && shift

@@ -23,9 +23,9 @@ from tools import TOOLS, Work
 from trial import run_client, with_server
 
 CLOCK = re.compile(r"clock_gettime|gettimeofday")
-# Lengths of the short and the long load: requests a client, or seconds.
-UNDER_CALLGRIND = ((20, 420), (2, 8))
-UNDER_PERF = ((100, 2100), (1, 3))
+# Lengths of the short and the long load: requests, or seconds of tools that do not count them.
+UNDER_CALLGRIND = ((10_000, 90_000), (2, 8))
+UNDER_PERF = ((20_000, 220_000), (1, 5))
 HARDWARE = "instructions:u,instructions:k"
 
 
@@ -65,7 +65,7 @@ def difference(tool, arguments, lengths, before, read):
     for much in lengths[0] if tool.counts else lengths[1]:
         def use(ports, pids, directory, much=much):
             work = Work(ports, arguments.clients, directory, arguments.throng,
-                        requests=much * arguments.clients if tool.counts else None,
+                        requests=much if tool.counts else None,
                         seconds=None if tool.counts else much,
                         protocol=arguments.target.partition("-")[0])
             told = run_client(tool, work, pids, before(directory))

@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from processes import SERVER_CPU, allow_descriptors
+from processes import CLIENT_CPU, SERVER_CPU, allow_descriptors
 from tools import TOOLS, Work
 from trial import with_server
 
@@ -38,7 +38,8 @@ def run(requests, arguments):
     def use(ports, _, directory):
         work = Work(ports, arguments.clients, directory, arguments.throng, requests=requests)
         with open(f"{directory}/said", "w+", encoding="utf-8") as said:
-            load = subprocess.Popen(tool.command(work), stdout=said, stderr=subprocess.STDOUT)
+            load = subprocess.Popen(["taskset", "-c", str(CLIENT_CPU), *tool.command(work)],
+                                    stdout=said)
             peak, until = 0, time.monotonic() + LONGEST_S
             while load.poll() is None and time.monotonic() < until:
                 peak = max(peak, peak_bytes(load.pid))

@@ -47,10 +47,11 @@ def ratio(found, base, figure):
 
 def limited_by(found):
     """Which side was busy all the time."""
-    def busy(side):
-        shares = [trial[side] for trial in found if side in trial]
-        return statistics.median(shares) if shares else 0
-    client, server = busy("client_busy"), busy("server_busy")
+    watched = [trial for trial in found if "client_busy" in trial]
+    if not watched:
+        return "-"
+    client, server = (statistics.median(trial[side] for trial in watched)
+                      for side in ("client_busy", "server_busy"))
     if client >= FULL:
         limit = "the client"
     elif server >= FULL:
@@ -98,7 +99,7 @@ def table(target, clients, trials, base_name):
     for name in sorted(by_name, key=median, reverse=True):
         print(row(name, by_name[name], base))
     rounds = len({trial["round"] for trial in trials})
-    print(f"\nMedians [least, most] of {rounds} rounds.{others(trials)}{failures(trials)}")
+    print(f"\nMedians [least, most] over rounds: {rounds}.{others(trials)}{failures(trials)}")
     for name in by_name:
         if name in TOOLS and TOOLS[name].says:
             print(f"`{name}`: {TOOLS[name].says}.")

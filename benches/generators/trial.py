@@ -62,18 +62,19 @@ def watch(client, servers_pids):
 
 def run_client(tool, work, server_pids, before=()):
     """One load; gives what the tool tells and what it used. `before` runs it, as perf does."""
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         client = subprocess.Popen(
             ["taskset", "-c", str(CLIENT_CPU), *before, *tool.command(work)],
-            stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, stdout=said, stderr=complained,
             env=os.environ | tool.environment)
         limit(client.pid, int(work.seconds or 0) + SPARE_S * (5 if before else 1))
         used = watch(client, server_pids)
         signal.alarm(0)
         said.seek(0)
-        text = said.read()
+        complained.seek(0)
+        text, complaint = said.read(), complained.read()
     if client.returncode != 0:
-        lines = text.strip().splitlines() or [f"it ended with {client.returncode}"]
+        lines = (complaint + text).strip().splitlines() or [f"it ended with {client.returncode}"]
         raise RuntimeError(next((line for line in lines if "error" in line.lower()), lines[-1]))
     return tool.read(text, work) | used
 

@@ -62,7 +62,18 @@ impl Speech {
                 .map_err(|why| Usage(format!("--send: {why}")))?;
             return Ok((Box::leak(Box::new(custom)), Settings::default()));
         }
-        let name = match (&self.protocol, server.is_url) {
+        let name = self.name(server)?;
+        let protocol = registry::find("protocol", PROTOCOLS, name)?;
+        let settings = Settings {
+            size: self.size,
+            host: server.host,
+            paths: self.paths(server, name)?,
+        };
+        Ok((protocol, settings))
+    }
+
+    fn name(&self, server: &Destination) -> anyhow::Result<&str> {
+        Ok(match (&self.protocol, server.is_url) {
             (Some(name), true) if name != "http" => {
                 return Err(Usage(format!(
                     "http://{}{} is for http, not for {name}; write HOST:PORT",
@@ -73,14 +84,28 @@ impl Speech {
             (Some(name), _) => name,
             (None, true) => "http",
             (None, false) => "echo",
-        };
-        let protocol = registry::find("protocol", PROTOCOLS, name)?;
-        let settings = Settings {
-            size: self.size,
-            host: server.host,
-            paths: self.paths(server, name)?,
-        };
-        Ok((protocol, settings))
+        })
+    }
+
+    /// The options with which `throng serve` says the same.
+    ///
+    /// # Errors
+    /// When it cannot.
+    pub(super) fn served(&self, server: &Destination) -> anyhow::Result<Vec<String>> {
+        if self.send.is_some() {
+            return Err(Usage(
+                "--calibrate needs a protocol that throng serves too, not --send".to_owned(),
+            )
+            .into());
+        }
+        let size = self.size.largest();
+        let options = [
+            ("--protocol", self.name(server)?.to_owned()),
+            ("--size", size.to_string()),
+            ("--max-upload", u64::MAX.to_string()),
+        ];
+        let words = options.map(|(name, value)| [name.to_owned(), value]);
+        Ok(words.into_iter().flatten().collect())
     }
 
     fn paths(&self, server: &Destination, protocol: &str) -> Result<Mix<&'static str>, Usage> {

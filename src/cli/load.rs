@@ -1,29 +1,29 @@
 //! `throng load ADDRESS`: the crowd of clients by itself.
 
-use std::collections::BTreeMap;
-use std::fmt::{Display, Write as _};
+mod calibrate;
+mod describe;
+mod watch;
+
 use std::fs::File;
-use std::io::{BufRead as _, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde::Serialize;
 
 use super::dialogue::Speech;
-use super::progress::Bar;
 use super::shape::Shape;
 use super::values::{self, CpuList, Destination};
-use super::{Exit, Usage, has_viewer, output};
+use super::{Exit, Usage, output};
 use crate::load::foresee::{self, Workers};
-use crate::load::phase::{Phase, Progress};
 use crate::load::route::{Network, Routes};
 use crate::load::socket::{self, Options};
-use crate::load::{self, Engine, Outcome, Plan, Until, Watcher};
+use crate::load::{self, Engine, Outcome, Plan, Until};
 use crate::measure::host;
-use crate::record::{Latency, Load};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
+use describe::{describe, reasons};
+use watch::{Controlled, Shown};
 
 #[derive(Debug, clap::Args)]
 #[expect(
@@ -99,6 +99,10 @@ pub(super) struct Arguments {
     /// Gather small requests before sending them (Nagle's algorithm on).
     #[arg(long)]
     delay: bool,
+    /// Before, measure what the same clients reach against a server that does least, and say what
+    /// share of that the load reached.
+    #[arg(long)]
+    calibrate: bool,
     /// Write a line a client into this CSV file.
     #[arg(long, value_name = "FILE")]
     clients_csv: Option<PathBuf>,
@@ -123,15 +127,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     });
     let csv = csv.transpose()?;
     let stop = Stop::install().context("cannot handle signals")?;
-    let outcome = if arguments.controlled {
-        load::run(&plan, &mut Controlled { stop })?
+    let ceiling = if arguments.calibrate {
+        let server = values::destination(&arguments.addresses[0])?;
+        let options = arguments.dialogue.served(&server)?;
+        Some(calibrate::ceiling(&plan, &options, stop)?)
     } else {
-        let mut shown = Shown {
-            stop,
-            bar: has_viewer().then(|| Bar::new("connecting")),
-        };
-        load::run(&plan, &mut shown)?
+        None
     };
+    let mut outcome = if arguments.controlled {
+        load::run(&plan, &mut Controlled::new(stop))?
+    } else {
+        load::run(&plan, &mut Shown::new(stop))?
+    };
+    outcome.load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &outcome.load));
     if let Some((path, mut csv)) = csv {
         outcome
             .write_clients(&mut csv)
@@ -245,81 +253,6 @@ fn routes(
     Ok((routes, workers))
 }
 
-/// The targets in words.
-fn targets(plan: &Plan) -> String {
-    let targets = plan.routes.targets().map(|target| target.to_string());
-    targets.collect::<Vec<_>>().join(", ")
-}
-
-/// For people: a progress bar, where there is a terminal.
-struct Shown {
-    stop: Stop,
-    bar: Option<Bar>,
-}
-
-impl Watcher for Shown {
-    fn enter(&mut self, phase: Phase, _: &Progress) -> anyhow::Result<()> {
-        if let Some(bar) = &self.bar {
-            bar.say(phase.name());
-        }
-        Ok(())
-    }
-
-    fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64) {
-        if let Some(bar) = &self.bar {
-            bar.set(share_done);
-            bar.say(&format!(
-                "{}: {} connected, {} served, {} failed, {} replies",
-                phase.name(),
-                progress.connected,
-                progress.answered,
-                progress.failed,
-                progress.verified
-            ));
-        }
-    }
-
-    fn interrupted(&self) -> bool {
-        self.stop.requested()
-    }
-}
-
-/// One line on standard output for each phase.
-#[derive(Serialize)]
-struct PhaseEvent {
-    phase: &'static str,
-    connected: u64,
-    answered: u64,
-    failed: u64,
-}
-
-/// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
-struct Controlled {
-    stop: Stop,
-}
-
-impl Watcher for Controlled {
-    fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
-        output::json_line(&PhaseEvent {
-            phase: phase.name(),
-            connected: progress.connected,
-            answered: progress.answered,
-            failed: progress.failed,
-        })?;
-        if matches!(phase, Phase::WarmUp | Phase::Hold) {
-            // End of input means the same as a line: whoever waited has gone.
-            let _ = std::io::stdin().lock().read_line(&mut String::new());
-        }
-        Ok(())
-    }
-
-    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
-
-    fn interrupted(&self) -> bool {
-        self.stop.requested()
-    }
-}
-
 fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
     if arguments.controlled {
         return output::json_line(&outcome.load);
@@ -327,110 +260,19 @@ fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Resul
     if arguments.json {
         return output::json(&outcome.load);
     }
-    output::text(&describe(plan, &outcome.load))
+    output::text(&describe(plan, &outcome.load, cpus(plan)))
 }
 
-/// The result in words and figures.
-fn describe(plan: &Plan, load: &Load) -> String {
-    let mut text = format!(
-        "{} clients on {}, {}, {} threads\n\n",
-        load.clients,
-        targets(plan),
-        plan.protocol.describe(&plan.settings),
-        load.threads
-    );
-    let window = &load.window;
-    let mut line = |name: &str, value: String| {
-        let _ = writeln!(text, "  {name:<14} {value}");
-    };
-    line(
-        "clients",
-        format!(
-            "{} connected, {} served, {} never served{}",
-            load.connected,
-            load.served,
-            load.never_served,
-            reasons(load)
-        ),
-    );
-    line(
-        "replies",
-        format!(
-            "{} verified of {} requests; {} in {:.2} s counted",
-            load.verified, load.requests, window.replies, window.duration_s
-        ),
-    );
-    if !load.declined.is_empty() {
-        let declined: u64 = load.declined.values().sum();
-        line(
-            "declined",
-            format!("{declined} of them{}", by_kind(&load.declined)),
-        );
-    }
-    line("rate", format!("{:.0} replies/s", window.replies_per_s));
-    let megabytes = |bytes: u64| bytes as f64 / 1e6 / window.duration_s.max(1e-9);
-    line(
-        "throughput",
-        format!(
-            "{:.1} MB/s sent, {:.1} MB/s received",
-            megabytes(window.bytes_sent),
-            megabytes(window.bytes_received)
-        ),
-    );
-    for (name, latency) in [
-        ("service time", &load.service_time),
-        ("connect time", &load.connect_time),
-        ("first answer", &load.first_answer),
-    ] {
-        if let Some(latency) = latency {
-            line(name, percentiles(latency));
-        }
-    }
-    if let Some(fairness) = &load.fairness {
-        line(
-            "fairness",
-            format!(
-                "{} to {} replies a client, Jain's index {:.4}, {} starved",
-                fairness.min, fairness.max, fairness.jain, fairness.starved
-            ),
-        );
-    }
-    text
+/// The targets in words.
+fn targets(plan: &Plan) -> String {
+    let targets = plan.routes.targets().map(|target| target.to_string());
+    targets.collect::<Vec<_>>().join(", ")
 }
 
-fn percentiles(latency: &Latency) -> String {
-    let time = |us: f64| {
-        if us < 1e3 {
-            format!("{us:.0} µs")
-        } else {
-            format!("{:.2} ms", us / 1e3)
-        }
-    };
-    let mut text = format!(
-        "median {}, 90 % {}",
-        time(latency.p50_us),
-        time(latency.p90_us)
-    );
-    if let Some(p99) = latency.p99_us {
-        let _ = write!(text, ", 99 % {}", time(p99));
-    }
-    let _ = write!(text, ", longest {}", time(latency.max_us));
-    text
-}
-
-fn reasons(load: &Load) -> String {
-    by_kind(&load.errors)
-}
-
-/// ": 3 refused, 1 reset", or nothing.
-fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
-    let reasons: Vec<String> = counts
-        .iter()
-        .map(|(kind, n)| format!("{n} {kind}"))
-        .collect();
-    if reasons.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", reasons.join(", "))
+/// How many CPUs the clients can use.
+fn cpus(plan: &Plan) -> usize {
+    match plan.cpus.len() {
+        0 => host::usable_cpus().len(),
+        count => count,
     }
 }

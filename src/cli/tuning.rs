@@ -15,7 +15,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
     /// reactors: give each worker thread a descriptor table of its own, so that each may hold as many
-    /// clients as the limit says.
+    /// clients as the limit says. The kernel deals clients out by a hash, not evenly: take a tenth
+    /// more workers than the clients need.
     #[arg(long)]
     own_descriptors: bool,
     /// aio: how it learns that an operation ended: by a signal, by a callback in a thread of its

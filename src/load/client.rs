@@ -68,7 +68,7 @@ impl Client {
     pub(super) fn new(plan: &Plan, number: u64) -> Self {
         let count = u64::from(plan.clients);
         Self {
-            requester: plan.protocol.requester(&plan.settings, number),
+            requester: plan.dialogue.requester(&plan.settings, number),
             state: State::Unborn,
             blocked: false,
             outstanding: 0,

@@ -45,7 +45,7 @@ pub struct Plan {
     /// How their sockets are set.
     pub socket: socket::Options,
     /// What is said.
-    pub protocol: &'static dyn Dialogue,
+    pub dialogue: &'static dyn Dialogue,
     /// How it is said.
     pub settings: protocol::Settings,
     /// Clients, each with one connection at a time.
@@ -99,7 +99,7 @@ impl Plan {
     /// A closed loop without any limits but those that keep it from hanging.
     pub fn new(
         routes: Routes,
-        protocol: &'static dyn Dialogue,
+        dialogue: &'static dyn Dialogue,
         settings: protocol::Settings,
         clients: u32,
         until: Until,
@@ -110,7 +110,7 @@ impl Plan {
                 nodelay: true,
                 syn_retries: None,
             },
-            protocol,
+            dialogue,
             settings,
             clients,
             rate: None,

@@ -85,6 +85,8 @@ pub struct Progress {
     pub lost: u64,
     /// Bytes sent and received.
     pub bytes: u64,
+    /// Whether all workers have seen the end of the window, and so begin nothing more.
+    pub at_end: bool,
 }
 
 /// What to do next.
@@ -238,7 +240,7 @@ impl Phases {
         let longest = self.grace.saturating_mul(LONGEST_DRAIN);
         let silent = now >= self.news_at + self.grace;
         let over = silent || now >= self.entered_at.saturating_add(longest);
-        if progress.waiting == 0 || over {
+        if (progress.at_end && progress.waiting == 0) || over {
             Next::Enter(Phase::Hold)
         } else {
             Next::Wait(GLANCE)
@@ -348,6 +350,10 @@ mod tests {
         assert!(matches!(phases.advance(104 * MS, &all), Next::Wait(_)));
         enter(&mut phases, 105 * MS, &all, Phase::Steady);
         enter(&mut phases, 605 * MS, &all, Phase::Drain);
+        let all = Progress {
+            at_end: true,
+            ..all
+        };
         let waiting = Progress { waiting: 1, ..all };
         assert!(matches!(phases.advance(606 * MS, &waiting), Next::Wait(_)));
         enter(&mut phases, 607 * MS, &all, Phase::Hold);
@@ -423,6 +429,10 @@ mod tests {
             ..answered(10)
         };
         enter(&mut phases, 200 * MS, &lost, Phase::Drain);
+        let lost = Progress {
+            at_end: true,
+            ..lost
+        };
         enter(&mut phases, 200 * MS, &lost, Phase::Hold);
         assert_eq!(phases.window(), (100 * MS, 200 * MS));
         assert_eq!(
@@ -456,7 +466,14 @@ mod tests {
         phases.interrupt(300 * MS);
         enter(&mut phases, 300 * MS, &answered(10), Phase::Drain);
         assert_eq!(phases.window(), (100 * MS, 300 * MS));
-        enter(&mut phases, 301 * MS, &answered(10), Phase::Hold);
+        // A worker may not have heard of it, and still begin a request.
+        let next = phases.advance(301 * MS, &answered(10));
+        assert!(matches!(next, Next::Wait(_)));
+        let all = Progress {
+            at_end: true,
+            ..answered(10)
+        };
+        enter(&mut phases, 302 * MS, &all, Phase::Hold);
         assert_eq!(
             phases.advance(302 * MS, &answered(10)),
             Next::Done(Ending::Interrupted)

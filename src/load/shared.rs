@@ -35,6 +35,7 @@ struct WorkerProgress {
     verified: AtomicU64,
     lost: AtomicU64,
     bytes: AtomicU64,
+    at_end: AtomicBool,
     times_given: AtomicU64,
     times: Mutex<Option<Times>>,
 }
@@ -119,6 +120,7 @@ impl Shared {
         published.verified.store(progress.verified, Relaxed);
         published.lost.store(progress.lost, Relaxed);
         published.bytes.store(progress.bytes, Relaxed);
+        published.at_end.store(progress.at_end, Relaxed);
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
@@ -164,6 +166,10 @@ impl Shared {
             verified: sum(|worker| &worker.verified),
             lost: sum(|worker| &worker.lost),
             bytes: sum(|worker| &worker.bytes),
+            at_end: self
+                .progress
+                .iter()
+                .all(|worker| worker.at_end.load(Relaxed)),
         }
     }
 }

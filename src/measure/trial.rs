@@ -147,7 +147,7 @@ fn wait_until_listening(server: &mut Process, limit: Duration, stop: Stop) -> St
 }
 
 /// The address in "listening on ADDRESS ...".
-fn listening_address(line: &str) -> Option<SocketAddr> {
+pub(super) fn listening_address(line: &str) -> Option<SocketAddr> {
     let (_, after) = line.split_once("listening on ")?;
     after
         .split_whitespace()

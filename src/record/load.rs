@@ -125,7 +125,7 @@ pub struct Ceiling {
     pub replies_per_s: f64,
     /// CPU time of the load's process for a reply.
     pub cpu_us_per_reply: f64,
-    /// Of that CPU time, the share that the load had used: 1 is a client that could do no more.
+    /// The load's replies a second, as a share of these: near 1 the clients could do no more.
     pub share: f64,
 }
 

@@ -23,3 +23,5 @@ pub mod signal;
 pub mod socket;
 #[cfg(target_os = "linux")]
 pub mod spawn;
+#[cfg(target_os = "linux")]
+pub mod wait;

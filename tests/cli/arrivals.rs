@@ -138,6 +138,16 @@ fn what_was_never_sent_is_counted() {
     }
 }
 
+/// Whether a request left just before the end or a moment earlier, its reply is waited for.
+#[test]
+fn what_is_under_way_at_the_end_is_answered() {
+    for seed in 0..20 {
+        load(&format!(
+            "--rate 5000 --arrival poisson -d 50ms --seed {seed}"
+        ));
+    }
+}
+
 #[test]
 fn clients_that_think_ask_less_often() {
     // Whoever thinks at least so long makes at most so many requests in a second.

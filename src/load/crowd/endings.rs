@@ -55,7 +55,7 @@ impl Crowd {
     /// What is pending could not be sent.
     pub(in super::super) fn not_sent(&mut self, place: usize, error: Errno, now: u64) -> Then {
         // A server that closes may have said why: its reply is read before the failure counts.
-        if self.plan.protocol.closes() {
+        if self.plan.dialogue.closes() {
             Then::Keep
         } else {
             self.broken(place, error, now)
@@ -146,7 +146,7 @@ impl Crowd {
             client.state = State::Apart;
             // The one it has may be in the middle of a reply.
             let number = (place * self.workers + self.number) as u64;
-            client.requester = self.plan.protocol.requester(&self.plan.settings, number);
+            client.requester = self.plan.dialogue.requester(&self.plan.settings, number);
             let wait = (BACKOFF.1 << client.failures.min(16)).min(BACKOFF.0);
             client.failures = client.failures.saturating_add(1);
             self.set_alarm(place, now + wait);

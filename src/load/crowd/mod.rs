@@ -387,6 +387,7 @@ impl Crowd {
     /// Takes over when replies count, as the leader of the load has set it.
     pub(super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
         self.until = until;
+        self.progress.at_end = now >= until;
         if from == self.from {
             return;
         }

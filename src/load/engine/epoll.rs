@@ -3,13 +3,13 @@
 //! System calls a request: recv, send, and a share of epoll_wait. Sockets are registered once; a
 //! read shorter than the buffer has emptied the socket and is not repeated.
 
+use std::io::ErrorKind;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, sockopt};
 
@@ -19,6 +19,7 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::Engine;
+use crate::sys::wait;
 
 /// Bytes read at once; the buffer is the worker's.
 const INPUT_BYTES: usize = 256 * 1024;
@@ -194,15 +195,17 @@ impl Engine for Epoll {
 
     fn turn(&mut self, crowd: &mut Crowd, patience: Duration) -> anyhow::Result<()> {
         let wait = if self.unfinished.is_empty() {
-            Timespec::try_from(patience).unwrap_or_default()
+            patience
         } else {
-            Timespec::default()
+            Duration::ZERO
         };
         let mut events = std::mem::take(&mut self.events);
         events.clear();
-        match epoll::wait(&self.queue, spare_capacity(&mut events), Some(&wait)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error).context("epoll_wait failed"),
+        match wait::wait(&self.queue, &mut events, wait) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                return Err(error).context("epoll_wait failed");
+            }
+            _ => {}
         }
         let unfinished = std::mem::take(&mut self.unfinished);
         for event in &events {

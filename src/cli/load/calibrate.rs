@@ -1,0 +1,79 @@
+//! What the same clients reach against a server that does least.
+
+use std::time::Duration;
+
+use super::watch::Unseen;
+use crate::load::arrival::Think;
+use crate::load::route::Routes;
+use crate::load::{self, Engine, Plan, Until};
+use crate::measure::host;
+use crate::measure::null_server::NullServer;
+use crate::record::{Ceiling, Load};
+use crate::registry;
+use crate::serve::models::MODELS;
+use crate::sys::signal::Stop;
+
+/// How long it is measured; short, since it comes on top of what the user asked for.
+const DURATION: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// Models that cost their client least, best first.
+const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
+
+/// Loads such a server with the clients of `plan`, in a closed loop; `options` make it say the
+/// same.
+///
+/// # Errors
+/// When it cannot be started, or serves nobody.
+pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Result<Ceiling> {
+    let model = cheapest(plan.engine);
+    let free: Vec<u32> = host::usable_cpus()
+        .into_iter()
+        .filter(|cpu| !plan.cpus.is_empty() && !plan.cpus.contains(cpu))
+        .collect();
+    let server = NullServer::start(model, options, &free)?;
+    let ports = host::load_resources().ports;
+    let plan = Plan {
+        routes: Routes::new(&[server.address()], &[], plan.clients, ports)?,
+        rate: None,
+        think: Think::None,
+        until: Until::Duration(DURATION),
+        warm_up: WARM_UP,
+        connects_per_s: None,
+        requests_per_connection: None,
+        lifetime: None,
+        probes: None,
+        ..plan.clone()
+    };
+    let load = load::run(&plan, &mut Unseen(stop))?.load;
+    let replies = load.window.replies;
+    anyhow::ensure!(
+        replies > 0,
+        "no client was served by the server to calibrate with ({model})"
+    );
+    Ok(Ceiling {
+        model: model.to_owned(),
+        replies_per_s: load.window.replies_per_s,
+        cpu_us_per_reply: load.cpu_s.unwrap_or_default() * 1e6 / replies as f64,
+        share: 0.0,
+    })
+}
+
+/// What a load reached of a ceiling.
+pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
+    Ceiling {
+        share: load.window.replies_per_s / ceiling.replies_per_s,
+        ..ceiling
+    }
+}
+
+fn cheapest(engine: Engine) -> &'static str {
+    let is_there = |name: &&str| {
+        let model = registry::find("model", MODELS, name);
+        model.is_ok_and(|model| model.supported().is_ok())
+    };
+    // What io_uring saves shows only where both ends use it.
+    let skipped = usize::from(engine == Engine::Epoll);
+    let best = CHEAPEST.into_iter().skip(skipped).find(is_there);
+    best.unwrap_or("poll")
+}

@@ -1,0 +1,210 @@
+//! The result of a load in words and figures.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write as _};
+
+use super::targets;
+use crate::load::Plan;
+use crate::record::{Ceiling, Latency, Load, OpenLoop};
+use crate::report::format;
+
+/// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
+const NEAR_CEILING: f64 = 0.8;
+const FULL: f64 = 0.95;
+
+/// The whole result; `cpus` are those that the clients could use.
+pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
+    let threads = match load.threads {
+        1 => "1 thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let mut text = format!(
+        "{} clients on {}, {}, {threads}, {}\n\n",
+        load.clients,
+        targets(plan),
+        plan.dialogue.describe(&plan.settings),
+        load.engine
+    );
+    for (name, value) in lines(load, cpus) {
+        let _ = writeln!(text, "  {name:<14} {value}");
+    }
+    if let Some(limit) = client_limit(load, cpus) {
+        let _ = writeln!(text, "\n  {limit}");
+    }
+    text
+}
+
+fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("clients", clients(load))];
+    if !load.errors.is_empty() {
+        lines.push(("errors", errors(load)));
+    }
+    lines.push(("replies", replies(load)));
+    if !load.declined.is_empty() {
+        let declined: u64 = load.declined.values().sum();
+        let of_them = format!("{declined} of them{}", by_kind(&load.declined));
+        lines.push(("declined", of_them));
+    }
+    let window = &load.window;
+    lines.push((
+        "rate",
+        format!("{}/s", format::number(window.replies_per_s)),
+    ));
+    let megabytes = |bytes: u64| format::number(bytes as f64 / 1e6 / window.duration_s.max(1e-9));
+    lines.push((
+        "throughput",
+        format!(
+            "{} MB/s sent, {} MB/s received",
+            megabytes(window.bytes_sent),
+            megabytes(window.bytes_received)
+        ),
+    ));
+    if let Some(open) = &load.open_loop {
+        lines.push(("due", due(open)));
+    }
+    let response_time = load.open_loop.as_ref().map(|open| &open.response_time);
+    let probe = load.probe.as_ref();
+    for (name, latency) in [
+        ("response time", response_time.unwrap_or(&None)),
+        ("service time", &load.service_time),
+        ("lateness", &load.lateness),
+        ("connect time", &load.connect_time),
+        ("first answer", &load.first_answer),
+        (
+            "probe clients",
+            probe.map_or(&None, |probe| &probe.response_time),
+        ),
+    ] {
+        if let Some(latency) = latency {
+            lines.push((name, percentiles(latency)));
+        }
+    }
+    if let Some(fairness) = &load.fairness {
+        let spread = format!(
+            "{} to {} replies a client, Jain's index {:.4}, {} starved",
+            fairness.min, fairness.max, fairness.jain, fairness.starved
+        );
+        lines.push(("fairness", spread));
+    }
+    if let Some(share) = cpu_share(load, cpus) {
+        let of = if cpus == 1 {
+            "its CPU".to_owned()
+        } else {
+            format!("its {cpus} CPUs")
+        };
+        lines.push(("client", format!("{:.0} % of {of} used", share * 100.0)));
+    }
+    if let Some(ceiling) = &load.ceiling {
+        lines.push(("ceiling", ceiling_line(ceiling)));
+    }
+    lines
+}
+
+fn clients(load: &Load) -> String {
+    let mut text = format!(
+        "{} connected, {} served, {} never served",
+        load.connected, load.served, load.never_served
+    );
+    if load.connections > u64::from(load.connected) {
+        let _ = write!(text, ", over {} connections", load.connections);
+    }
+    text
+}
+
+fn errors(load: &Load) -> String {
+    let kinds = load.errors.iter().map(|(kind, count)| {
+        let began = load.errors_first_s.get(kind).copied();
+        let began = began.map_or(String::new(), |at| format!(" (from {at:.2} s on)"));
+        format!("{count} {kind}{began}")
+    });
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
+fn replies(load: &Load) -> String {
+    format!(
+        "{} verified of {} requests; {} in {:.2} s counted",
+        load.verified, load.requests, load.window.replies, load.window.duration_s
+    )
+}
+
+fn due(open: &OpenLoop) -> String {
+    let mut text = format!("{} requests", open.due);
+    for (count, what) in [
+        (open.waited, "waited for a client to be free"),
+        (open.never_sent, "were never sent"),
+        (open.unanswered, "had no reply"),
+        (open.lost, "lost their connection"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    text
+}
+
+fn percentiles(latency: &Latency) -> String {
+    let mut text = format!(
+        "median {}, 90 % {}",
+        format::time(latency.p50_us),
+        format::time(latency.p90_us)
+    );
+    for (name, value) in [("99 %", latency.p99_us), ("99.9 %", latency.p999_us)] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {name} {}", format::time(value));
+        }
+    }
+    let _ = write!(text, ", longest {}", format::time(latency.max_us));
+    text
+}
+
+fn ceiling_line(ceiling: &Ceiling) -> String {
+    format!(
+        "{}/s from throng's own {}, {} µs of CPU a reply: {:.0} % of it reached",
+        format::number(ceiling.replies_per_s),
+        ceiling.model,
+        format::number(ceiling.cpu_us_per_reply),
+        ceiling.share * 100.0
+    )
+}
+
+/// Share of its CPUs that the load's process used in the window.
+fn cpu_share(load: &Load, cpus: usize) -> Option<f64> {
+    let time = load.window.duration_s * cpus as f64;
+    (time > 0.0).then_some(load.cpu_s? / time)
+}
+
+/// Says so if the client can have been what limits these figures.
+fn client_limit(load: &Load, cpus: usize) -> Option<String> {
+    let threads = (load.threads as usize).min(cpus);
+    let why = if cpu_share(load, threads).is_some_and(|share| share >= FULL) {
+        "its CPUs were full"
+    } else if load
+        .ceiling
+        .as_ref()
+        .is_some_and(|it| it.share >= NEAR_CEILING)
+    {
+        "this is near what it reaches against a server that does least"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "The client may have been the limit: {why}. Do not rank servers by this rate."
+    ))
+}
+
+/// Why clients failed: ": 3 refused, 1 reset", or nothing.
+pub(super) fn reasons(load: &Load) -> String {
+    by_kind(&load.errors)
+}
+
+fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
+    let reasons: Vec<String> = counts
+        .iter()
+        .map(|(kind, n)| format!("{n} {kind}"))
+        .collect();
+    if reasons.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", reasons.join(", "))
+    }
+}

@@ -1,0 +1,212 @@
+//! Who watches a load while it runs.
+
+use std::io::BufRead as _;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::super::progress::Bar;
+use super::super::{has_viewer, output};
+use crate::load::Watcher;
+use crate::load::phase::{Phase, Progress};
+use crate::report::format;
+use crate::sys::signal::Stop;
+
+/// How often the figures of the live line change.
+const REFRESH: Duration = Duration::from_millis(500);
+
+/// For people: a line that lives, where there is a terminal.
+pub(super) struct Shown {
+    stop: Stop,
+    bar: Option<Bar>,
+    rate: Rate,
+    /// Median and 99th percentile so far.
+    times: Option<(u64, u64)>,
+}
+
+impl Shown {
+    pub(super) fn new(stop: Stop) -> Self {
+        Self {
+            stop,
+            bar: has_viewer().then(|| Bar::new("connecting")),
+            rate: Rate::default(),
+            times: None,
+        }
+    }
+}
+
+impl Watcher for Shown {
+    fn enter(&mut self, phase: Phase, _: &Progress) -> anyhow::Result<()> {
+        if let Some(bar) = &self.bar {
+            bar.say(phase.name());
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64) {
+        if let Some(bar) = &self.bar {
+            bar.set(share_done);
+            let rate = self.rate.at(Instant::now(), progress.verified);
+            bar.say(&line(phase, progress, rate, self.times));
+        }
+    }
+
+    fn times_every(&self) -> Option<Duration> {
+        self.bar.as_ref().map(|_| REFRESH)
+    }
+
+    fn see_times(&mut self, times: &Histogram<u64>) {
+        self.times = (!times.is_empty()).then(|| {
+            let at = |percentile| times.value_at_percentile(percentile);
+            (at(50.0), at(99.0))
+        });
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+/// What a load does at the moment.
+fn line(phase: Phase, progress: &Progress, rate: Option<f64>, times: Option<(u64, u64)>) -> String {
+    let open = progress.connected.saturating_sub(progress.failed);
+    let mut parts = vec![format!("{}: {open} clients", phase.name())];
+    if progress.answered < progress.connected {
+        parts.push(format!("{} served", progress.answered));
+    }
+    if let Some(rate) = rate {
+        parts.push(format!("{}/s", format::number(rate)));
+    }
+    if let Some((median, most)) = times {
+        let time = |nanoseconds: u64| format::time(nanoseconds as f64 / 1e3);
+        parts.push(format!("p50 {}, p99 {}", time(median), time(most)));
+    }
+    if progress.failed + progress.lost > 0 {
+        parts.push(format!(
+            "{} failed, {} requests lost",
+            progress.failed, progress.lost
+        ));
+    }
+    parts.join(", ")
+}
+
+/// Replies a second, over the time since it was last worked out.
+#[derive(Default)]
+struct Rate {
+    last: Option<(Instant, u64)>,
+    per_s: Option<f64>,
+}
+
+impl Rate {
+    fn at(&mut self, now: Instant, replies: u64) -> Option<f64> {
+        let Some((then, before)) = self.last else {
+            self.last = Some((now, replies));
+            return None;
+        };
+        let passed = now.saturating_duration_since(then);
+        if passed >= REFRESH {
+            self.per_s = Some(replies.saturating_sub(before) as f64 / passed.as_secs_f64());
+            self.last = Some((now, replies));
+        }
+        self.per_s
+    }
+}
+
+/// One line on standard output for each phase.
+#[derive(Serialize)]
+struct PhaseEvent {
+    phase: &'static str,
+    connected: u64,
+    answered: u64,
+    failed: u64,
+}
+
+/// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
+pub(super) struct Controlled {
+    stop: Stop,
+}
+
+impl Controlled {
+    pub(super) fn new(stop: Stop) -> Self {
+        Self { stop }
+    }
+}
+
+impl Watcher for Controlled {
+    fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
+        output::json_line(&PhaseEvent {
+            phase: phase.name(),
+            connected: progress.connected,
+            answered: progress.answered,
+            failed: progress.failed,
+        })?;
+        if matches!(phase, Phase::WarmUp | Phase::Hold) {
+            // End of input means the same as a line: whoever waited has gone.
+            let _ = std::io::stdin().lock().read_line(&mut String::new());
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+
+    fn interrupted(&self) -> bool {
+        self.stop.requested()
+    }
+}
+
+/// Sees nothing but whether to stop.
+pub(super) struct Unseen(pub(super) Stop);
+
+impl Watcher for Unseen {
+    fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.requested()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_matters_now() {
+        let progress = Progress {
+            connected: 2000,
+            answered: 2000,
+            ..Progress::default()
+        };
+        let times = Some((12_345_678, 40_000_000));
+        let shown = line(Phase::Steady, &progress, Some(148_213.4), times);
+        assert_eq!(
+            shown,
+            "steady: 2000 clients, 148,000/s, p50 12.3 ms, p99 40.0 ms"
+        );
+        let progress = Progress {
+            connected: 10,
+            answered: 4,
+            failed: 2,
+            lost: 3,
+            ..progress
+        };
+        assert_eq!(
+            line(Phase::Settle, &progress, None, None),
+            "settle: 8 clients, 4 served, 2 failed, 3 requests lost"
+        );
+    }
+
+    #[test]
+    fn a_rate_is_of_the_time_since_the_last_one() {
+        let mut rate = Rate::default();
+        let start = Instant::now();
+        assert_eq!(rate.at(start, 100), None);
+        assert_eq!(rate.at(start + REFRESH / 2, 150), None);
+        assert_eq!(rate.at(start + REFRESH, 200), Some(200.0));
+        assert_eq!(rate.at(start + REFRESH * 3 / 2, 900), Some(200.0));
+    }
+}

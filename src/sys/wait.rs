@@ -1,0 +1,88 @@
+//! epoll_pwait2(2): waiting for sockets with a limit finer than a millisecond.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+// What the kernel fills in is what the caller reads.
+const _: () = assert!(size_of::<epoll::Event>() == size_of::<libc::epoll_event>());
+
+/// Fills the spare capacity of `events` with what happened, after at most `limit`.
+///
+/// Before Linux 5.11, whose epoll_wait(2) takes only milliseconds, the limit is rounded up to those.
+///
+/// # Errors
+/// As epoll_wait(2) gives them, interruption among them.
+pub fn wait(queue: impl AsFd, events: &mut Vec<epoll::Event>, limit: Duration) -> io::Result<()> {
+    static MISSING: AtomicBool = AtomicBool::new(false);
+    if !MISSING.load(Relaxed) {
+        match wait_exactly(&queue, events, limit) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+                MISSING.store(true, Relaxed);
+            }
+            waited => return waited,
+        }
+    }
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    epoll::wait(queue, spare_capacity(events), Some(&limit))?;
+    Ok(())
+}
+
+fn wait_exactly(
+    queue: impl AsFd,
+    events: &mut Vec<epoll::Event>,
+    limit: Duration,
+) -> io::Result<()> {
+    let room = events.spare_capacity_mut();
+    let most = libc::c_int::try_from(room.len()).unwrap_or(libc::c_int::MAX);
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+    };
+    // SAFETY: `room` has space for `most` events, which have the layout that the kernel writes
+    // (asserted above, and by the documentation of `epoll::Event`); `limit` lives through the call;
+    // no signal mask is given.
+    let count = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            queue.as_fd().as_raw_fd(),
+            room.as_mut_ptr(),
+            most,
+            &raw const limit,
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has filled in so many events, at most as many as there was room for.
+    unsafe { events.set_len(events.len() + count) };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn it_waits_for_an_event_or_as_long_as_it_may() {
+        let queue = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let data = epoll::EventData::new_u64(7);
+        epoll::add(&queue, &reader, data, epoll::EventFlags::IN).unwrap();
+        let mut events = Vec::with_capacity(4);
+        let limit = Duration::from_micros(300);
+        let began = Instant::now();
+        wait(&queue, &mut events, limit).unwrap();
+        assert!(began.elapsed() >= limit && events.is_empty());
+        rustix::io::write(&writer, b"x").unwrap();
+        wait(&queue, &mut events, Duration::from_mins(1)).unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!(events[0].data.u64(), 7);
+    }
+}
