@@ -41,15 +41,15 @@ impl Dialogue for Echo {
             start: (start % PATTERN_PERIOD as u64) as usize,
             turn: scatter(client, sizes.len()),
         };
+        let pattern = pattern(settings.size.largest());
         Box::new(EchoRequester {
-            pattern: pattern(settings.size.largest()),
+            pattern,
             sizes,
             next: first,
-            at: first.start,
-            left: 0,
+            leaving: &[],
             waiting: 0,
             oldest: first,
-            checked: 0,
+            due: first.request(pattern, sizes),
             unanswered: 0,
         })
     }
@@ -115,51 +115,59 @@ struct Place {
     turn: usize,
 }
 
+impl Place {
+    fn request(self, pattern: &'static [u8], sizes: &[usize]) -> &'static [u8] {
+        &pattern[self.start..self.start + sizes[self.turn]]
+    }
+
+    /// The request after this one.
+    fn following(self, sizes: &[usize]) -> Self {
+        let start = self.start + REQUEST_STRIDE;
+        Self {
+            start: if start < PATTERN_PERIOD {
+                start
+            } else {
+                start - PATTERN_PERIOD
+            },
+            turn: following(self.turn, sizes.len()),
+        }
+    }
+}
+
 struct EchoRequester {
     pattern: &'static [u8],
     /// Sizes of requests, round and round.
     sizes: &'static [usize],
     /// The next request to leave.
     next: Place,
-    /// Where in the pattern the next byte of the one that is leaving is.
-    at: usize,
-    /// Bytes of it that have not left.
-    left: usize,
+    /// What has not left of the one before.
+    leaving: &'static [u8],
     /// Requests begun of which nothing has left.
     waiting: usize,
     /// The oldest unanswered request, or the next one.
     oldest: Place,
-    /// Bytes of it that came back.
-    checked: usize,
+    /// What has not come back of it.
+    due: &'static [u8],
     /// Requests begun and not yet answered whole.
     unanswered: usize,
 }
 
 impl EchoRequester {
     fn begin_to_send(&mut self) {
-        self.at = self.next.start;
-        self.left = self.sizes[self.next.turn];
-        self.next = self.after(self.next);
+        self.leaving = self.next.request(self.pattern, self.sizes);
+        self.next = self.next.following(self.sizes);
     }
 
-    /// The request after this one.
-    fn after(&self, place: Place) -> Place {
-        let start = place.start + REQUEST_STRIDE;
-        Place {
-            start: if start < PATTERN_PERIOD {
-                start
-            } else {
-                start - PATTERN_PERIOD
-            },
-            turn: following(place.turn, self.sizes.len()),
-        }
+    fn expect(&mut self, place: Place) {
+        self.oldest = place;
+        self.due = place.request(self.pattern, self.sizes);
     }
 }
 
 impl Requester for EchoRequester {
     fn begin(&mut self) -> &'static [u8] {
         self.unanswered += 1;
-        if self.left == 0 {
+        if self.leaving.is_empty() {
             self.begin_to_send();
         } else {
             self.waiting += 1;
@@ -168,15 +176,12 @@ impl Requester for EchoRequester {
     }
 
     fn pending(&self) -> &'static [u8] {
-        self.pattern
-            .get(self.at..self.at + self.left)
-            .unwrap_or_default()
+        self.leaving
     }
 
     fn advance(&mut self, count: usize) -> &'static [u8] {
-        self.at += count;
-        self.left -= count;
-        if self.left == 0 && self.waiting > 0 {
+        self.leaving = &self.leaving[count..];
+        if self.leaving.is_empty() && self.waiting > 0 {
             self.waiting -= 1;
             self.begin_to_send();
         }
@@ -184,33 +189,31 @@ impl Requester for EchoRequester {
     }
 
     fn forget(&mut self) {
-        (self.left, self.waiting, self.unanswered) = (0, 0, 0);
-        (self.oldest, self.checked) = (self.next, 0);
+        (self.leaving, self.waiting, self.unanswered) = (&[], 0, 0);
+        self.expect(self.next);
     }
 
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
-        // Most of the time it is just one reply, whole.
-        let Place { start, turn } = self.oldest;
-        let size = self.sizes[turn];
-        let whole = self.checked == 0 && self.unanswered > 0 && input.len() == size;
-        if !whole {
-            return self.receive_any(input);
+        // One whole reply, as nearly always: kept apart, so that it is short.
+        if self.unanswered > 0 && input == self.due {
+            self.complete();
+            return Ok(Replies {
+                completed: 1,
+                ..Replies::default()
+            });
         }
-        let expected = &self.pattern[start..start + size];
-        if input != expected {
-            return Err(self.mismatch(input, expected));
-        }
-        self.oldest = self.after(self.oldest);
-        self.unanswered -= 1;
-        Ok(Replies {
-            completed: 1,
-            ..Replies::default()
-        })
+        self.receive_pieces(input)
     }
 }
 
 impl EchoRequester {
-    fn receive_any(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
+    fn complete(&mut self) {
+        self.expect(self.oldest.following(self.sizes));
+        self.unanswered -= 1;
+    }
+
+    #[inline(never)]
+    fn receive_pieces(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
         let mut completed = 0;
         while !input.is_empty() {
             if self.unanswered == 0 {
@@ -218,21 +221,18 @@ impl EchoRequester {
                     what: format!("{} bytes more than were sent came back", input.len()),
                 });
             }
-            let Place { start, turn } = self.oldest;
-            let size = self.sizes[turn];
-            let expected = &self.pattern[start + self.checked..start + size];
-            let length = expected.len().min(input.len());
+            let length = self.due.len().min(input.len());
             let (head, rest) = input.split_at(length);
-            if head != &expected[..length] {
+            let (expected, due) = self.due.split_at(length);
+            if head != expected {
                 return Err(self.mismatch(head, expected));
             }
             input = rest;
-            self.checked += length;
-            if self.checked == size {
-                self.checked = 0;
-                self.oldest = self.after(self.oldest);
-                self.unanswered -= 1;
+            if due.is_empty() {
+                self.complete();
                 completed += 1;
+            } else {
+                self.due = due;
             }
         }
         Ok(Replies {
@@ -248,7 +248,7 @@ impl EchoRequester {
         ProtocolError {
             what: format!(
                 "byte {} of the reply is {:#04x} instead of {:#04x}",
-                self.checked + at,
+                self.sizes[self.oldest.turn] - self.due.len() + at,
                 got[at],
                 expected[at]
             ),

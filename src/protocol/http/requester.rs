@@ -124,6 +124,22 @@ impl HttpRequester {
     /// Takes the head of a reply off the front of `input`, or what has come of it; whether the
     /// reply is whole with it.
     fn head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
+        if self.part.is_empty() {
+            let count = known::recall(input, self.last, |head| {
+                (self.reply, self.place) = (head.reply, head.place);
+                head.count
+            });
+            if let Some(count) = count {
+                *input = &input[count..];
+                return Ok(matches!(self.place, Place::Counted(0)));
+            }
+        }
+        self.read_head(input)
+    }
+
+    /// As [`HttpRequester::head`], when it is not the one that came last.
+    #[cold]
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
         let before = self.part.len();
         let window = &input[..input.len().min(MOST_HEAD - before)];
         let parsed = if before == 0 {
