@@ -21,6 +21,8 @@ pub(super) enum State {
     Leaving,
     /// It has no connection, and will have another one.
     Apart,
+    /// Its connection failed, and it waits before it tries again.
+    Failed,
     /// It ended.
     Over,
 }
@@ -50,7 +52,7 @@ pub(super) struct Client {
     pub(super) failures: u16,
     /// Requests begun over this connection.
     pub(super) made: u32,
-    /// When its connection was begun, and then when it was there.
+    /// When its connection was begun, and then when it was there; after a failure, when it tries again.
     pub(super) since: u64,
     /// Of the oldest request that is out.
     pub(super) oldest: Stamp,

@@ -73,7 +73,9 @@ impl Crowd {
             self.ask_late(place, owed, now);
             return Then::Send;
         }
-        if !client.was_answered() {
+        // Once the schedule runs, nothing leaves that is not due.
+        let is_scheduled = self.schedule.is_some() && self.from < u64::MAX;
+        if !client.was_answered() && !is_scheduled {
             self.ask(place, now, now);
             return Then::Send;
         }

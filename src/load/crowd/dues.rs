@@ -68,11 +68,7 @@ impl Crowd {
 
     /// Puts a client where its next due requests find it.
     pub(super) fn wait_for_due(&mut self, place: usize, now: u64) {
-        let room = |crowd: &Self| {
-            let client = &crowd.clients[place];
-            client.outstanding + client.queued < crowd.plan.pipeline
-        };
-        while room(self) {
+        while self.has_room(place) {
             if self.schedule.is_some() {
                 if self.idle.is_empty() && self.next_scheduled() <= now {
                     self.last_starved = now;
@@ -84,6 +80,18 @@ impl Crowd {
                 self.set_alarm(place, at);
             }
         }
+    }
+
+    /// Whether a client may ask one more than are out and than it lies in wait for.
+    fn has_room(&self, place: usize) -> bool {
+        let client = &self.clients[place];
+        let made = match client.state {
+            State::Open => client.made,
+            _ => 0, // the next one has a new connection
+        };
+        client.outstanding + client.queued < self.rules.pipeline
+            && u64::from(client.queued) < client.budget
+            && made + u32::from(client.queued) < self.rules.requests_per_connection
     }
 
     /// A client goes on at this time.
@@ -107,14 +115,18 @@ impl Crowd {
 
     /// A client's alarm rings; whether it has something to send now.
     fn is_woken(&mut self, place: usize, at: u64, now: u64) -> bool {
-        let client = &self.clients[place];
+        let client = &mut self.clients[place];
+        if client.state == State::Failed && at >= client.since {
+            client.state = State::Apart;
+        }
         match client.state {
             State::Open | State::Apart if self.schedule.is_some() => {
                 self.wait_for_due(place, now);
                 false
             }
             State::Open | State::Apart if self.plan.has_dues() && client.was_answered() => {
-                self.takes(place, at, now)
+                // A client that failed may lie in wait once too often.
+                self.has_room(place) && self.takes(place, at, now)
             }
             State::Open => self.schedule_next(place, now) == super::Then::Send,
             State::Apart => {

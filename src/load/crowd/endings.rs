@@ -143,12 +143,13 @@ impl Crowd {
         }
         self.lose_outstanding(place);
         let client = &mut self.clients[place];
-        if self.plan.reconnect && now < self.until {
-            client.state = State::Apart;
+        if self.plan.reconnect && now < self.until && client.budget > 0 {
+            client.state = State::Failed;
             client.requester.forget();
             client.unsent = &[];
             let wait = (BACKOFF.1 << client.failures.min(16)).min(BACKOFF.0);
             client.failures = client.failures.saturating_add(1);
+            client.since = now + wait;
             self.set_alarm(place, now + wait);
             return Then::Close(Close::Orderly);
         }
@@ -267,7 +268,6 @@ impl Crowd {
             && let Some(open) = &mut self.tally.open
         {
             open.never_sent += count;
-            open.waited += count;
             open.response_time.record_n(waited, count);
         }
     }
@@ -291,6 +291,9 @@ impl Crowd {
             let count = schedule.skip_until(end);
             let middle = self.origin + at + (end - at) / 2;
             self.record_never_sent(now.saturating_sub(middle), count);
+            if let Some(open) = &mut self.tally.open {
+                open.waited += count;
+            }
             at = end;
         }
     }

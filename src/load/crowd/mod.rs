@@ -219,7 +219,10 @@ impl Crowd {
     /// So much of it has left.
     pub(super) fn sent(&mut self, place: usize, count: usize) {
         let client = &mut self.clients[place];
-        client.unsent = client.requester.advance(count);
+        // A reply that came early has taken back what was pending.
+        if client.state == State::Open {
+            client.unsent = client.requester.advance(count);
+        }
         let count = count as u64;
         client.tally.bytes_sent += count;
         self.progress.bytes += count;
@@ -277,6 +280,7 @@ impl Crowd {
         } else {
             client.tally.first_answer_at = Some(now - self.began);
             self.progress.answered += 1;
+            self.progress.waiting += u64::from(client.outstanding);
         }
         let in_window = now >= self.from && now < self.until;
         if in_window {
@@ -307,7 +311,7 @@ impl Crowd {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn go_on(&mut self, place: usize, now: u64) -> Then {
-        if !self.settled || now >= self.until {
+        if now >= self.until {
             return Then::Keep;
         }
         let client = &self.clients[place];
@@ -325,7 +329,11 @@ impl Crowd {
                 Then::Keep
             };
         }
-        self.schedule_next(place, now)
+        if self.settled {
+            self.schedule_next(place, now)
+        } else {
+            Then::Keep
+        }
     }
 
     /// Whether a connection has served its time.
@@ -417,6 +425,7 @@ impl Crowd {
                 _ => self.set_alarm(place, now),
             }
         }
+        self.last_starved = 0; // they were free when the schedule began
     }
 
     /// How long an engine may wait for its sockets.

@@ -138,7 +138,10 @@ impl Epoll {
                 Heard::Nothing => return,
             }
         }
-        self.unfinished.push((place as u32, last));
+        // Else it would be taken for readiness of the client's next connection.
+        if self.sockets[place].is_some() {
+            self.unfinished.push((place as u32, last));
+        }
     }
 
     fn hear(&mut self, crowd: &mut Crowd, place: usize, last: bool) -> Heard {

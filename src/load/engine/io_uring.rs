@@ -171,7 +171,7 @@ impl IoUring {
         sent: Result<usize, Errno>,
     ) {
         let link = &mut self.links[place];
-        if link.turn != turn || link.ends {
+        if link.turn != turn || link.ends || link.socket.is_none() {
             return;
         }
         let counted = link.sending.take();
