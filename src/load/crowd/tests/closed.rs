@@ -27,7 +27,7 @@ fn the_budget_is_kept_exactly() {
             let pipeline = if protocol == "echo" { pipeline } else { 1 };
             let plan = Plan {
                 pipeline,
-                ..plan.dialogue, clients, Until::Requests(total))
+                ..plan(protocol, clients, Until::Requests(total))
             };
             let mut world = World::new(protocol, plan);
             world.pass(SECOND);

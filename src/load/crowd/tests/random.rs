@@ -34,7 +34,7 @@ fn loops() -> impl Strategy<Value = Loop> {
 }
 
 struct Case {
-    protocol: &'static str,
+    dialogue: &'static str,
     plan: Plan,
 }
 
@@ -93,7 +93,7 @@ prop_compose! {
             eager,
             connects_per_s,
             seed,
-            ..plan.dialogue, clients, until)
+            ..plan(protocol, clients, until)
         };
         Case { protocol, plan }
     }

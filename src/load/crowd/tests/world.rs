@@ -98,7 +98,7 @@ pub(super) struct World {
     pub(super) closes: Vec<(usize, Close)>,
     /// Requests that came due and were lost before they left.
     pub(super) owed_lost: u64,
-    protocol: &'static dyn Protocol,
+    dialogue: &'static dyn Protocol,
     links: Vec<Link>,
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
     seen: Vec<ClientTally>,
@@ -108,7 +108,7 @@ impl World {
     /// A world that connects in 10 us and answers in 100 us.
     pub(super) fn new(name: &str, plan: Plan) -> Self {
         let plan = Arc::new(Plan {
-            protocol: protocol(name),
+            dialogue: protocol(name),
             ..plan
         });
         let crowd = Crowd::new(&plan, 0, 1, BEGAN);
@@ -127,7 +127,7 @@ impl World {
             heard: Vec::new(),
             closes: Vec::new(),
             owed_lost: 0,
-            protocol: protocol(name),
+            dialogue: protocol(name),
             links: (0..crowd.len()).map(|_| Link::default()).collect(),
             events: BTreeMap::new(),
             seen: vec![ClientTally::default(); crowd.len()],
