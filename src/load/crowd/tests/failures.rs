@@ -182,7 +182,7 @@ fn who_has_asked_all_asks_no_more_after_a_failure() {
 #[test]
 fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,
         pipeline: 4,
         ..plan("echo", 2, seconds(1))
@@ -235,7 +235,7 @@ fn a_failed_client_waits_even_if_a_thought_ends() {
 #[test]
 fn what_an_open_loop_loses_is_counted() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,
         pipeline: 2,
         ..plan("echo", 10, seconds(1))

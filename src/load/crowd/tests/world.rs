@@ -98,7 +98,7 @@ pub(super) struct World {
     pub(super) closes: Vec<(usize, Close)>,
     /// Requests that came due and were lost before they left.
     pub(super) owed_lost: u64,
-    dialogue: &'static dyn Protocol,
+    protocol: &'static dyn Protocol,
     links: Vec<Link>,
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
     seen: Vec<ClientTally>,
@@ -127,7 +127,7 @@ impl World {
             heard: Vec::new(),
             closes: Vec::new(),
             owed_lost: 0,
-            dialogue: protocol(name),
+            protocol: protocol(name),
             links: (0..crowd.len()).map(|_| Link::default()).collect(),
             events: BTreeMap::new(),
             seen: vec![ClientTally::default(); crowd.len()],
@@ -226,7 +226,7 @@ impl World {
             }
             Event::Failed(error) => self.crowd.not_connected(place, error, now),
             Event::Bytes(bytes) => self.crowd.received(place, &bytes, now),
-            Event::Room if self.crowd.is_blocked(place) => Then::Send,
+            Event::Room if !self.crowd.pending(place).is_empty() => Then::Send,
             Event::Room => Then::Keep,
             Event::End => self.crowd.ended(place, now),
             Event::Broken(error) => self.crowd.broken(place, error, now),
@@ -254,7 +254,6 @@ impl World {
         self.crowd.sent(place, piece.len());
         self.hear(place, piece);
         let left = !self.crowd.pending(place).is_empty();
-        self.crowd.set_blocked(place, left);
         if left {
             self.later(place, self.now + 10 * MICROSECOND, Event::Room);
         }
