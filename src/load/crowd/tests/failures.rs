@@ -11,8 +11,6 @@ use super::super::super::{Plan, Until};
 use super::open::rate;
 use super::world::{Answer, Connect, MILLISECOND, SECOND, World, plan, seconds};
 
-const RECONNECT_NEVER: bool = false;
-
 fn kinds(world: World) -> Vec<(ErrorKind, u64)> {
     let errors = world.finish().errors;
     let counts = errors
@@ -182,7 +180,7 @@ fn who_has_asked_all_asks_no_more_after_a_failure() {
 #[test]
 fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,
         pipeline: 4,
         ..plan("echo", 2, seconds(1))
@@ -235,7 +233,7 @@ fn a_failed_client_waits_even_if_a_thought_ends() {
 #[test]
 fn what_an_open_loop_loses_is_counted() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         reconnect: true,
         pipeline: 2,
         ..plan("echo", 10, seconds(1))
@@ -265,7 +263,6 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
     for think in [Think::None, Think::Fixed(Duration::from_millis(50))] {
         let plan = Plan {
             think,
-            reconnect: RECONNECT_NEVER,
             ..plan("echo", 2, seconds(1))
         };
         let mut world = World::new("echo", plan);

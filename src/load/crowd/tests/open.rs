@@ -8,19 +8,19 @@ use super::world::{
     Answer, BEGAN, Connect, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds,
 };
 
-pub(super) fn rate(per_s: f64, spacing: Spacing) -> Option<Rate> {
-    Some(Rate {
+pub(super) fn rate(per_s: f64, spacing: Spacing) -> Rate {
+    Rate {
         from_per_s: per_s,
         to_per_s: per_s,
         rise: Duration::ZERO,
         spacing,
-    })
+    }
 }
 
 /// A load at so many requests a second, evenly.
 fn evenly(clients: u32, per_s: f64) -> Plan {
     Plan {
-        rate: rate(per_s, Spacing::Constant),
+        rate: Some(rate(per_s, Spacing::Constant)),
         ..plan("echo", clients, seconds(1))
     }
 }
@@ -51,7 +51,7 @@ fn requests_leave_when_they_are_due() {
 #[test]
 fn a_burst_leaves_at_once() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Burst(10)),
+        rate: Some(rate(1000.0, Spacing::Burst(10))),
         ..evenly(10, 1.0)
     };
     let mut world = World::steady("echo", plan);
@@ -138,7 +138,7 @@ fn what_is_due_in_the_window_counts_and_nothing_else() {
 #[test]
 fn a_connection_a_request_is_made_when_the_request_is_due() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         ..plan("upload", 10, seconds(1))
     };
     let mut world = World::new("upload", plan);
@@ -161,7 +161,7 @@ fn a_connection_a_request_is_made_when_the_request_is_due() {
 #[test]
 fn what_waited_and_was_never_sent_waited_once() {
     let plan = Plan {
-        rate: rate(1000.0, Spacing::Constant),
+        rate: Some(rate(1000.0, Spacing::Constant)),
         ..plan("upload", 1, seconds(1))
     };
     let mut world = World::steady("upload", plan);

@@ -76,7 +76,7 @@ prop_compose! {
         let until = if is_counted { Until::Requests(requests) } else { seconds(1) };
         let plan = Plan {
             rate: match which {
-                Loop::Open(per_s, spacing) => rate(per_s, spacing),
+                Loop::Open(per_s, spacing) => Some(rate(per_s, spacing)),
                 Loop::Closed(_) => None,
             },
             think: match which {
