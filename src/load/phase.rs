@@ -121,7 +121,7 @@ pub struct Phases {
     phase: Phase,
     entered_at: u64,
     /// When something last happened: a first answer while settling, any reply while draining or for a
-    /// load bounded by requests.
+    /// load bounded by requests, any byte for one bounded by bytes.
     news_at: u64,
     news: u64,
     window: (u64, u64),
@@ -187,7 +187,8 @@ impl Phases {
     fn settle(&mut self, now: u64, progress: &Progress) -> Next {
         let news = match self.until {
             Until::Duration(_) => progress.answered,
-            Until::Requests(_) | Until::Bytes(_) => progress.verified,
+            Until::Requests(_) => progress.verified,
+            Until::Bytes(_) => progress.bytes,
         };
         if news > self.news {
             self.news = news;
@@ -259,7 +260,7 @@ impl Phases {
     pub fn entered(&mut self, phase: Phase, now: u64) {
         self.phase = phase;
         self.entered_at = now;
-        self.news_at = now;
+        (self.news, self.news_at) = (0, now);
         if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
             let from = now + self.warm_up;
             self.window = (from, from + nanoseconds(duration));
@@ -301,182 +302,4 @@ fn wait_until(now: u64, then: u64) -> Next {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::route::Routes;
-    use super::*;
-    use crate::protocol::{PROTOCOLS, Settings};
-
-    const MS: u64 = 1_000_000;
-
-    fn plan(until: Until) -> Plan {
-        let target = [([127, 0, 0, 1], 1).into()];
-        let routes = Routes::new(&target, &[], 10, None).unwrap();
-        Plan {
-            warm_up: Duration::from_millis(100),
-            patience: Duration::from_millis(300),
-            grace: Duration::from_millis(50),
-            ..Plan::new(routes, PROTOCOLS[0], Settings::default(), 10, until)
-        }
-    }
-
-    fn timed() -> Phases {
-        Phases::new(&plan(Until::Duration(Duration::from_millis(500))), 0)
-    }
-
-    fn answered(answered: u64) -> Progress {
-        Progress {
-            connected: 10,
-            answered,
-            ..Progress::default()
-        }
-    }
-
-    fn enter(phases: &mut Phases, now: u64, progress: &Progress, phase: Phase) {
-        assert_eq!(
-            phases.advance(now, progress),
-            Next::Enter(phase),
-            "at {now}"
-        );
-        phases.entered(phase, now);
-    }
-
-    #[test]
-    fn a_timed_load_goes_through_all_phases() {
-        let mut phases = timed();
-        assert!(matches!(phases.advance(MS, &answered(9)), Next::Wait(_)));
-        let all = answered(10);
-        enter(&mut phases, 5 * MS, &all, Phase::WarmUp);
-        assert_eq!(phases.window(), (105 * MS, 605 * MS));
-        assert!(matches!(phases.advance(104 * MS, &all), Next::Wait(_)));
-        enter(&mut phases, 105 * MS, &all, Phase::Steady);
-        enter(&mut phases, 605 * MS, &all, Phase::Drain);
-        let all = Progress {
-            at_end: true,
-            ..all
-        };
-        let waiting = Progress { waiting: 1, ..all };
-        assert!(matches!(phases.advance(606 * MS, &waiting), Next::Wait(_)));
-        enter(&mut phases, 607 * MS, &all, Phase::Hold);
-        assert_eq!(phases.advance(608 * MS, &all), Next::Done(Ending::Duration));
-    }
-
-    #[test]
-    fn drain_ends_when_its_grace_is_over() {
-        let mut phases = timed();
-        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
-        phases.entered(Phase::Drain, 600 * MS);
-        let stuck = Progress {
-            waiting: 3,
-            ..answered(10)
-        };
-        assert!(matches!(phases.advance(649 * MS, &stuck), Next::Wait(_)));
-        enter(&mut phases, 650 * MS, &stuck, Phase::Hold);
-    }
-
-    #[test]
-    fn drain_goes_on_while_replies_come() {
-        let mut phases = timed();
-        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
-        phases.entered(Phase::Drain, 600 * MS);
-        let replies = |verified| Progress {
-            waiting: 9,
-            verified,
-            ..answered(10)
-        };
-        for step in 1..=37 {
-            let now = (600 + 40 * step) * MS;
-            let next = phases.advance(now, &replies(1000 + step));
-            assert!(matches!(next, Next::Wait(_)), "{step}");
-        }
-        enter(&mut phases, 2100 * MS, &replies(2000), Phase::Hold);
-    }
-
-    #[test]
-    fn patience_counts_from_the_last_first_answer() {
-        let mut phases = timed();
-        assert!(matches!(
-            phases.advance(200 * MS, &answered(1)),
-            Next::Wait(_)
-        ));
-        assert!(matches!(
-            phases.advance(499 * MS, &answered(1)),
-            Next::Wait(_)
-        ));
-        enter(&mut phases, 500 * MS, &answered(1), Phase::WarmUp);
-    }
-
-    #[test]
-    fn nobody_served_ends_the_load() {
-        let mut phases = timed();
-        let refused = Progress {
-            failed: 10,
-            ..Progress::default()
-        };
-        enter(&mut phases, MS, &refused, Phase::Hold);
-        assert_eq!(
-            phases.advance(MS, &refused),
-            Next::Done(Ending::NoClientsLeft)
-        );
-    }
-
-    #[test]
-    fn all_clients_lost_while_steady_ends_the_load() {
-        let mut phases = timed();
-        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
-        enter(&mut phases, 100 * MS, &answered(10), Phase::Steady);
-        let lost = Progress {
-            failed: 10,
-            ..answered(10)
-        };
-        enter(&mut phases, 200 * MS, &lost, Phase::Drain);
-        let lost = Progress {
-            at_end: true,
-            ..lost
-        };
-        enter(&mut phases, 200 * MS, &lost, Phase::Hold);
-        assert_eq!(phases.window(), (100 * MS, 200 * MS));
-        assert_eq!(
-            phases.advance(200 * MS, &lost),
-            Next::Done(Ending::NoClientsLeft)
-        );
-    }
-
-    #[test]
-    fn a_counted_load_ends_when_all_have_finished() {
-        let mut phases = Phases::new(&plan(Until::Requests(1000)), MS);
-        let some = Progress {
-            verified: 500,
-            ..answered(10)
-        };
-        assert!(matches!(phases.advance(2 * MS, &some), Next::Wait(_)));
-        let all = Progress {
-            verified: 1000,
-            ..answered(10)
-        };
-        enter(&mut phases, 9 * MS, &all, Phase::Hold);
-        assert_eq!(phases.window(), (MS, 9 * MS));
-        assert_eq!(phases.advance(9 * MS, &all), Next::Done(Ending::Requests));
-    }
-
-    #[test]
-    fn an_interrupt_keeps_what_was_measured() {
-        let mut phases = timed();
-        enter(&mut phases, 0, &answered(10), Phase::WarmUp);
-        enter(&mut phases, 100 * MS, &answered(10), Phase::Steady);
-        phases.interrupt(300 * MS);
-        enter(&mut phases, 300 * MS, &answered(10), Phase::Drain);
-        assert_eq!(phases.window(), (100 * MS, 300 * MS));
-        // A worker may not have heard of it, and still begin a request.
-        let next = phases.advance(301 * MS, &answered(10));
-        assert!(matches!(next, Next::Wait(_)));
-        let all = Progress {
-            at_end: true,
-            ..answered(10)
-        };
-        enter(&mut phases, 302 * MS, &all, Phase::Hold);
-        assert_eq!(
-            phases.advance(302 * MS, &answered(10)),
-            Next::Done(Ending::Interrupted)
-        );
-    }
-}
+mod tests;

@@ -1,7 +1,10 @@
 //! What the workers of a load and their leader share: the window in which replies count, and how
 //! far the clients are.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
@@ -120,7 +123,8 @@ impl Shared {
         published.verified.store(progress.verified, Relaxed);
         published.lost.store(progress.lost, Relaxed);
         published.bytes.store(progress.bytes, Relaxed);
-        published.at_end.store(progress.at_end, Relaxed);
+        // Last: whoever sees it sees what is still out.
+        published.at_end.store(progress.at_end, Release);
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
@@ -152,6 +156,11 @@ impl Shared {
 
     /// How far the clients are, all workers together.
     pub(super) fn progress(&self) -> Progress {
+        // First: what was begun before the end is in what is read after it.
+        let at_end = self
+            .progress
+            .iter()
+            .all(|worker| worker.at_end.load(Acquire));
         let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
             self.progress
                 .iter()
@@ -166,10 +175,7 @@ impl Shared {
             verified: sum(|worker| &worker.verified),
             lost: sum(|worker| &worker.lost),
             bytes: sum(|worker| &worker.bytes),
-            at_end: self
-                .progress
-                .iter()
-                .all(|worker| worker.at_end.load(Relaxed)),
+            at_end,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rustix::io::Errno;
-use rustix::net::{Shutdown, shutdown, sockopt};
+use rustix::net::{self, Shutdown, shutdown, sockopt};
 
 use super::super::client::State;
 use super::super::crowd::{Crowd, Then};
@@ -37,6 +37,11 @@ pub(super) struct IoUring {
     pipelined: bool,
     /// The time of what happened last.
     time: u64,
+    /// How often the kernel was given what had been begun.
+    handed_over: u32,
+    /// Sockets over which something was begun that it was not given yet: their numbers must not
+    /// become those of others.
+    closed: Vec<OwnedFd>,
 }
 
 /// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that
@@ -50,10 +55,21 @@ struct Link {
     awaited: Awaits,
     /// Whether it will tell that bytes have left; whether they were counted already.
     sending: Option<Counted>,
+    /// When its last send was begun, as [`IoUring::handed_over`] was then.
+    sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
     ends: bool,
     /// Whether the client is to connect anew then.
     again: bool,
+}
+
+impl Link {
+    /// Whether a connection that ended was reset, of which the kernel tells only once: perhaps
+    /// the send that was under way, and that is heard of later.
+    fn was_reset(&self) -> bool {
+        let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
+        self.sending.is_some() && self.socket.as_ref().is_some_and(is_gone)
+    }
 }
 
 /// What the kernel will tell of a connection.
@@ -88,6 +104,8 @@ impl IoUring {
             options: plan.socket,
             pipelined: plan.pipeline > 1,
             time: now(),
+            handed_over: 1,
+            closed: Vec::new(),
         })
     }
 
@@ -152,6 +170,7 @@ impl IoUring {
                 Told::Always
             }
         };
+        link.sent_in = self.handed_over;
         let turn = link.turn;
         let sent = self
             .ring
@@ -203,7 +222,10 @@ impl IoUring {
     fn end_if_done(&mut self, crowd: &mut Crowd, place: usize) {
         let link = &mut self.links[place];
         if link.ends && link.awaited == Awaits::Nothing {
-            link.socket = None;
+            let socket = link.socket.take();
+            if link.sent_in == self.handed_over {
+                self.closed.extend(socket);
+            }
             link.ends = false;
             if std::mem::take(&mut link.again) {
                 self.connect(crowd, place);
@@ -230,6 +252,11 @@ impl IoUring {
                     Awaits::Nothing
                 };
                 if !link.ends {
+                    let bytes = if is_end && link.was_reset() {
+                        Err(Errno::CONNRESET)
+                    } else {
+                        bytes
+                    };
                     let then = Self::heard(crowd, place, bytes, self.time);
                     self.apply(crowd, place, then);
                 }
@@ -300,6 +327,10 @@ impl Engine for IoUring {
             .wait(Awaited::Event, Some(patience))
             .context("io_uring_enter failed")?;
         self.time = now();
+        if self.ring.has_handed_over() {
+            self.handed_over = self.handed_over.wrapping_add(1);
+            self.closed.clear();
+        }
         while self.handle_event(crowd)? {}
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 mod epoll;
 mod io_uring;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

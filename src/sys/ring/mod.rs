@@ -345,6 +345,11 @@ impl Ring {
         }
     }
 
+    /// Whether the kernel has all that was begun, so that descriptors may be closed.
+    pub fn has_handed_over(&mut self) -> bool {
+        self.queue.submission().is_empty()
+    }
+
     /// The next event that has happened.
     pub fn take_event(&mut self) -> Option<Event<'_>> {
         self.buffers.take_back();

@@ -158,3 +158,117 @@ fn ends_with_operations_under_way() {
     drop(ring);
     drop(client);
 }
+
+/// Bytes that live for ever, far more than a socket's buffers hold.
+fn much() -> &'static [u8] {
+    (0..30_000_000)
+        .map(|n| (n % 251) as u8)
+        .collect::<Vec<u8>>()
+        .leak()
+}
+
+/// What became of a send, none if nothing is told within so long.
+fn left(ring: &mut Ring, limit: Duration) -> Option<(Name, Turn, Result<usize, Errno>)> {
+    let until = Instant::now() + limit;
+    while Instant::now() < until {
+        while let Some(event) = ring.take_event() {
+            if let Event::Left { name, turn, sent } = event {
+                return Some((name, turn, sent));
+            }
+        }
+        ring.wait(Awaited::Event, Some(Duration::from_millis(5)))
+            .unwrap();
+    }
+    None
+}
+
+const SOON: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_secs(20);
+
+#[test]
+fn bytes_that_live_for_ever_leave_whole() {
+    let Some(mut ring) = ring() else { return };
+    let (mut client, socket) = pair();
+    socket.set_nonblocking(true).unwrap(); // as those of a load
+    let bytes = much();
+    let reader = std::thread::spawn(move || {
+        let mut received = vec![0; 30_000_000];
+        client.read_exact(&mut received).unwrap();
+        received
+    });
+    ring.send_static(&socket, 9, 77, bytes, Told::Always)
+        .unwrap();
+    assert!(!ring.has_handed_over());
+    assert_eq!(left(&mut ring, LATE), Some((9, 77, Ok(bytes.len()))));
+    assert!(ring.has_handed_over());
+    assert!(reader.join().unwrap() == bytes, "not as sent");
+}
+
+#[test]
+fn only_trouble_is_told_of_if_asked_for() {
+    let Some(mut ring) = ring() else { return };
+    let (mut client, socket) = pair();
+    ring.send_static(&socket, 1, 2, b"well", Told::Trouble)
+        .unwrap();
+    assert_eq!(left(&mut ring, SOON), None);
+    let mut word = [0; 4];
+    client.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"well");
+    socket.shutdown(std::net::Shutdown::Write).unwrap();
+    ring.send_static(&socket, 1, 3, b"badly", Told::Trouble)
+        .unwrap();
+    assert_eq!(left(&mut ring, LATE), Some((1, 3, Err(Errno::PIPE))));
+}
+
+#[test]
+fn a_reset_ends_a_send_that_waits_for_room() {
+    let Some(mut ring) = ring() else { return };
+    for told in [Told::Always, Told::Trouble] {
+        let (client, socket) = pair();
+        ring.send_static(&socket, 4, 5, much(), told).unwrap();
+        assert_eq!(left(&mut ring, SOON), None, "nobody reads");
+        rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+        drop(client);
+        let (name, turn, sent) = left(&mut ring, LATE).unwrap();
+        assert_eq!((name, turn), (4, 5));
+        // What had left, or why the rest has not.
+        assert_ne!(sent, Ok(much().len()));
+    }
+}
+
+#[test]
+fn a_shutdown_ends_a_send_that_waits_for_room() {
+    let Some(mut ring) = ring() else { return };
+    let (_client, socket) = pair();
+    ring.send_static(&socket, 4, 6, much(), Told::Always)
+        .unwrap();
+    assert_eq!(left(&mut ring, SOON), None);
+    socket.shutdown(std::net::Shutdown::Both).unwrap();
+    let (name, turn, sent) = left(&mut ring, LATE).unwrap();
+    assert_eq!((name, turn), (4, 6));
+    assert_ne!(sent, Ok(much().len()));
+}
+
+#[test]
+fn a_connection_that_stands_or_cannot_is_writable() {
+    let Some(mut ring) = ring() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = |ring: &mut Ring, name| {
+        use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket =
+            net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+        let _in_progress = net::connect(&socket, &address);
+        ring.watch_writable(&socket, name).unwrap();
+        let writable = until(ring, |event| match event {
+            Event::Writable(name) => Some(name),
+            _ => None,
+        });
+        assert_eq!(writable, name);
+        net::sockopt::socket_error(&socket).unwrap().is_ok() && net::getpeername(&socket).is_ok()
+    };
+    assert!(connect(&mut ring, 11));
+    drop(listener);
+    assert!(!connect(&mut ring, 12));
+}

@@ -11,8 +11,6 @@ use super::super::super::{Plan, Until};
 use super::open::rate;
 use super::world::{Answer, Connect, MILLISECOND, SECOND, World, plan, seconds};
 
-const RECONNECT_NEVER: bool = false;
-
 fn kinds(world: World) -> Vec<(ErrorKind, u64)> {
     let errors = world.finish().errors;
     let counts = errors
@@ -265,7 +263,6 @@ fn an_idle_connection_that_the_server_ends_is_no_failure() {
     for think in [Think::None, Think::Fixed(Duration::from_millis(50))] {
         let plan = Plan {
             think,
-            reconnect: RECONNECT_NEVER,
             ..plan("echo", 2, seconds(1))
         };
         let mut world = World::new("echo", plan);
