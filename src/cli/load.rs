@@ -90,7 +90,7 @@ pub(super) struct Arguments {
     /// What moves the bytes.
     #[arg(long, value_name = "NAME", default_value = "epoll")]
     engine: Engine,
-    /// Load-generating threads [default: one a CPU].
+    /// Load-generating threads [default: one for each CPU, or for each in --cpus].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
     /// CPUs to run on, like 0 or 0,2-3.
@@ -172,17 +172,19 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         (None, Some(bytes), _) => Until::Bytes(bytes),
         (None, None, duration) => Until::Duration(duration.unwrap_or(Duration::from_secs(10))),
     };
-    let threads = arguments
-        .threads
-        .map_or_else(|| host::usable_cpus().len(), |n| n as usize);
-    let (routes, workers) = routes(arguments, &destinations, threads)?;
     let cpus = match &arguments.cpus {
-        Some(CpuList(cpus)) => {
-            host::bind_to(cpus)?;
-            cpus.clone()
-        }
+        Some(CpuList(cpus)) => cpus.clone(),
         None => Vec::new(),
     };
+    let threads = match arguments.threads {
+        Some(threads) => threads as usize,
+        None if cpus.is_empty() => host::usable_cpus().len(),
+        None => cpus.len(),
+    };
+    let (routes, workers) = routes(arguments, &destinations, threads)?;
+    if !cpus.is_empty() {
+        host::bind_to(&cpus)?;
+    }
     if arguments.engine == Engine::IoUring
         && let Err(why) = ring::supported()
     {
