@@ -24,7 +24,7 @@ fn engines() -> Vec<Engine> {
     let mut engines = vec![Engine::Epoll];
     match ring::supported() {
         Ok(()) => engines.push(Engine::IoUring),
-        Err(reason) => println!("without io-uring: {reason}"),
+        Err(_unsupported) => {} // as `throng list` explains
     }
     engines
 }
