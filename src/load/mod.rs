@@ -334,7 +334,7 @@ fn lead(
     shared: &Shared,
     watcher: &mut dyn Watcher,
 ) -> anyhow::Result<(phase::Ending, Option<f64>)> {
-    let mut phases = Phases::new(plan, now());
+    let mut phases = Phases::new(plan, shared.began);
     let mut cpu = CpuMeter::default();
     let mut times_asked_at = now();
     cpu.enter(phases.phase(), plan.until);

@@ -223,6 +223,12 @@ impl Crowd {
         if client.state == State::Open {
             client.unsent = client.requester.advance(count);
         }
+        self.sent_before(place, count);
+    }
+
+    /// So much has left over a connection that has ended since, or been taken off what is pending.
+    pub(super) fn sent_before(&mut self, place: usize, count: usize) {
+        let client = &mut self.clients[place];
         let count = count as u64;
         client.tally.bytes_sent += count;
         self.progress.bytes += count;

@@ -55,6 +55,8 @@ struct Link {
     awaited: Awaits,
     /// Whether it will tell that bytes have left; whether they were counted already.
     sending: Option<Counted>,
+    /// The same of the client's last connection.
+    was_sending: Option<Counted>,
     /// When its last send was begun, as [`IoUring::handed_over`] was then.
     sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
@@ -119,6 +121,7 @@ impl IoUring {
             socket: Some(socket),
             turn: link.turn.wrapping_add(1),
             awaited: Awaits::Connection,
+            was_sending: link.sending,
             ..Link::default()
         };
         Ok(())
@@ -191,6 +194,14 @@ impl IoUring {
     ) {
         let link = &mut self.links[place];
         if link.turn != turn || link.ends || link.socket.is_none() {
+            let counted = if link.turn == turn {
+                &mut link.sending
+            } else {
+                &mut link.was_sending
+            };
+            if let (Ok(count), Some(Counted::No)) = (sent, counted.take()) {
+                crowd.sent_before(place, count);
+            }
             return;
         }
         let counted = link.sending.take();

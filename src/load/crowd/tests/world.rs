@@ -101,6 +101,7 @@ pub(super) struct World {
     protocol: &'static dyn Protocol,
     links: Vec<Link>,
     events: BTreeMap<(u64, u64), (usize, u64, Event)>,
+    happenings: u64,
     seen: Vec<ClientTally>,
 }
 
@@ -130,6 +131,7 @@ impl World {
             protocol: protocol(name),
             links: (0..crowd.len()).map(|_| Link::default()).collect(),
             events: BTreeMap::new(),
+            happenings: 0,
             seen: vec![ClientTally::default(); crowd.len()],
             plan,
             crowd,
@@ -310,12 +312,10 @@ impl World {
     }
 
     fn later(&mut self, place: usize, at: u64, event: Event) {
-        let key = (at, self.events.len() as u64 + self.asked.len() as u64);
+        // What happens at the same time happens in order.
+        self.happenings += 1;
+        let key = (at, self.happenings);
         let number = self.links[place].number;
-        let mut key = key;
-        while self.events.contains_key(&key) {
-            key.1 += 1;
-        }
         self.events.insert(key, (place, number, event));
     }
 
