@@ -4,7 +4,7 @@
 #   benches/generators.sh check
 #   benches/generators.sh rates        [-t "http-nginx http echo"] [-c "50 500"] [-g "TOOL ..."]
 #   benches/generators.sh instructions [-t "http-nginx echo"] [-c 50] [-g "TOOL ..."]
-#   benches/generators.sh both-ends    [-c "50 2000"] [-g "throng throng/io-uring"]
+#   benches/generators.sh both-ends    [-t "echo http"] [-c "50 2000"] [-g "throng throng/io-uring"]
 #   benches/generators.sh upload       [-c 50] [-g throng]
 #   benches/generators.sh stall        [-c 50] [-R RATE] [-r ROUNDS] [-d 20s]
 #   benches/generators.sh memory       [-c 50] [-n "100000 10000000"]
@@ -17,7 +17,7 @@
 # throng's epoll-et; redis's and neper's tools bring their own server to the echo of 1000 bytes).
 #
 # instructions: in user space and, where there are hardware counters, in the kernel, and system calls.
-# both-ends: epoll and io_uring clients against epoll and io_uring servers, echo.
+# both-ends: epoll and io_uring clients against epoll and io_uring servers.
 # upload: GB/s of uploads of 10 MB.
 # stall: response times beside those of wrk2, against a server that stops for a while each second.
 # memory: the most memory that throng load takes, by the number of requests.
@@ -43,7 +43,7 @@ targets="http-nginx http echo" crowds=50 generators=""
 case $task in
   rates) crowds="50 500" ;;
   instructions) targets="http-nginx echo" ;;
-  both-ends) crowds="50 2000" generators="throng throng/io-uring" ;;
+  both-ends) crowds="50 2000" targets=echo generators="throng throng/io-uring" ;;
   upload) generators=throng ;;
   stall) rounds=3 duration=20s ;;
   memory | check) ;;
@@ -144,14 +144,17 @@ rates() {
 
 both_ends() {
   begin_trials
-  choose_generators echo
   local contenders=()
-  for client in "${chosen[@]}"; do
-    for model in epoll-et io-uring; do
-      contenders+=("$client@$model")
+  for target in $targets; do
+    choose_generators "$target"
+    contenders=()
+    for client in "${chosen[@]}"; do
+      for model in epoll-et io-uring; do
+        contenders+=("$client@$model")
+      done
     done
+    in_rounds "$target" "${contenders[@]}"
   done
-  in_rounds echo "${contenders[@]}"
   [ "$base" != throng ] || base=${contenders[0]}
   python3 $tools/table.py "$trials" "$base"
 }

@@ -142,6 +142,25 @@ impl Plan {
         self.rate.is_some() || self.think != Think::None
     }
 
+    /// How long nothing may happen by plan, in nanoseconds.
+    fn longest_pause(&self) -> u64 {
+        let between_dues = self.rate.map_or(0, |rate| {
+            let at_once = match rate.spacing {
+                Spacing::Burst(size) => f64::from(size),
+                Spacing::Constant => 1.0,
+                Spacing::Poisson => LONG_BY_CHANCE,
+            };
+            let slowest = rate.from_per_s.max(rate.to_per_s / LONG_BY_CHANCE);
+            (at_once * 1e9 / slowest) as u64
+        });
+        let thinking = match self.think {
+            Think::None => Duration::ZERO,
+            Think::Fixed(time) | Think::Uniform(_, time) => time,
+            Think::Exponential(mean) => mean.mul_f64(LONG_BY_CHANCE),
+        };
+        between_dues.max(thinking.as_nanos() as u64)
+    }
+
     /// The load that the probe clients are.
     fn of_probes(&self, probes: Probes) -> Self {
         let rate_per_s = f64::from(probes.clients) * probes.rate_per_s;
@@ -164,6 +183,9 @@ impl Plan {
         }
     }
 }
+
+/// A time of chance is hardly ever longer than so many times its mean: once in 22,000.
+const LONG_BY_CHANCE: f64 = 10.0;
 
 /// When a load is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -138,7 +138,13 @@ impl Phases {
             born_by: plan.connects_per_s.map_or(now, |rate| {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64
             }),
-            patience: nanoseconds(plan.patience),
+            patience: match plan.until {
+                // First answers wait for nothing but the server.
+                Until::Duration(_) => nanoseconds(plan.patience),
+                Until::Requests(_) | Until::Bytes(_) => {
+                    nanoseconds(plan.patience).saturating_add(plan.longest_pause())
+                }
+            },
             grace: nanoseconds(plan.grace),
             phase: Phase::Settle,
             entered_at: now,

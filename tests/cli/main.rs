@@ -2,6 +2,7 @@
 //! counts right and ends by itself whatever the server does.
 
 mod arrivals;
+mod crowds;
 mod dialogues;
 mod foreign;
 mod lists;

@@ -1,5 +1,6 @@
 //! The machine on times made up.
 
+use super::super::arrival::Think;
 use super::super::route::Routes;
 use super::*;
 use crate::protocol::{PROTOCOLS, Settings};
@@ -101,6 +102,22 @@ fn patience_counts_from_the_last_first_answer() {
         Next::Wait(_)
     ));
     enter(&mut phases, 500 * MS, &answered(1), Phase::WarmUp);
+}
+
+#[test]
+fn a_counted_load_is_patient_while_clients_think() {
+    let thoughtful = Plan {
+        think: Think::Fixed(Duration::from_secs(1)),
+        ..plan(Until::Requests(1000))
+    };
+    let mut phases = Phases::new(&thoughtful, 0);
+    let some = Progress {
+        verified: 10,
+        ..answered(10)
+    };
+    assert!(matches!(phases.advance(MS, &some), Next::Wait(_)));
+    assert!(matches!(phases.advance(1300 * MS, &some), Next::Wait(_)));
+    enter(&mut phases, 1301 * MS, &some, Phase::Hold);
 }
 
 #[test]
