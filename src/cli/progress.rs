@@ -13,7 +13,7 @@ impl Bar {
     pub(super) fn new(message: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
         let style =
-            ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}% {eta:>4} left  {msg}")
+            ProgressStyle::with_template("{bar:16.cyan/dim} {percent:>3}% {eta:>4} left  {wide_msg}")
                 .expect("the template is valid")
                 .progress_chars("━╸─");
         bar.set_style(style);
