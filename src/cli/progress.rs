@@ -12,10 +12,11 @@ impl Bar {
     /// Draws it on standard error.
     pub(super) fn new(message: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(8));
-        let style =
-            ProgressStyle::with_template("{bar:16.cyan/dim} {percent:>3}% {eta:>4} left  {wide_msg}")
-                .expect("the template is valid")
-                .progress_chars("━╸─");
+        let style = ProgressStyle::with_template(
+            "{bar:16.cyan/dim} {percent:>3}% {eta:>4} left  {wide_msg}",
+        )
+        .expect("the template is valid")
+        .progress_chars("━╸─");
         bar.set_style(style);
         bar.set_message(message.to_owned());
         Self(bar)

@@ -8,6 +8,13 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
+/// The kernel's own form of a time, the same on all machines.
+#[repr(C)]
+struct KernelTimespec {
+    _seconds: i64,
+    _nanoseconds: i64,
+}
+
 // What the kernel fills in is what the caller reads.
 const _: () = assert!(size_of::<epoll::Event>() == size_of::<libc::epoll_event>());
 
@@ -39,9 +46,9 @@ fn wait_exactly(
 ) -> io::Result<()> {
     let room = events.spare_capacity_mut();
     let most = libc::c_int::try_from(room.len()).unwrap_or(libc::c_int::MAX);
-    let limit = libc::timespec {
-        tv_sec: limit.as_secs() as libc::time_t,
-        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+    let limit = KernelTimespec {
+        _seconds: limit.as_secs() as i64,
+        _nanoseconds: limit.subsec_nanos().into(),
     };
     // SAFETY: `room` has space for `most` events, which have the layout that the kernel writes
     // (asserted above, and by the documentation of `epoll::Event`); `limit` lives through the call;
