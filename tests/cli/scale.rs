@@ -33,7 +33,7 @@ fn threads_take_a_descriptor_table_each_when_one_is_too_small() {
     let directory = tempfile::tempdir().unwrap();
     let csv = directory.path().join("clients.csv");
     let options = [
-        &["--source", "127.0.5.0/30,127.0.6.9", "--requests", "3000"],
+        &["--source", "127.0.5.0/30,127.0.6.9", "--duration", "200ms"],
         &["--clients-csv", csv.to_str().unwrap()][..],
     ];
     let result = all_are_served(server, 256, 1000, &options.concat());
