@@ -9,9 +9,9 @@ use super::progress::Bar;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, has_viewer, report};
 use crate::load::foresee;
-use crate::measure::{self, Observer, RunPlan, Started, host, plan};
+use crate::measure::{self, Observer, RunPlan, Started, host, plan, probes};
 use crate::protocol::PROTOCOLS;
-use crate::record::{ServerInfo, Settings, Store, StudyInfo, Trial};
+use crate::record::{Purpose, ServerInfo, Settings, Store, StudyInfo, Trial};
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::study::{ServerSpec, Study};
@@ -65,13 +65,16 @@ pub(super) struct Arguments {
     /// CPUs for the clients [default: the second half].
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
+    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    probes: Option<Vec<String>>,
     /// Seed of the order of trials [default: from the clock].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "seed",
+        "server_cpus", "client_cpus", "probes", "seed",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
@@ -125,6 +128,7 @@ fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     let plan = RunPlan {
         study: run.study,
         protocol: registry::find("protocol", PROTOCOLS, &run.settings.protocol)?,
+        probes: probes::choose(&run.settings.probes)?,
         settings: run.settings,
         servers: run.servers,
         program: std::env::current_exe().context("cannot find this program's file")?,
@@ -166,6 +170,9 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
     study.warm_up = arguments.warm_up.unwrap_or(study.warm_up);
     study.size = arguments.size.unwrap_or(study.size);
     study.backlog = arguments.backlog.unwrap_or(study.backlog);
+    if let Some(probes) = &arguments.probes {
+        study.probes.clone_from(probes);
+    }
 }
 
 /// Turns a study into what is run here; refuses what this machine cannot do.
@@ -179,6 +186,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         _ => plan::divide_cpus(&host::usable_cpus()),
     };
     let program = std::env::current_exe().context("cannot find this program's file")?;
+    let probes = probes::choose(&study.probes)?;
     let settings = Settings {
         protocol: study.protocol.clone(),
         size_bytes: protocol.size(study.size) as u64,
@@ -193,6 +201,10 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
+        probes: probes
+            .iter()
+            .map(|kind| kind.info().name.to_owned())
+            .collect(),
     };
     let servers = servers(study, &settings, &program)?;
     Ok(RunPlan {
@@ -202,6 +214,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         },
         protocol,
         servers,
+        probes,
         program,
         seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
@@ -291,13 +304,17 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
+            let what = match started.purpose {
+                Purpose::Timed => format!("round {}", started.round + 1),
+                Purpose::Counted => "counting".to_owned(),
+                Purpose::Captured => "capturing packets".to_owned(),
+            };
             bar.say(&format!(
-                "trial {} of {}: {} with {} clients, round {}",
+                "trial {} of {}: {} with {} clients, {what}",
                 started.index + 1,
                 started.total,
                 started.server,
                 started.clients,
-                started.round + 1
             ));
         }
     }
@@ -305,6 +322,8 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         if self.plain {
             let told = match (&trial.failure, &trial.load) {
+                (None, _) if trial.purpose == Purpose::Counted => "counted".to_owned(),
+                (None, _) if trial.purpose == Purpose::Captured => "captured".to_owned(),
                 (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
                 (None, Some(load)) => format!(
                     "{:.0} replies/s, {} of {} clients served",

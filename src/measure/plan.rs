@@ -1,5 +1,7 @@
 //! Which trials, in which order, on which CPUs; pure.
 
+use crate::record::Purpose;
+
 /// One trial to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planned {
@@ -9,6 +11,17 @@ pub struct Planned {
     pub server: usize,
     /// Number of clients.
     pub clients: u32,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// How often each server meets each crowd, for one purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// What for.
+    pub purpose: Purpose,
+    /// How often.
+    pub repeats: u32,
 }
 
 /// All trials: in each round every server meets every crowd once, in an order of its own, so that
@@ -16,21 +29,24 @@ pub struct Planned {
 ///
 /// (Randomised complete blocks; Hoefler & Belli, "Scientific Benchmarking of Parallel Computing
 /// Systems", SC 2015.)
-pub fn interleave(servers: usize, clients: &[u32], repeats: u32, seed: u64) -> Vec<Planned> {
+pub fn interleave(servers: usize, clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut trials = Vec::new();
-    for round in 0..repeats {
-        let mut block: Vec<Planned> = (0..servers)
-            .flat_map(|server| {
-                clients.iter().map(move |&clients| Planned {
-                    round,
-                    server,
-                    clients,
+    for &Rounds { purpose, repeats } in rounds {
+        for round in 0..repeats {
+            let mut block: Vec<Planned> = (0..servers)
+                .flat_map(|server| {
+                    clients.iter().map(move |&clients| Planned {
+                        round,
+                        server,
+                        clients,
+                        purpose,
+                    })
                 })
-            })
-            .collect();
-        random.shuffle(&mut block);
-        trials.append(&mut block);
+                .collect();
+            random.shuffle(&mut block);
+            trials.append(&mut block);
+        }
     }
     trials
 }
@@ -49,9 +65,16 @@ pub fn divide_cpus(usable: &[u32]) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use super::*;
 
+    fn timed(repeats: u32) -> Rounds {
+        Rounds {
+            purpose: Purpose::Timed,
+            repeats,
+        }
+    }
+
     #[test]
     fn each_round_has_every_pair_once() {
-        let trials = interleave(3, &[10, 100], 4, 7);
+        let trials = interleave(3, &[10, 100], &[timed(4)], 7);
         assert_eq!(trials.len(), 24);
         for round in 0..4_u32 {
             let mut block = trials[round as usize * 6..][..6].to_vec();
@@ -64,8 +87,21 @@ mod tests {
 
     #[test]
     fn the_seed_decides_the_order() {
-        assert_eq!(interleave(9, &[1, 2], 3, 1), interleave(9, &[1, 2], 3, 1));
-        assert_ne!(interleave(9, &[1, 2], 3, 1), interleave(9, &[1, 2], 3, 2));
+        let order = |seed| interleave(9, &[1, 2], &[timed(3)], seed);
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+    }
+
+    #[test]
+    fn what_disturbs_comes_after_all_that_is_timed() {
+        let counted = Rounds {
+            purpose: Purpose::Counted,
+            repeats: 1,
+        };
+        let trials = interleave(2, &[1, 2], &[timed(3), counted], 1);
+        assert_eq!(trials.len(), 16);
+        assert!(trials.is_sorted_by_key(|trial| trial.purpose));
+        assert_eq!(trials[..12], interleave(2, &[1, 2], &[timed(3)], 1));
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::plan::{Planned, interleave};
+use super::plan::{Planned, Rounds, interleave};
+use super::probes::ProbeKind;
 use super::trial::{self, Setup};
 use super::{host, warnings};
 use crate::protocol::{self, Mix, Protocol};
 use crate::record::{
-    Ending, Host, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
+    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
 };
 use crate::sys::signal::Stop;
 
@@ -23,6 +24,8 @@ pub struct RunPlan {
     pub protocol: &'static dyn Protocol,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
+    /// What measures them.
+    pub probes: Vec<&'static dyn ProbeKind>,
     /// The program that generates the load: this one.
     pub program: PathBuf,
     /// The seed of the order.
@@ -47,6 +50,8 @@ pub struct Started<'a> {
     pub clients: u32,
     /// Repetition, from 0.
     pub round: u32,
+    /// What it is for.
+    pub purpose: Purpose,
 }
 
 /// Whoever wants to show how the run goes.
@@ -71,7 +76,7 @@ pub fn run(
     let order = interleave(
         plan.servers.len(),
         &settings.clients,
-        settings.repeats,
+        &rounds(settings.repeats, &plan.probes),
         plan.seed,
     );
     let mut run = Run {
@@ -108,6 +113,7 @@ pub fn run(
             server: &plan.servers[planned.server].name,
             clients: planned.clients,
             round: planned.round,
+            purpose: planned.purpose,
         });
         let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
             break;
@@ -143,12 +149,14 @@ fn one_trial(
         round: planned.round,
         server: plan.servers[planned.server].name.clone(),
         clients: planned.clients,
+        purpose: planned.purpose,
         started_at: utc_now(),
         took_s: 0.0,
         failure: None,
         load: None,
         server_side: None,
         client_side: None,
+        network: None,
         server_counts: None,
         warnings: Vec::new(),
     };
@@ -173,6 +181,10 @@ fn one_trial(
                 ..protocol::Settings::default()
             },
             load_limit: Duration::from_secs_f64(timed + settings.patience_s),
+            clients: planned.clients,
+            purpose: planned.purpose,
+            probes: &plan.probes,
+            files: store.file("captures", &trial, ""),
         },
         stop,
     );
@@ -189,10 +201,35 @@ fn one_trial(
     trial.load = result.load;
     trial.server_side = result.server_side;
     trial.client_side = result.client_side;
+    trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(&trial, settings);
     store.add_trial(&trial)?;
     Ok(Some(trial))
+}
+
+/// How often each server meets each crowd: the repeats that time, and once for each other purpose
+/// that a probe which can measure here has.
+fn rounds(repeats: u32, probes: &[&'static dyn ProbeKind]) -> Vec<Rounds> {
+    let mut others: Vec<Purpose> = probes
+        .iter()
+        .filter(|kind| kind.supported().is_ok())
+        .map(|kind| kind.purpose())
+        .filter(|purpose| *purpose != Purpose::Timed)
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    let timed = Rounds {
+        purpose: Purpose::Timed,
+        repeats,
+    };
+    let once = |purpose| Rounds {
+        purpose,
+        repeats: 1,
+    };
+    std::iter::once(timed)
+        .chain(others.into_iter().map(once))
+        .collect()
 }
 
 fn load_command(plan: &RunPlan, planned: &Planned) -> Command {

@@ -1,17 +1,17 @@
 //! One trial: start the server, verify it, load it, measure both sides, end both.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::probes::{Moment, Panel, Sample};
+use super::probes::{Moment, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{NoLine, Process};
 use super::verify::verify;
 use crate::protocol::{Protocol, Settings};
-use crate::record::{Failure, Load, ServerCounts, Side};
+use crate::record::{Failure, Load, Purpose, ServerCounts, Side};
 use crate::sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
@@ -37,6 +37,11 @@ pub(super) struct Setup<'a> {
     pub(super) settings: Settings,
     /// What settle, warm-up and steady part take together, at most.
     pub(super) load_limit: Duration,
+    pub(super) clients: u32,
+    pub(super) purpose: Purpose,
+    pub(super) probes: &'a [&'static dyn ProbeKind],
+    /// Where probes may leave files, without their ending.
+    pub(super) files: PathBuf,
 }
 
 /// What came of it.
@@ -46,6 +51,7 @@ pub(super) struct Result {
     pub(super) load: Option<Load>,
     pub(super) server_side: Option<Side>,
     pub(super) client_side: Option<Side>,
+    pub(super) network: Option<Side>,
     pub(super) server_counts: Option<ServerCounts>,
     pub(super) samples: Vec<(&'static str, Duration, Sample)>,
     /// A signal asked to stop; whatever else is here is partial.
@@ -86,6 +92,8 @@ pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
 }
 
 fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
+    let prepared = |subject| Panel::prepare(setup.probes, subject, setup.purpose);
+    let mut server_side = prepared(Subject::Processes);
     let started = Process::start("the server", setup.server, setup.server_cpus);
     let mut server =
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
@@ -98,15 +106,29 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         };
         return failed("verify", format!("{ended}{error:#}"), server.output());
     }
+    let target = |process: &Process| Target {
+        tree: Tree::of(process.pid()),
+        server: address,
+        clients: setup.clients,
+        files: setup.files.clone(),
+    };
+    server_side.attach(target(&server));
+    let mut network = prepared(Subject::Network);
+    network.attach(target(&server));
+    let mut client_side = prepared(Subject::Processes);
     let mut load = setup.load;
     load.arg(address.to_string());
     let started = Process::start("the load", load, setup.client_cpus);
     let mut load = started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
-    let watched = watch(&mut load, &mut server, setup.load_limit, stop, result);
+    client_side.attach(target(&load));
+    let mut panels = [server_side, client_side, network];
+    let limit = setup.load_limit;
+    let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
     load.stop(STOP_LIMIT);
     let died = server.has_ended();
     let stopped = server.stop(STOP_LIMIT);
-    watched?;
+    result.load = Some(watched?);
+    result.take(panels);
     if died {
         return failed("load", server.ending(), server.output());
     }
@@ -165,20 +187,19 @@ enum Event {
     Result(Box<Load>),
 }
 
-/// Follows the load through its phases, sampling both sides, until it gives its result.
+/// Follows the load through its phases, sampling with all panels, until it gives its result.
 fn watch(
     load: &mut Process,
     server: &mut Process,
+    panels: &mut [Panel],
     limit: Duration,
     stop: Stop,
-    result: &mut Result,
-) -> Stage<()> {
+) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
-    let mut server_side = Panel::attach(server.pid());
-    let mut client_side = Panel::attach(load.pid());
-    let mut both = |moment| {
-        server_side.sample(moment);
-        client_side.sample(moment);
+    let mut all = |moment| {
+        for panel in &mut *panels {
+            panel.sample(moment);
+        }
     };
     let mut steady = false;
     loop {
@@ -186,27 +207,24 @@ fn watch(
         match line.as_deref().map(serde_json::from_str::<Event>) {
             Ok(Ok(Event::Phase { phase })) => match phase.as_str() {
                 "warm-up" => {
-                    both(Moment::Before);
+                    all(Moment::Before);
                     load.go_on();
                 }
                 "steady" => {
-                    both(Moment::Start);
+                    all(Moment::Start);
                     steady = true;
                 }
                 "drain" => {
-                    both(Moment::End);
+                    all(Moment::End);
                     steady = false;
                 }
                 "hold" => {
-                    both(Moment::After);
+                    all(Moment::After);
                     load.go_on();
                 }
                 _ => {}
             },
-            Ok(Ok(Event::Result(figures))) => {
-                result.load = Some(*figures);
-                break;
-            }
+            Ok(Ok(Event::Result(figures))) => return Ok(*figures),
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
                 return failed("load", "the load did not end in time", load.output());
@@ -214,23 +232,30 @@ fn watch(
             Err(NoLine::Late) if server.has_ended() => {
                 return failed("load", server.ending(), server.output());
             }
-            Err(NoLine::Late) if steady => both(Moment::Tick),
+            Err(NoLine::Late) if steady => all(Moment::Tick),
             Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
             // Too early for a sample; or a line that is no event, kept in the output for messages.
             Err(NoLine::Late) | Ok(Err(_)) => {}
         }
     }
-    for (name, panel, side) in [
-        ("server", server_side, &mut result.server_side),
-        ("client", client_side, &mut result.client_side),
-    ] {
-        let (figures, samples) = panel.finish();
-        *side = Some(figures);
-        result
-            .samples
-            .extend(samples.into_iter().map(|(at, sample)| (name, at, sample)));
+}
+
+impl Result {
+    /// Takes in what the panels of the server, the clients and the network saw.
+    fn take(&mut self, panels: [Panel; 3]) {
+        let sides = [
+            ("server", &mut self.server_side),
+            ("client", &mut self.client_side),
+            ("network", &mut self.network),
+        ];
+        for (panel, (name, side)) in panels.into_iter().zip(sides) {
+            let (figures, samples) = panel.finish();
+            let nothing = figures.metrics.is_empty() && figures.unavailable.is_empty();
+            *side = (!nothing).then_some(figures);
+            let named = samples.into_iter().map(|(at, sample)| (name, at, sample));
+            self.samples.extend(named);
+        }
     }
-    Ok(())
 }
 
 /// Writes a time series.

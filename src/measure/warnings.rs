@@ -189,6 +189,7 @@ mod tests {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            probes: vec!["cpu".to_owned()],
         };
         let kinds = |host: &Host| -> Vec<String> {
             of_run(host, &settings)

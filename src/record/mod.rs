@@ -107,6 +107,9 @@ pub struct Settings {
     pub client_cpus: Vec<u32>,
     /// Load-generating threads.
     pub load_threads: u32,
+    /// The probes that measure, by name.
+    #[serde(default)]
+    pub probes: Vec<String>,
 }
 
 /// One of the servers compared.
@@ -185,6 +188,9 @@ pub struct Trial {
     pub server: String,
     /// Clients wanted.
     pub clients: u32,
+    /// What the trial is for.
+    #[serde(default)]
+    pub purpose: Purpose,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// From starting the server to its end.
@@ -201,6 +207,9 @@ pub struct Trial {
     /// The load generator's process, measured likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_side: Option<Side>,
+    /// The connections between both, as the kernel tells of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Side>,
     /// What the server itself counted, when it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
@@ -230,6 +239,20 @@ impl Trial {
     }
 }
 
+/// What a trial is for. What counts instructions or writes every packet down slows what it looks at,
+/// so it has trials of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Rates, costs and times are taken from it.
+    #[default]
+    Timed,
+    /// Instructions, system calls and the like are counted in it; nothing is timed.
+    Counted,
+    /// Its packets are captured; nothing else is timed.
+    Captured,
+}
+
 /// Why a trial has no figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -243,7 +266,7 @@ pub struct Failure {
     pub output: String,
 }
 
-/// One side's process tree, measured from outside.
+/// One side's process tree, or the connections between both sides, measured from outside.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {

@@ -112,9 +112,12 @@ impl Store {
 
     /// The CSV file of a trial in one of the parts "samples", "clients", "server".
     pub fn csv(&self, part: &str, trial: &Trial) -> PathBuf {
-        self.directory
-            .join(part)
-            .join(format!("{}.csv", trial.file_stem()))
+        self.file(part, trial, ".csv")
+    }
+
+    /// A file of a trial in any part, with this ending.
+    pub fn file(&self, part: &str, trial: &Trial, ending: &str) -> PathBuf {
+        self.directory.join(part).join(trial.file_stem() + ending)
     }
 
     /// Writes `run.json` whole or not at all.

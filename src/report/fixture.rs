@@ -12,8 +12,8 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 use super::clients::{ClientLog, ClientRow};
 use crate::record::{
-    Ending, Failure, Fairness, Host, Latency, Load, Run, SCHEMA_VERSION, ServerInfo, Settings,
-    Side, StudyInfo, Trial, Warning, Window,
+    Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
+    Settings, Side, StudyInfo, Trial, Warning, Window,
 };
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
@@ -176,6 +176,7 @@ fn run(servers: &[Server]) -> Run {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            probes: vec!["cpu".to_owned()],
         },
         servers: servers
             .iter()
@@ -232,6 +233,7 @@ fn trial(
         round,
         server: name.to_owned(),
         clients,
+        purpose: Purpose::Timed,
         started_at: "2026-01-02T03:04:06Z".to_owned(),
         took_s: 3.1,
         failure: None,
@@ -274,6 +276,7 @@ fn trial(
             f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
+        network: None,
         server_counts: None,
         warnings: Vec::new(),
     }

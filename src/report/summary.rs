@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::histograms::{Times, merge};
-use crate::record::{Load, Run, Side, Trial};
+use crate::record::{Load, Purpose, Run, Side, Trial};
 use crate::stats::{bootstrap_median, median};
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
@@ -205,6 +205,7 @@ impl Summary {
                 let of_row: Vec<&Trial> = trials
                     .iter()
                     .filter(|trial| trial.clients == *count && trial.server == server.name)
+                    .filter(|trial| trial.purpose == Purpose::Timed)
                     .collect();
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;

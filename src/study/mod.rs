@@ -49,6 +49,9 @@ pub struct Study {
     /// Accept-queue length asked for.
     #[serde(default = "defaults::backlog")]
     pub backlog: u32,
+    /// What measures: names of probes, `default`, `all` or `none`.
+    #[serde(default = "defaults::probes")]
+    pub probes: Vec<String>,
 }
 
 /// One server that takes part.
@@ -94,6 +97,9 @@ mod defaults {
     }
     pub(super) fn backlog() -> u32 {
         4096
+    }
+    pub(super) fn probes() -> Vec<String> {
+        vec!["default".to_owned()]
     }
 }
 

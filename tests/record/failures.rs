@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use throng::measure::{self, Observer, RunPlan, Started};
+use throng::measure::{self, Observer, RunPlan, Started, probes};
 use throng::protocol::PROTOCOLS;
 use throng::record::{Ending, Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
 use throng::sys::signal::Stop;
@@ -53,6 +53,7 @@ fn beside_a_good_one(script: &str) -> Trial {
 
 fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
     let plan = RunPlan {
+        probes: probes::choose(&["default".to_owned()]).unwrap(),
         study: StudyInfo {
             name: "failures".to_owned(),
             question: "does it go on?".to_owned(),
@@ -71,6 +72,7 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
             server_cpus: Vec::new(),
             client_cpus: Vec::new(),
             load_threads: 1,
+            probes: vec!["cpu".to_owned()],
         },
         protocol: PROTOCOLS[0],
         servers,

@@ -6,7 +6,7 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Run,
+    Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Purpose, Run,
     SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, StudyInfo, Trial,
     Warning, Window,
 };
@@ -149,6 +149,7 @@ fn full_run() -> Value {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            probes: vec!["cpu".to_owned()],
         },
         servers: vec![ServerInfo {
             name: "epoll".to_owned(),
@@ -182,6 +183,7 @@ fn full_trial() -> Value {
         round: 0,
         server: "epoll".to_owned(),
         clients: 1,
+        purpose: Purpose::Timed,
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         took_s: 1.0,
         failure: Some(Failure {
@@ -192,6 +194,7 @@ fn full_trial() -> Value {
         load: Some(full_load()),
         server_side: Some(side()),
         client_side: Some(side()),
+        network: None,
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::{Metric, Moment, Probe, ProbeKind, Sample, Tree, need_proc};
+use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 use crate::sys::clock::process_cpu_time;
 
@@ -116,8 +116,8 @@ fn ticks(tree: &Tree) -> Ticks {
 }
 
 impl Probe for CpuProbe {
-    fn attach(&mut self, tree: &Tree) -> Result<(), Unsupported> {
-        read(tree).map(drop).map_err(|error| Unsupported {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        read(&target.tree).map(drop).map_err(|error| Unsupported {
             reason: format!("its CPU clock cannot be read: {error:#}"),
             remedy: "see whether the process runs, as a user that we may look at".to_owned(),
         })
@@ -126,7 +126,7 @@ impl Probe for CpuProbe {
     fn sample(
         &mut self,
         moment: Moment,
-        tree: &Tree,
+        Target { tree, .. }: &Target,
         _: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {

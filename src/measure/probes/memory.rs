@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use procfs::process::{MMapExtension, MMapPath, Process};
 
-use super::{Metric, Moment, Probe, ProbeKind, Sample, Tree, need_proc};
+use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 
 /// The kind of probe `memory`.
@@ -78,8 +78,8 @@ const SHARE: u32 = 200;
 const INTERVAL: Duration = Duration::from_millis(200);
 
 impl Probe for MemoryProbe {
-    fn attach(&mut self, tree: &Tree) -> Result<(), Unsupported> {
-        pss(tree).map(drop).map_err(|error| Unsupported {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        pss(&target.tree).map(drop).map_err(|error| Unsupported {
             reason: format!("its memory cannot be read: {error}"),
             remedy: "measure as the same user as the server, or as root".to_owned(),
         })
@@ -88,7 +88,7 @@ impl Probe for MemoryProbe {
     fn sample(
         &mut self,
         moment: Moment,
-        tree: &Tree,
+        Target { tree, .. }: &Target,
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {

@@ -1,4 +1,5 @@
-//! Probes: each one source of measurements, applied to the process tree of either side.
+//! Probes: each one source of measurements, applied to the processes of either side or to the
+//! connections between them.
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
@@ -7,25 +8,91 @@ mod memory;
 mod switches;
 mod tree;
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::record::Side;
-use crate::registry::{Entry, Unsupported};
+use crate::record::{Purpose, Side};
+use crate::registry::{self, Entry, UnknownName, Unsupported};
 use crate::sys::clock::thread_cpu_time;
 pub use tree::Tree;
 
 /// Every kind of probe there is.
 pub const PROBES: &[&dyn ProbeKind] = &[&cpu::Cpu, &memory::Memory, &switches::Switches];
 
-/// A kind of probe, from which one is made for each side of each trial.
+/// A kind of probe, from which one is made for each of its subjects in each of its trials.
 pub trait ProbeKind: Entry + Sync {
     /// What it measures.
     fn metrics(&self) -> &'static [Metric];
 
+    /// What it looks at.
+    fn subject(&self) -> Subject {
+        Subject::Processes
+    }
+
+    /// The trials in which it measures: those that time, unless measuring would disturb them.
+    fn purpose(&self) -> Purpose {
+        Purpose::Timed
+    }
+
+    /// Whether it takes part where nobody chose.
+    fn by_default(&self) -> bool {
+        true
+    }
+
     /// A new one.
     fn make(&self) -> Box<dyn Probe>;
+}
+
+/// What a kind of probe looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The processes of a side: one probe for the server, one for the clients.
+    Processes,
+    /// The connections between them: one probe.
+    Network,
+}
+
+/// The kinds that take part where nobody chose.
+pub fn by_default() -> Vec<&'static dyn ProbeKind> {
+    let mut kinds = PROBES.to_vec();
+    kinds.retain(|kind| kind.by_default());
+    kinds
+}
+
+/// The kinds of these names; `default` stands for those that take part where nobody chose, `all`
+/// for every one, `none` for none. In the order of [`PROBES`], each once.
+///
+/// # Errors
+/// A name that is none of these.
+pub fn choose(names: &[String]) -> Result<Vec<&'static dyn ProbeKind>, UnknownName> {
+    let mut chosen: Vec<&'static str> = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "default" => chosen.extend(by_default().iter().map(|kind| kind.info().name)),
+            "all" => chosen.extend(PROBES.iter().map(|kind| kind.info().name)),
+            "none" => {}
+            name => chosen.push(registry::find("probe", PROBES, name)?.info().name),
+        }
+    }
+    let mut kinds = PROBES.to_vec();
+    kinds.retain(|kind| chosen.contains(&kind.info().name));
+    Ok(kinds)
+}
+
+/// What is measured in a trial.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The side's processes; for a [`Subject::Network`], the server's.
+    pub tree: Tree,
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// Clients of the load.
+    pub clients: u32,
+    /// Where a probe may leave files of its own, without their ending: `DIR/captures/STEM`.
+    pub files: PathBuf,
 }
 
 /// One figure of a probe.
@@ -61,13 +128,22 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// One source of measurements on one process tree.
+/// One source of measurements on one subject.
 pub trait Probe: Send {
-    /// Looks whether it can measure.
+    /// Makes ready before the side's process is started, on the thread that starts it next and
+    /// lives as long as it does: what children inherit from there, it will have from its birth.
     ///
     /// # Errors
     /// What is missing, and what would mend it.
-    fn attach(&mut self, tree: &Tree) -> Result<(), Unsupported>;
+    fn prepare(&mut self) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    /// Looks whether it can measure: the server listens, and no client has come yet.
+    ///
+    /// # Errors
+    /// What is missing, and what would mend it.
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported>;
 
     /// Measures; what belongs into the time series goes to `out`.
     ///
@@ -76,7 +152,7 @@ pub trait Probe: Send {
     fn sample(
         &mut self,
         moment: Moment,
-        tree: &Tree,
+        target: &Target,
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()>;
@@ -85,10 +161,10 @@ pub trait Probe: Send {
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
 }
 
-/// All probes on one side.
+/// All probes on one subject, in one trial.
 pub struct Panel {
-    tree: Tree,
-    attached: Vec<(&'static str, Box<dyn Probe>)>,
+    probes: Vec<(&'static str, Box<dyn Probe>)>,
+    target: Option<Target>,
     side: Side,
     samples: Vec<(Duration, Sample)>,
     began: Instant,
@@ -96,54 +172,75 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Attaches every probe that can be to the tree whose root is `pid`.
-    pub fn attach(pid: u32) -> Self {
-        let tree = Tree::of(pid);
-        let mut side = Side::default();
-        let mut attached = Vec::new();
-        for kind in PROBES {
-            let name = kind.info().name;
-            let mut probe = kind.make();
-            match kind.supported().and_then(|()| probe.attach(&tree)) {
-                Ok(()) => attached.push((name, probe)),
-                Err(unsupported) => {
-                    side.unavailable.insert(name.to_owned(), unsupported);
-                }
-            }
-        }
-        Self {
-            tree,
-            attached,
-            side,
+    /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
+    /// [prepared](Probe::prepare).
+    pub fn prepare(kinds: &[&'static dyn ProbeKind], subject: Subject, purpose: Purpose) -> Self {
+        let mut panel = Self {
+            probes: Vec::new(),
+            target: None,
+            side: Side::default(),
             samples: Vec::new(),
             began: Instant::now(),
             cost: Duration::ZERO,
+        };
+        for kind in kinds {
+            if (kind.subject(), kind.purpose()) == (subject, purpose) {
+                panel.probes.push((kind.info().name, kind.make()));
+                if let Err(unsupported) = kind.supported() {
+                    panel.leave_out(kind.info().name, unsupported);
+                }
+            }
         }
+        panel.keep_those_that(Probe::prepare);
+        panel
+    }
+
+    /// Attaches them to what they measure.
+    pub fn attach(&mut self, target: Target) {
+        self.keep_those_that(|probe| probe.attach(&target));
+        self.target = Some(target);
+    }
+
+    fn keep_those_that<P>(&mut self, mut can: P)
+    where
+        P: FnMut(&mut (dyn Probe + 'static)) -> Result<(), Unsupported>,
+    {
+        let side = &mut self.side;
+        self.probes.retain_mut(|(name, probe)| {
+            let could = can(&mut **probe);
+            let kept = could.is_ok();
+            if let Err(unsupported) = could {
+                side.unavailable.insert((*name).to_owned(), unsupported);
+            }
+            kept
+        });
+    }
+
+    fn leave_out(&mut self, name: &str, unsupported: Unsupported) {
+        self.probes.retain(|(other, _)| *other != name);
+        self.side.unavailable.insert(name.to_owned(), unsupported);
     }
 
     /// Takes a sample with every probe. One that fails is left out from then on, with its reason.
     pub fn sample(&mut self, moment: Moment) {
+        let Some(mut target) = self.target.take() else {
+            return;
+        };
         let cpu = thread_cpu_time();
         if matches!(moment, Moment::Before | Moment::After) {
-            self.tree.look();
+            target.tree.look();
         }
         if moment == Moment::Start {
             self.began = Instant::now();
         }
         let now = Instant::now();
         let mut out = Vec::new();
-        let side = &mut self.side;
-        let tree = &self.tree;
-        self.attached.retain_mut(|(name, probe)| {
-            let sampled = probe.sample(moment, tree, now, &mut out);
-            if let Err(error) = &sampled {
-                let unsupported = Unsupported {
-                    reason: format!("{error:#}"),
-                    remedy: "see whether the process ended or changed its user".to_owned(),
-                };
-                side.unavailable.insert((*name).to_owned(), unsupported);
-            }
-            sampled.is_ok()
+        self.keep_those_that(|probe| {
+            let sampled = probe.sample(moment, &target, now, &mut out);
+            sampled.map_err(|error| Unsupported {
+                reason: format!("{error:#}"),
+                remedy: "see whether the process ended or changed its user".to_owned(),
+            })
         });
         let at = now.saturating_duration_since(self.began);
         self.samples
@@ -151,11 +248,12 @@ impl Panel {
         if matches!(moment, Moment::Start | Moment::Tick | Moment::End) {
             self.cost += thread_cpu_time().saturating_sub(cpu);
         }
+        self.target = Some(target);
     }
 
     /// The figures and the time series.
     pub fn finish(mut self) -> (Side, Vec<(Duration, Sample)>) {
-        for (_, probe) in &self.attached {
+        for (_, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
@@ -174,4 +272,26 @@ fn need_proc() -> Result<(), Unsupported> {
         reason: "there is no /proc with processes here".to_owned(),
         remedy: "mount it (mount -t proc proc /proc), or run on Linux".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str]) -> Vec<&'static str> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let kinds = choose(&names).unwrap();
+        kinds.iter().map(|kind| kind.info().name).collect()
+    }
+
+    #[test]
+    fn probes_are_chosen_by_name_each_once_in_one_order() {
+        let usual = chosen(&["default"]);
+        assert_eq!(chosen(&["switches", "cpu", "cpu"]), ["cpu", "switches"]);
+        assert_eq!(chosen(&["default", "cpu"]), usual);
+        assert_eq!(chosen(&["all"]).len(), PROBES.len());
+        assert_eq!(chosen(&["none"]), [""; 0]);
+        let error = choose(&["cpus".to_owned()]).err().unwrap();
+        assert!(error.to_string().contains("cpu"), "{error}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use procfs::process::Process;
 
-use super::{Metric, Moment, Probe, ProbeKind, Sample, Tree, need_proc};
+use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 
 /// The kind of probe `switches`.
@@ -94,14 +94,14 @@ fn add_switches(process: &Process, counts: &mut Counts) {
 }
 
 impl Probe for SwitchesProbe {
-    fn attach(&mut self, _: &Tree) -> Result<(), Unsupported> {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         Ok(())
     }
 
     fn sample(
         &mut self,
         moment: Moment,
-        tree: &Tree,
+        Target { tree, .. }: &Target,
         at: Instant,
         _: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
