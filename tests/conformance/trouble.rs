@@ -52,12 +52,12 @@ fn client_vanishes(subject: &Subject) -> anyhow::Result<()> {
     let several = serves_several(subject);
     subject.wait_for_workers(&server)?;
     // Seen before anybody came: while a client leaves, a child may be there that has no sockets.
-    let with_none = sockets_of_tree(server.pid())?;
+    let at_rest = sockets_of_tree(server.pid())?;
     let mut bystander = subject.client_asking(&server, 1, LARGE)?;
     bystander.converse(1, FULL)?;
     // Where the server closes after each reply, the bystander has left already.
     let with_one = if subject.protocol.closes() {
-        with_none + 1
+        at_rest + 1
     } else {
         sockets_of_tree(server.pid())?
     };

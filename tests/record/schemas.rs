@@ -194,7 +194,7 @@ fn full_trial() -> Value {
         load: Some(full_load()),
         server_side: Some(side()),
         client_side: Some(side()),
-        network: None,
+        network: Some(side()),
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),
