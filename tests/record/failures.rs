@@ -53,7 +53,7 @@ fn beside_a_good_one(script: &str) -> Trial {
 
 fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
     let plan = RunPlan {
-        probes: probes::choose(&["default".to_owned()]).unwrap(),
+        probes: probes::by_default(),
         study: StudyInfo {
             name: "failures".to_owned(),
             question: "does it go on?".to_owned(),
