@@ -60,11 +60,18 @@ impl Verdict {
     /// The verdict on `a` from the interval of a / b. Without an interval (fewer than 2 trials),
     /// and when the interval holds 1, nothing can be told apart.
     pub fn of_ratio(ratio: Option<Interval>, higher_is_better: bool) -> Self {
+        Self::beyond(0.0, ratio, higher_is_better)
+    }
+
+    /// The same where two equal servers came out apart by the share `floor`: whatever is not beyond
+    /// that is not told apart either.
+    pub fn beyond(floor: f64, ratio: Option<Interval>, higher_is_better: bool) -> Self {
+        let (above, below) = (1.0 + floor, 1.0 / (1.0 + floor));
         match ratio {
-            Some(ratio) if ratio.low > 1.0 && higher_is_better => Self::Better,
-            Some(ratio) if ratio.low > 1.0 => Self::Worse,
-            Some(ratio) if ratio.high < 1.0 && higher_is_better => Self::Worse,
-            Some(ratio) if ratio.high < 1.0 => Self::Better,
+            Some(ratio) if ratio.low > above && higher_is_better => Self::Better,
+            Some(ratio) if ratio.low > above => Self::Worse,
+            Some(ratio) if ratio.high < below && higher_is_better => Self::Worse,
+            Some(ratio) if ratio.high < below => Self::Better,
             _ => Self::NotDistinguishable,
         }
     }
@@ -284,6 +291,16 @@ mod tests {
         );
         assert_eq!(
             Verdict::of_ratio(overlapping, true),
+            Verdict::NotDistinguishable
+        );
+    }
+
+    #[test]
+    fn what_two_equal_servers_differ_by_is_no_difference() {
+        let ratio = bootstrap_ratio(&rounds(&[1.03, 1.04, 1.05]), &rounds(&[1.0, 1.0, 1.0]), 1);
+        assert_eq!(Verdict::beyond(0.02, ratio, true), Verdict::Better);
+        assert_eq!(
+            Verdict::beyond(0.04, ratio, true),
             Verdict::NotDistinguishable
         );
     }
