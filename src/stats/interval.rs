@@ -319,6 +319,34 @@ mod tests {
         assert!(same(false_alarm_rate(4), 2.0 / 70.0));
     }
 
+    /// How often of 200 times two servers whose true ratio is `ratio` are told apart, with five
+    /// trials each, 5 % of noise, and 20 % more that falls on a whole round.
+    fn told_apart(ratio: f64) -> usize {
+        let mut random = fastrand::Rng::with_seed(1);
+        // The sum of 12 uniform values less 6 is close to a standard normal one.
+        let mut normal = || (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        (0..200)
+            .filter(|&time| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                for round in 0..5 {
+                    let spell = 0.2 * normal();
+                    a.push((round, ratio * (spell + 0.05 * normal()).exp()));
+                    b.push((round, (spell + 0.05 * normal()).exp()));
+                }
+                let verdict = Verdict::of_ratio(bootstrap_ratio(&a, &b, time), true);
+                verdict != Verdict::NotDistinguishable
+            })
+            .count()
+    }
+
+    #[test]
+    fn equal_servers_are_told_apart_as_seldom_as_is_said_and_unequal_ones_mostly() {
+        let alarms = told_apart(1.0);
+        assert!(alarms <= 200 * 8 / 100, "{alarms} false alarms of 200");
+        let found = told_apart(1.2);
+        assert!(found >= 200 * 9 / 10, "{found} of 200 differences found");
+    }
+
     proptest! {
         #[test]
         fn an_interval_holds_its_estimate(values in prop::collection::vec(0.1..1e6_f64, 2..12), seed: u64) {
