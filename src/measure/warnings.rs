@@ -36,11 +36,12 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
             "take --repeats 5 or more before you decide anything on a small difference",
         ));
     }
-    if settings.server_cpus.is_empty() {
+    let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
+    if settings.server_cpus.is_empty() || settings.server_cpus.iter().any(clients_run_on) {
         warnings.push(warning(
             "shared-cpus",
-            "server and clients share one CPU and slow each other".to_owned(),
-            "measure on a machine with at least two CPUs",
+            "server and clients share a CPU and slow each other".to_owned(),
+            "measure on a machine with at least two CPUs, and give each side its own",
         ));
     }
     if let Some(load) = host.load_average_1min
@@ -169,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn few_repeats_are_told() {
-        let settings = Settings {
+    fn what_is_known_before_the_first_trial_is_told() {
+        let mut settings = Settings {
             protocol: "echo".to_owned(),
             size_bytes: 1000,
             clients: vec![1],
@@ -187,22 +188,28 @@ mod tests {
             probes: vec!["cpu".to_owned()],
             control: None,
         };
-        let kinds = |host: &Host| -> Vec<String> {
-            of_run(host, &settings)
+        let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
+            of_run(host, settings)
                 .into_iter()
                 .map(|warning| warning.kind)
                 .collect()
         };
         let quiet = Host::default();
-        assert_eq!(kinds(&quiet), ["few-repeats", "loopback"]);
+        assert_eq!(kinds(&quiet, &settings), ["few-repeats", "loopback"]);
         let busy = Host {
             load_average_1min: Some(1.5),
             virtual_machine: Some("yes".to_owned()),
             ..quiet
         };
         assert_eq!(
-            kinds(&busy),
+            kinds(&busy, &settings),
             ["few-repeats", "busy-machine", "virtual-machine", "loopback"]
+        );
+        settings.repeats = 5;
+        settings.client_cpus = vec![0, 1];
+        assert_eq!(
+            kinds(&Host::default(), &settings),
+            ["shared-cpus", "loopback"]
         );
     }
 }
