@@ -16,8 +16,8 @@ const SIZE: usize = 100;
 /// An echo server that works on one request at a time, over all its clients, for as long as
 /// `takes` says of the time since it began. It ends with the test.
 fn one_at_a_time(takes: fn(Duration) -> Duration) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
     std::thread::spawn(move || {
         let turn = Arc::new(Mutex::new(()));
         let began = Instant::now();
@@ -38,7 +38,7 @@ fn answer(
     let mut request = [0; SIZE];
     let _ = client.set_nodelay(true);
     while client.read_exact(&mut request).is_ok() {
-        let turn = turn.lock().unwrap();
+        let turn = turn.lock().expect("nobody panics with it");
         std::thread::sleep(takes(began.elapsed()));
         drop(turn);
         if client.write_all(&request).is_err() {
@@ -51,13 +51,13 @@ fn throng(arguments: &str) -> Output {
     let output = Command::new(THRONG)
         .args(arguments.split_whitespace())
         .output()
-        .unwrap();
+        .expect("the program can be started");
     assert!(output.status.success(), "{arguments}: {output:?}");
     output
 }
 
 fn json(arguments: &str) -> Value {
-    serde_json::from_slice(&throng(arguments).stdout).unwrap()
+    serde_json::from_slice(&throng(arguments).stdout).expect("JSON")
 }
 
 fn number(value: &Value) -> f64 {
@@ -102,7 +102,7 @@ fn a_server_that_grows_slower_is_unsteady() {
 
 /// One server under one load, measured without checks.
 fn row(model: &str, more: &str) -> Value {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("record");
     let summary = json(&format!(
         "run --models {model} --repeats 1 --duration 300ms --warm-up 50ms --control none \
