@@ -6,9 +6,13 @@
 pub mod host;
 pub mod null_server;
 pub mod plan;
+mod ports;
 pub mod probes;
 mod process;
 mod run;
+mod server;
+mod stage;
+pub mod strays;
 mod trial;
 mod verify;
 mod warnings;

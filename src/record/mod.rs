@@ -7,6 +7,7 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod comparison;
 mod load;
 mod store;
 
@@ -16,11 +17,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use comparison::Comparison;
 pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The directory within a record that holds a copy of the one it is compared with.
+pub const BASELINE: &str = "baseline";
 
 /// `run.json`: everything about a run but the trials themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +54,9 @@ pub struct Run {
     pub servers: Vec<ServerInfo>,
     /// The machine.
     pub host: Host,
+    /// What the servers are compared with, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
@@ -81,8 +89,15 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Protocol spoken.
+    /// Protocol spoken; "custom" when what is sent and expected was written out.
     pub protocol: String,
+    /// What is said, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialogue: String,
+    /// What `throng load` is told about what to say and when, as its options; absent in records that
+    /// name protocol and size alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_options: Vec<String>,
     /// Bytes in one request, or in one reply where the protocol lets the user choose that.
     pub size_bytes: u64,
     /// Numbers of clients, in rising order.
@@ -95,6 +110,9 @@ pub struct Settings {
     pub warm_up_s: f64,
     /// How long a server may take from its start until it listens.
     pub start_timeout_s: f64,
+    /// How long a command before or after a trial may take.
+    #[serde(default = "usual_hook_timeout")]
+    pub hook_timeout_s: f64,
     /// How long a client may take to connect.
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.
@@ -112,8 +130,98 @@ pub struct Settings {
     pub probes: Vec<String>,
 }
 
+/// Where a record does not say it.
+fn usual_hook_timeout() -> f64 {
+    60.0
+}
+
+impl Settings {
+    /// What a load is told about what to say and when, as options of `throng load`.
+    pub fn options_of_load(&self) -> Vec<String> {
+        if !self.load_options.is_empty() {
+            return self.load_options.clone();
+        }
+        let size = self.size_bytes.to_string();
+        ["--protocol", &self.protocol, "--size", &size]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    /// In which words the load of another run was another; empty when it was the same.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let words = |options: &[String]| match options {
+            [] => "nothing".to_owned(),
+            options => options.join(" "),
+        };
+        let cpus = |cpus: &[u32]| format!("{cpus:?}");
+        let mut options = [self.load_options.clone(), other.load_options.clone()];
+        // The same protocol and size may be written out or not; they are compared by themselves.
+        for options in &mut options {
+            options.retain(|option| {
+                let one_size = option.starts_with("--size=") && !option.contains(',');
+                !option.starts_with("--protocol=") && !one_size
+            });
+        }
+        let seconds = |seconds: f64| format!("{seconds} s");
+        [
+            ("protocol", self.protocol.clone(), other.protocol.clone()),
+            (
+                "size",
+                self.size_bytes.to_string(),
+                other.size_bytes.to_string(),
+            ),
+            (
+                "options of the load",
+                words(&options[0]),
+                words(&options[1]),
+            ),
+            (
+                "clients",
+                format!("{:?}", self.clients),
+                format!("{:?}", other.clients),
+            ),
+            (
+                "duration",
+                seconds(self.duration_s),
+                seconds(other.duration_s),
+            ),
+            ("warm-up", seconds(self.warm_up_s), seconds(other.warm_up_s)),
+            (
+                "backlog",
+                self.backlog.to_string(),
+                other.backlog.to_string(),
+            ),
+            (
+                "server CPUs",
+                cpus(&self.server_cpus),
+                cpus(&other.server_cpus),
+            ),
+            (
+                "client CPUs",
+                cpus(&self.client_cpus),
+                cpus(&other.client_cpus),
+            ),
+            (
+                "load threads",
+                self.load_threads.to_string(),
+                other.load_threads.to_string(),
+            ),
+        ]
+        .into_iter()
+        .filter(|(_, now, then)| now != then)
+        .map(|(what, now, then)| format!("{what} {then}, and now {now}"))
+        .collect()
+    }
+
+    /// Whether clients may have several requests out at once.
+    pub fn pipelines(&self) -> bool {
+        let mut options = self.load_options.iter();
+        options.any(|option| option.starts_with("--pipeline"))
+    }
+}
+
 /// One of the servers compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerInfo {
     /// Name it goes by in trials, tables and figures.
@@ -123,8 +231,32 @@ pub struct ServerInfo {
     /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
-    /// The command line that starts it.
+    /// The command line that starts it; `{port}` and `{address}` in it stand for where it is to
+    /// listen.
     pub command: Vec<String>,
+    /// What is particular to a server that is not one of throng's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<Foreign>,
+    /// Variables that its environment has beside throng's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The command line run before each of its trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<String>,
+    /// The command line run after each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclude: Vec<String>,
+}
+
+/// How a server is dealt with that is not one of throng's own. It is given a free port, in its command
+/// line or as `PORT` in its environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The regular expression that its output matches once it is ready; absent: it is ready when it
+    /// accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
 }
 
 /// The machine a run was made on.
@@ -257,7 +389,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Where in the trial's life: "start", "verify", "load", "stop".
+    /// Where in the trial's life: "prepare", "start", "verify", "load", "stop", "conclude".
     pub stage: String,
     /// What went wrong.
     pub reason: String,

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::comparison::{Comparison, Pair};
 use super::format::{counted, list, whole};
 use super::summary::{Full, Row, Summary};
 use crate::stats::Interval;
@@ -48,6 +49,27 @@ impl Answer {
             .collect();
         answer.notes = notes(summary);
         answer
+    }
+
+    /// Answers how servers differ from the one that they are compared with.
+    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison) -> Self {
+        let largest = summary.clients.last().copied().unwrap_or(0);
+        let (most, fewer): (Vec<&Pair>, Vec<&Pair>) = comparison
+            .all_pairs()
+            .partition(|pair| pair.clients == largest);
+        let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
+            pairs.iter().map(|pair| pair.sentence.clone()).collect()
+        };
+        if most.is_empty() {
+            return Self::of(summary); // a server by itself, judged by conditions alone
+        }
+        let mut headline = sentences(most);
+        headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
+        Self {
+            headline,
+            others: sentences(fewer),
+            notes: [notes(summary), comparison.notes(summary)].concat(),
+        }
     }
 
     /// All sentences in reading order.
