@@ -1,20 +1,24 @@
 //! `throng compare A B`: the same load on several servers, and which of them is better.
 
+mod baseline;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
+use super::load::calibrate::cheapest;
 use super::servers::{self, Kind};
 use super::values::{self, CpuList};
 use super::{Exit, Usage};
-use crate::load::foresee;
+use crate::load::{Engine, foresee};
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::{PROTOCOLS, Pattern};
-use crate::record::{self, Comparison, ServerInfo, Settings, Store, StudyInfo};
+use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
 use crate::registry;
 use crate::report::comparison::Condition;
+use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -61,12 +65,19 @@ pub(super) struct Arguments {
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
     /// How long replies count in each trial.
-    #[arg(short, long, value_name = "TIME", default_value = "2s",
+    #[arg(short, long, value_name = "TIME", default_value = "1s",
           value_parser = values::positive_duration)]
     duration: Duration,
     /// How long to load before, once every client had its first answer.
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
     warm_up: Duration,
+    /// The server that takes part a second time, as its own control, or `none` [default: the
+    /// reference]. By how much the two differ is noise, and no smaller difference is called one.
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+    /// Have a server that does least take part too, to see what the clients can reach.
+    #[arg(long)]
+    ceiling: bool,
     /// CPUs for the servers [default: the first half].
     #[arg(long, value_name = "LIST", requires = "client_cpus")]
     server_cpus: Option<CpuList>,
@@ -176,13 +187,19 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let most = settings.clients.last().copied().unwrap_or(0);
     foresee::check_one_table(most, &host::load_resources())?;
     let said = Said::of(&settings)?;
-    let settings = Settings {
-        dialogue: said.dialogue.describe(&said.asking),
-        ..settings
-    };
     let program = conduct::program()?;
     let servers = take_part(arguments, &kinds, &settings, &program)?;
     let comparison = comparison(arguments, &servers)?;
+    let compared = servers.len() > 1 || comparison.baseline.is_some();
+    let of_reference = |server: &ServerInfo| compared && server.name == comparison.reference;
+    let usual = servers.iter().position(of_reference);
+    let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
+    let settings = Settings {
+        dialogue: said.dialogue.describe(&said.asking),
+        control: control.map(|place| servers[place].name.clone()),
+        ..settings
+    };
+    let null_server = null_server(arguments, &settings, &program)?;
     let seed = arguments.asking.value.shape.seed();
     Ok(RunPlan {
         study: StudyInfo {
@@ -194,6 +211,8 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         coming: said.coming,
         comparison: Some(comparison),
         servers,
+        control,
+        null_server,
         probes: probes::choose(&arguments.probes)?,
         program,
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
@@ -261,7 +280,24 @@ fn settings(arguments: &Arguments, kinds: &[Kind]) -> anyhow::Result<Settings> {
             .iter()
             .map(|kind| kind.info().name.to_owned())
             .collect(),
+        control: None,
     })
+}
+
+/// The server that does least, if it is to take part.
+fn null_server(
+    arguments: &Arguments,
+    settings: &Settings,
+    program: &Path,
+) -> anyhow::Result<Option<ServerInfo>> {
+    if !arguments.ceiling {
+        return Ok(None);
+    }
+    if arguments.asking.value.speech.is_custom() {
+        let what = "--ceiling needs a protocol that throng serves too, not --send";
+        return Err(Usage(what.to_owned()).into());
+    }
+    servers::own(cheapest(Engine::Epoll), &[], settings, program).map(Some)
 }
 
 /// The servers with their names, and what is done before and after their trials.
@@ -403,57 +439,6 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
     }
     let others = others.join(", ");
     format!("How do {others} differ from {reference} under the same load?")
-}
-
-/// An earlier record to compare with.
-struct Baseline {
-    directory: PathBuf,
-}
-
-impl Baseline {
-    /// Makes sure that there is something to compare, under the same settings.
-    fn read(directory: &Path, plan: &RunPlan) -> anyhow::Result<Self> {
-        let refused = |why: String| Usage(format!("--baseline {}: {why}", directory.display()));
-        let run = record::read(directory).map_err(|error| refused(conduct::chain(&error)))?;
-        record::read_trials(directory).map_err(|error| refused(conduct::chain(&error)))?;
-        let differences = plan.settings.differences(&run.settings);
-        if !differences.is_empty() {
-            let differences = differences.join("; ");
-            return Err(refused(format!("it was another load: {differences}")).into());
-        }
-        let there: Vec<&str> = run
-            .servers
-            .iter()
-            .map(|server| server.name.as_str())
-            .collect();
-        if !plan
-            .servers
-            .iter()
-            .any(|server| there.contains(&server.name.as_str()))
-        {
-            let there = there.join(", ");
-            return Err(refused(format!(
-                "it has no server of the same name; it has: {there} (--name gives a server its name)"
-            ))
-            .into());
-        }
-        Ok(Self {
-            directory: directory.to_owned(),
-        })
-    }
-
-    /// Copies what the report needs, so that the record stands by itself.
-    fn copy_into(&self, store: &Store) -> anyhow::Result<()> {
-        let to = store.directory().join(record::BASELINE);
-        let copy = || -> std::io::Result<()> {
-            std::fs::create_dir_all(&to)?;
-            for file in ["run.json", "trials.jsonl"] {
-                std::fs::copy(self.directory.join(file), to.join(file))?;
-            }
-            Ok(())
-        };
-        copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
-    }
 }
 
 fn name(text: &str) -> Result<String, String> {

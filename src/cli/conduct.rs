@@ -66,6 +66,11 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         asking: said.asking,
         coming: said.coming,
         comparison: run.comparison,
+        control: run
+            .servers
+            .iter()
+            .position(|server| Some(&server.name) == run.settings.control.as_ref()),
+        null_server: run.null_server,
         probes: probes::choose(&run.settings.probes)?,
         settings: run.settings,
         servers: run.servers,
@@ -133,6 +138,17 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
+/// What a trial is for, where it is not for its own figures.
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Timed => "",
+        Purpose::Control => "as its own control",
+        Purpose::Ceiling => "for the clients' ceiling",
+        Purpose::Counted => "counting",
+        Purpose::Captured => "capturing packets",
+    }
+}
+
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
 struct Shown {
     bar: Option<Bar>,
@@ -143,10 +159,9 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
-            let what = match started.purpose {
-                Purpose::Timed => format!("round {}", started.round + 1),
-                Purpose::Counted => "counting".to_owned(),
-                Purpose::Captured => "capturing packets".to_owned(),
+            let what = match purpose(started.purpose) {
+                "" => format!("round {}", started.round + 1),
+                special => format!("round {}, {special}", started.round + 1),
             };
             bar.say(&format!(
                 "trial {} of {}: {} with {} clients, {what}",
@@ -161,8 +176,6 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         if self.plain {
             let told = match (&trial.failure, &trial.load) {
-                (None, _) if trial.purpose == Purpose::Counted => "counted".to_owned(),
-                (None, _) if trial.purpose == Purpose::Captured => "captured".to_owned(),
                 (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
                 (None, Some(load)) => format!(
                     "{:.0} replies/s, {} of {} clients served",
@@ -170,7 +183,12 @@ impl Observer for Shown {
                 ),
                 (None, None) => "no figures".to_owned(),
             };
-            anstream::eprintln!("{} with {} clients: {told}", trial.server, trial.clients);
+            let special = match purpose(trial.purpose) {
+                "" => String::new(),
+                special => format!(" ({special})"),
+            };
+            let (server, clients) = (&trial.server, trial.clients);
+            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
         }
     }
 }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::conduct::{self, Said};
+use super::load::calibrate::cheapest;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, servers};
-use crate::load::foresee;
+use crate::load::{Engine, foresee};
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::PROTOCOLS;
 use crate::record::{ServerInfo, Settings, Store, StudyInfo};
@@ -62,6 +63,13 @@ pub(super) struct Arguments {
     /// CPUs for the clients [default: the second half].
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
+    /// The server that takes part a second time, as its own control, or `none` [default: `epoll`, or
+    /// the first that no design limits].
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+    /// Leave out the server that does least, which shows what the clients can reach.
+    #[arg(long)]
+    no_ceiling: bool,
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     probes: Option<Vec<String>>,
@@ -71,7 +79,8 @@ pub(super) struct Arguments {
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "probes", "seed",
+        "server_cpus", "client_cpus", "control", "no_ceiling",
+        "probes", "seed",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
@@ -100,13 +109,7 @@ fn begin(arguments: &Arguments) -> anyhow::Result<(Store, RunPlan)> {
 
 fn override_study(study: &mut Study, arguments: &Arguments) {
     if let Some(models) = &arguments.models {
-        let server = |model: &String| ServerSpec {
-            model: model.clone(),
-            name: None,
-            workers: None,
-            fd_setsize: None,
-        };
-        study.servers = models.iter().map(server).collect();
+        study.servers = models.iter().map(|model| of_model(model)).collect();
     }
     if let Some(protocol) = &arguments.protocol {
         study.protocol.clone_from(protocol);
@@ -159,10 +162,21 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
             .iter()
             .map(|kind| kind.info().name.to_owned())
             .collect(),
+        control: None,
     };
     let said = Said::of(&settings)?;
     settings.dialogue = said.dialogue.describe(&said.asking);
     let servers = servers(study, &settings, &program)?;
+    let called = |name: &str| servers.iter().position(|server| server.name == name);
+    let usual = called("epoll").or_else(|| {
+        let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
+        servers.iter().position(unlimited)
+    });
+    let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
+    settings.control = control.map(|index| servers[index].name.clone());
+    let null_server = (!arguments.no_ceiling)
+        .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
+        .transpose()?;
     Ok(RunPlan {
         study: StudyInfo {
             name: study.name.clone(),
@@ -173,6 +187,8 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         coming: said.coming,
         comparison: None,
         servers,
+        control,
+        null_server,
         probes,
         program,
         seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
@@ -188,12 +204,7 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
     let all: Vec<ServerSpec> = MODELS
         .iter()
         .filter(|model| model.supported().is_ok())
-        .map(|model| ServerSpec {
-            model: model.info().name.to_owned(),
-            name: None,
-            workers: None,
-            fd_setsize: None,
-        })
+        .map(|model| of_model(model.info().name))
         .collect();
     let named = if study.servers.is_empty() {
         &all
@@ -213,6 +224,16 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
         servers.push(server);
     }
     Ok(servers)
+}
+
+/// A model as it is.
+fn of_model(name: &str) -> ServerSpec {
+    ServerSpec {
+        model: name.to_owned(),
+        name: None,
+        workers: None,
+        fd_setsize: None,
+    }
 }
 
 fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {

@@ -201,6 +201,25 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     }
 }
 
+/// The server that takes part a second time, as its own control: the one that was named, or the usual
+/// one unless that is `none`.
+pub(super) fn control(
+    servers: &[ServerInfo],
+    named: Option<&str>,
+    usual: Option<usize>,
+) -> Result<Option<usize>, Usage> {
+    match named {
+        None => Ok(usual),
+        Some("none") => Ok(None),
+        Some(name) => match servers.iter().position(|server| server.name == name) {
+            None => Err(Usage(format!(
+                "`{name}` is to be its own control, and does not take part"
+            ))),
+            found => Ok(found),
+        },
+    }
+}
+
 /// Makes the names that are the same differ: "epoll", "epoll (2)".
 pub(super) fn make_unique(names: &mut [String]) {
     for place in 1..names.len() {

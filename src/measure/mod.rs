@@ -11,10 +11,11 @@ pub mod probes;
 mod process;
 mod run;
 mod server;
+mod spin;
 mod stage;
 pub mod strays;
 mod trial;
 mod verify;
-mod warnings;
+pub mod warnings;
 
 pub use run::{Observer, RunPlan, Started, run};

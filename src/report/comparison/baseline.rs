@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pair::{Pair, Source, Together, pair};
+use super::pair::{Pair, Source, Together};
 use crate::record::{self, Run, Trial};
 use crate::report::summary::Summary;
 
@@ -28,6 +28,7 @@ impl Baseline {
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(then, trials)?;
         let before = Source {
+            run: then,
             summary: &summary,
             trials,
         };
@@ -38,9 +39,7 @@ impl Baseline {
                     .side(&server.name, clients, &server.name)
                     .zip(before.side(&server.name, clients, "its baseline"));
                 pairs.extend(
-                    sides.map(|(side, reference)| {
-                        pair(&side, &reference, run.seed, Together::Apart)
-                    }),
+                    sides.map(|(side, reference)| now.pair(&side, &reference, Together::Apart)),
                 );
             }
         }

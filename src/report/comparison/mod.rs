@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::format::counted;
 use super::summary::Summary;
-use crate::record::{Run, Trial};
+use crate::record::{Purpose, Run, Trial};
 use crate::stats::interval::false_alarm_rate;
 pub use baseline::Baseline;
 pub use condition::{Condition, Judged};
 pub use pair::{Measured, Pair, Word};
-use pair::{Source, Together, Values, pair};
+use pair::{Source, Together, Values};
 
 /// The comparison that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +45,11 @@ impl Comparison {
         let Some(asked) = &run.comparison else {
             return Ok(None);
         };
-        let now = Source { summary, trials };
+        let now = Source {
+            run,
+            summary,
+            trials,
+        };
         let names = || run.servers.iter().map(|server| server.name.as_str());
         let mut pairs = Vec::new();
         for &clients in summary.clients.iter().rev() {
@@ -53,10 +57,8 @@ impl Comparison {
                 continue;
             };
             for name in names().filter(|name| *name != asked.reference) {
-                pairs.extend(
-                    now.side(name, clients, name)
-                        .map(|side| pair(&side, &reference, run.seed, Together::Interleaved)),
-                );
+                let side = now.side(name, clients, name);
+                pairs.extend(side.map(|side| now.pair(&side, &reference, Together::Interleaved)));
             }
         }
         let baseline = match baseline {
@@ -104,7 +106,11 @@ impl Comparison {
             .map(|row| row.trials_ok)
             .filter(|trials| *trials > 1);
         let alarms = compared as f64 * false_alarm_rate(trials.min().unwrap_or(0) as usize);
-        if alarms >= 0.25 {
+        let controlled = self
+            .all_pairs()
+            .flat_map(|pair| &pair.measures)
+            .any(|m| m.noise.is_some());
+        if alarms >= 0.25 && !controlled {
             notes.push(format!(
                 "{} were made, each at 95 %: of equal servers about {alarms:.1} of them would seem to \
                  differ by chance.",
@@ -127,7 +133,7 @@ fn conditions(run: &Run, trials: &[Trial], summary: &Summary) -> Vec<Judged> {
                 .as_ref()
                 .is_none_or(|server| *server == row.server)
             {
-                let values = Values::new(trials, &row.server, row.clients);
+                let values = Values::new(trials, &row.server, row.clients, Purpose::Timed);
                 judged.push(condition.judge(text, &values, run.seed));
             }
         }

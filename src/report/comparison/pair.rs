@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::condition::Judged;
 use super::words;
-use crate::record::{Purpose, Trial};
+use crate::record::{Purpose, Run, Trial};
 use crate::report::format::{ABSENT, counted, or_absent};
 use crate::report::metrics::{COMPARED, METRICS, Metric, RATE, RATE_PER_CPU};
-use crate::report::summary::{Full, Row, Summary};
+use crate::report::summary::{Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio, median};
 
 /// Share of the requests that came due from which on an open loop set the rate, and not the server.
@@ -48,6 +48,10 @@ pub struct Measured {
     /// The server's over the reference's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Interval>,
+    /// By what share two equal servers came out apart, where one was measured twice; a ratio nearer
+    /// to 1 is not told apart from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
     /// What that says of the server.
     pub verdict: Word,
     /// Why there is no verdict.
@@ -89,7 +93,7 @@ impl PartialEq for &'static Metric {
     }
 }
 
-/// The trials of one server under one number of clients that are timed.
+/// The trials of one server under one number of clients, for one purpose.
 pub(super) struct Values<'a> {
     pub(super) server: &'a str,
     pub(super) clients: u32,
@@ -97,9 +101,14 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(trials: &'a [Trial], server: &'a str, clients: u32) -> Self {
+    pub(super) fn new(
+        trials: &'a [Trial],
+        server: &'a str,
+        clients: u32,
+        purpose: Purpose,
+    ) -> Self {
         let of_both = trials.iter().filter(|trial| {
-            trial.server == server && trial.clients == clients && trial.purpose == Purpose::Timed
+            trial.server == server && trial.clients == clients && trial.purpose == purpose
         });
         Self {
             server,
@@ -113,6 +122,25 @@ impl<'a> Values<'a> {
         self.trials
             .iter()
             .filter_map(|trial| Some((trial.round, metric.of(trial)?)))
+    }
+
+    /// The ratio of both by a metric.
+    fn over(
+        &self,
+        others: &Self,
+        metric: &'static Metric,
+        together: Together,
+        seed: u64,
+    ) -> Option<Interval> {
+        let values: Vec<(u32, f64)> = self.of(metric).collect();
+        let mut others: Vec<(u32, f64)> = others.of(metric).collect();
+        if together == Together::Apart {
+            // Rounds of another run are other rounds, whatever their numbers.
+            for (round, _) in &mut others {
+                *round += 1 << 31;
+            }
+        }
+        bootstrap_ratio(&values, &others, seed)
     }
 
     fn median(&self, metric: &'static Metric) -> Option<f64> {
@@ -147,6 +175,7 @@ pub(super) struct Side<'a> {
 /// A whole run, to take sides from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
+    pub(super) run: &'a Run,
     pub(super) summary: &'a Summary,
     pub(super) trials: &'a [Trial],
 }
@@ -158,41 +187,88 @@ impl<'a> Source<'a> {
             .rows_at(clients)
             .find(|row| row.server == server)?;
         Some(Side {
-            values: Values::new(self.trials, server, clients),
+            values: Values::new(self.trials, server, clients, Purpose::Timed),
             row,
             called,
         })
+    }
+    /// Compares a server of this run with another one, or with what it was in another run.
+    pub(super) fn pair(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
+        let not_compared = [side, reference].into_iter().find_map(not_comparable);
+        let measures: Vec<Measured> = METRICS[..COMPARED]
+            .iter()
+            .map(|metric| self.measured(metric, side, reference, together))
+            .map(|measured| match &not_compared {
+                Some(why) => measured.withheld(why),
+                None => measured,
+            })
+            .filter(|measured| measured.reference.is_some() || measured.value.is_some())
+            .collect();
+        let mut pair = Pair {
+            clients: side.values.clients,
+            server: side.called.to_owned(),
+            reference: reference.called.to_owned(),
+            measures,
+            not_compared,
+            sentence: String::new(),
+        };
+        pair.sentence = words::sentence(&pair);
+        pair
+    }
+
+    fn measured(
+        self,
+        metric: &'static Metric,
+        side: &Side<'_>,
+        reference: &Side<'_>,
+        together: Together,
+    ) -> Measured {
+        let (values, others) = (&side.values, &reference.values);
+        let ratio = values.over(others, metric, together, self.run.seed);
+        let noise = self.noise(metric, values.clients);
+        let floor = noise.unwrap_or(0.0);
+        let verdict = match Verdict::beyond(floor, ratio, metric.higher_is_better) {
+            Verdict::Better => Word::Better,
+            Verdict::Worse => Word::Worse,
+            Verdict::NotDistinguishable => Word::NotDistinguishable,
+        };
+        let measured = Measured {
+            name: metric.name,
+            title: metric.title,
+            reference: others.median(metric),
+            value: values.median(metric),
+            ratio,
+            noise,
+            verdict,
+            why: None,
+            metric,
+        };
+        let enough = [side, reference].iter().all(|side| side.row.trials_ok >= 2);
+        match (rate_means_nothing(metric, side, reference), ratio) {
+            (Some(why), _) => measured.withheld(&why),
+            (None, None) if enough => measured.withheld("there are too few replies"),
+            (None, None) => measured.withheld("it takes two trials of each"),
+            (None, Some(_)) => measured,
+        }
+    }
+
+    /// By what share the server that was measured twice came out apart.
+    fn noise(self, metric: &'static Metric, clients: u32) -> Option<f64> {
+        let control = self.run.settings.control.as_deref()?;
+        let of = |purpose| Values::new(self.trials, control, clients, purpose);
+        let (again, timed) = (of(Purpose::Control), of(Purpose::Timed));
+        let ratio = again.over(&timed, metric, Together::Interleaved, self.run.seed)?;
+        Some((ratio.estimate - 1.0).abs())
     }
 }
 
 /// Whether two were measured in the same rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Together {
+    /// In an order of their own in each round.
     Interleaved,
+    /// In different runs.
     Apart,
-}
-
-pub(super) fn pair(side: &Side<'_>, reference: &Side<'_>, seed: u64, together: Together) -> Pair {
-    let not_compared = [side, reference].into_iter().find_map(not_comparable);
-    let measures: Vec<Measured> = METRICS[..COMPARED]
-        .iter()
-        .map(|metric| measured(metric, side, reference, seed, together))
-        .map(|measured| match &not_compared {
-            Some(why) => measured.withheld(why),
-            None => measured,
-        })
-        .filter(|measured| measured.reference.is_some() || measured.value.is_some())
-        .collect();
-    let mut pair = Pair {
-        clients: side.values.clients,
-        server: side.called.to_owned(),
-        reference: reference.called.to_owned(),
-        measures,
-        not_compared,
-        sentence: String::new(),
-    };
-    pair.sentence = words::sentence(&pair);
-    pair
 }
 
 /// Why a server cannot be compared with others.
@@ -210,58 +286,13 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     })
 }
 
-fn measured(
-    metric: &'static Metric,
-    side: &Side<'_>,
-    reference: &Side<'_>,
-    seed: u64,
-    together: Together,
-) -> Measured {
-    let values: Vec<(u32, f64)> = side.values.of(metric).collect();
-    let mut others: Vec<(u32, f64)> = reference.values.of(metric).collect();
-    if together == Together::Apart {
-        // Rounds of another run are other rounds, whatever their numbers.
-        for (round, _) in &mut others {
-            *round += 1 << 31;
-        }
-    }
-    let ratio = bootstrap_ratio(&values, &others, seed);
-    let verdict = match Verdict::of_ratio(ratio, metric.higher_is_better) {
-        Verdict::Better => Word::Better,
-        Verdict::Worse => Word::Worse,
-        Verdict::NotDistinguishable => Word::NotDistinguishable,
-    };
-    let measured = Measured {
-        name: metric.name,
-        title: metric.title,
-        reference: reference.values.median(metric),
-        value: side.values.median(metric),
-        ratio,
-        verdict,
-        why: None,
-        metric,
-    };
-    match rate_means_nothing(metric, side, reference) {
-        Some(why) => measured.withheld(&why),
-        None if ratio.is_none() => {
-            let enough = [side, reference].iter().all(|side| side.row.trials_ok >= 2);
-            measured.withheld(if enough {
-                "there are too few replies"
-            } else {
-                "it takes two trials of each"
-            })
-        }
-        None => measured,
-    }
-}
-
 fn rate_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
     if metric.name != RATE.name {
         return None;
     }
     let limited: Vec<&str> = [side, reference]
         .into_iter()
-        .filter(|side| side.row.full == Some(Full::Client))
+        .filter(|side| side.row.client_limited())
         .map(|side| side.called)
         .collect();
     if !limited.is_empty() {
