@@ -170,6 +170,9 @@ fn run(servers: &[Server]) -> Run {
             duration_s: 2.0,
             warm_up_s: 0.5,
             start_timeout_s: 10.0,
+            hook_timeout_s: 60.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 5.0,
             patience_s: 2.0,
             backlog: 4096,
@@ -190,6 +193,7 @@ fn run(servers: &[Server]) -> Run {
                     _ => None,
                 },
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
+                ..ServerInfo::default()
             })
             .collect(),
         null_server: None,
@@ -202,6 +206,7 @@ fn run(servers: &[Server]) -> Run {
             somaxconn: Some(4096),
             ..Host::default()
         },
+        comparison: None,
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),
