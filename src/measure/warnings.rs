@@ -1,5 +1,7 @@
 //! What a reader must know before trusting a figure: each warning names cause and remedy.
 
+pub(super) mod network;
+
 use crate::record::{Host, Load, Settings, Side, Trial, Warning};
 use crate::stats::steadiness;
 
@@ -173,9 +175,9 @@ mod tests {
         );
     }
 
-    #[test]
-    fn few_repeats_are_told() {
-        let settings = Settings {
+    /// Settings of a run with too few repeats.
+    pub(super) fn settings() -> Settings {
+        Settings {
             protocol: "echo".to_owned(),
             size_bytes: 1000,
             clients: vec![1],
@@ -190,7 +192,12 @@ mod tests {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-        };
+        }
+    }
+
+    #[test]
+    fn few_repeats_are_told() {
+        let settings = settings();
         let kinds = |host: &Host| -> Vec<String> {
             of_run(host, &settings)
                 .into_iter()
