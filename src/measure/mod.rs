@@ -10,8 +10,9 @@ pub mod plan;
 pub mod probes;
 mod process;
 mod run;
+mod spin;
 mod trial;
 mod verify;
-mod warnings;
+pub mod warnings;
 
 pub use run::{Observer, RunPlan, Started, run};

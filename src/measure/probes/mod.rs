@@ -189,6 +189,11 @@ impl Panel {
     /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
     /// [prepared](Probe::prepare).
     pub fn prepare(kinds: &[&'static dyn ProbeKind], subject: Subject, purpose: Purpose) -> Self {
+        let purpose = if purpose.is_timed() {
+            Purpose::Timed
+        } else {
+            purpose
+        };
         let mut panel = Self {
             probes: Vec::new(),
             target: None,
@@ -260,6 +265,8 @@ impl Panel {
             .extend(out.into_iter().map(|sample| (now, sample)));
         if matches!(moment, Moment::Start | Moment::Tick | Moment::End) {
             self.cost += thread_cpu_time().saturating_sub(cpu);
+            let took_ms = now.elapsed().as_secs_f64() * 1e3;
+            self.side.slowest_sample_ms = self.side.slowest_sample_ms.max(took_ms);
         }
         self.target = Some(target);
     }

@@ -44,10 +44,7 @@ fn told(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<Stri
             metrics: named(network),
             ..Side::default()
         }),
-        ..serde_json::from_str(
-            r#"{"index":0,"round":0,"server":"epoll","clients":1000,"started_at":"","took_s":1,"warnings":[]}"#,
-        )
-        .unwrap()
+        ..Trial::default()
     };
     let settings = Settings {
         backlog: 1,
