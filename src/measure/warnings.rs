@@ -2,6 +2,7 @@
 
 mod across;
 mod load;
+pub(super) mod network;
 
 use crate::record::{Host, Load, Settings, Side, Trial, Warning};
 use crate::report::format;
@@ -227,9 +228,9 @@ mod tests {
         assert!(with(190.0, 20.0).unwrap().message.contains("20 % to"));
     }
 
-    #[test]
-    fn what_is_known_before_the_first_trial_is_told() {
-        let mut settings = Settings {
+    /// Settings of a run with too few repeats.
+    pub(super) fn settings() -> Settings {
+        Settings {
             protocol: "echo".to_owned(),
             size_bytes: 1000,
             clients: vec![1],
@@ -248,7 +249,12 @@ mod tests {
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
             control: None,
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_known_before_the_first_trial_is_told() {
+        let mut settings = settings();
         let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
             of_run(host, settings)
                 .into_iter()
