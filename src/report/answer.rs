@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::format::{counted, list, whole};
+use super::scalability;
 use super::summary::{Full, Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
@@ -41,6 +42,7 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(scalability::sentences(summary));
         answer.others = others
             .iter()
             .rev()

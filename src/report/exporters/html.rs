@@ -1,5 +1,6 @@
 //! The report as one page that works without a network.
 
+mod scalability;
 mod table;
 
 use std::io::Write;
@@ -58,6 +59,7 @@ fn page(report: &Report<'_>) -> Markup {
                 main {
                     (answer(report))
                     (table::section(report))
+                    (scalability::section(report))
                     (figures(report))
                     (warnings(report))
                     (failures(report))

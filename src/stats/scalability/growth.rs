@@ -8,9 +8,7 @@
 use serde::Serialize;
 
 use super::resample::resamples;
-use super::{
-    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, typical,
-};
+use super::{Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians};
 use crate::stats::interval::median_in_place;
 
 /// A cost as a power of the number of clients.
@@ -18,7 +16,7 @@ use crate::stats::interval::median_in_place;
 pub struct Growth {
     /// e, in cost ∝ clients^e.
     pub exponent: Estimate,
-    /// Root mean square of the residuals.
+    /// Median size of the residuals, which one odd measurement does not move either.
     pub typical_residual: f64,
     /// By number of clients.
     pub residuals: Vec<Residual>,
@@ -79,6 +77,12 @@ impl Growth {
     pub fn worst(&self) -> Option<Residual> {
         farthest(&self.residuals)
     }
+}
+
+/// The median size.
+fn typical(residuals: &[Residual]) -> f64 {
+    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.relative.abs()).collect();
+    median_in_place(&mut sizes)
 }
 
 /// The median slope of log(cost) between all pairs.

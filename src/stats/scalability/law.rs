@@ -95,7 +95,7 @@ pub fn fit(crowds: &[Crowd], weights: Weights, seed: u64) -> Result<Law, Unfit> 
         coherency: estimate(&Curve::coherency),
         peak_clients: estimate(&|curve| curve.peak(most)),
         r_squared: curve.r_squared(&clients, &rates, weights),
-        typical_residual: super::typical(&residuals),
+        typical_residual: typical(&residuals),
         residuals,
         curve,
     })
@@ -207,6 +207,12 @@ impl Curve {
         let scale = rates.iter().map(|rate| seen(*rate).powi(2)).sum::<f64>();
         (all > NOTHING * NOTHING * scale.max(1.0)).then(|| (1.0 - left / all).max(0.0))
     }
+}
+
+/// Root mean square of the residuals.
+fn typical(residuals: &[Residual]) -> f64 {
+    let squares: f64 = residuals.iter().map(|r| r.relative * r.relative).sum();
+    (squares / residuals.len().max(1) as f64).sqrt()
 }
 
 fn basis(clients: f64) -> Three {

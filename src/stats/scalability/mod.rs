@@ -153,12 +153,6 @@ fn medians(crowds: &[Crowd]) -> Result<(Vec<Crowd>, Vec<f64>), Unfit> {
     Ok((joined, middle))
 }
 
-/// Root mean square of the residuals.
-fn typical(residuals: &[Residual]) -> f64 {
-    let squares: f64 = residuals.iter().map(|r| r.relative * r.relative).sum();
-    (squares / residuals.len().max(1) as f64).sqrt()
-}
-
 /// The residual farthest from 0.
 fn farthest(residuals: &[Residual]) -> Option<Residual> {
     residuals
