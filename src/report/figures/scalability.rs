@@ -139,17 +139,13 @@ fn measured(row: &Row, scaling: &Scaling) -> Option<Point> {
     })
 }
 
-/// The curve at whole numbers of clients, evenly spaced on the logarithmic axis.
+/// The curve at places evenly spaced on the logarithmic axis.
 fn curve(law: &Law) -> Vec<Point> {
     let (fewest, most) = law.range();
     let (first, last) = (f64::from(fewest), f64::from(most) * f64::from(FARTHEST));
-    let mut clients: Vec<f64> = (0..=STEPS)
-        .map(|step| first * (last / first).powf(f64::from(step) / f64::from(STEPS)))
-        .map(f64::round)
-        .collect();
-    clients.dedup();
-    clients
-        .into_iter()
+    (0..=STEPS)
+        .map(|step| f64::from(step) / f64::from(STEPS))
+        .map(|share| (first * (last / first).powf(share)).min(last))
         .filter_map(|clients| Some(point(clients, law.rate(clients).ok()?)))
         .collect()
 }

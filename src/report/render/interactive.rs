@@ -131,6 +131,9 @@ fn trace(figure: &Figure, series: &Series) -> Value {
 /// Markers, lines or both, in the look of a server.
 fn draw_lines(trace: &mut Value, series: &Series) {
     let look = look(series.place);
+    if series.trace == Trace::Curve {
+        trace["hovertemplate"] = json!("%{x:,.0f} clients, fitted: <b>%{y:,.4~r}</b>");
+    }
     let open = if series.points.iter().any(|point| point.partial) {
         "-open"
     } else {

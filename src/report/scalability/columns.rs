@@ -158,7 +158,7 @@ fn peak(one: &Scaling) -> Option<(String, String)> {
                 format!("<{}", whole(f64::from(fewest)))
             }
         } else {
-            number(clients)
+            whole(clients)
         }
     };
     let peak = &law.peak_clients;

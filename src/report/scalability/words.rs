@@ -2,7 +2,7 @@
 
 use super::Scaling;
 use super::columns::{percent, power, range};
-use crate::report::format::{counted, list, number, whole};
+use crate::report::format::{counted, list, whole};
 use crate::report::summary::Summary;
 use crate::stats::scalability::{Estimate, FARTHEST};
 
@@ -32,7 +32,9 @@ fn growth(summary: &Summary) -> Option<String> {
     let mut all: Vec<(&str, Estimate)> = summary
         .scaling
         .iter()
-        .filter_map(|one| Some((one.server.as_str(), one.cpu_growth.as_ref()?.exponent)))
+        .filter_map(|one| Some((one.server.as_str(), one.cpu_growth.as_ref()?)))
+        .filter(|(_, growth)| growth.range() == (*fewest, *most))
+        .map(|(server, growth)| (server, growth.exponent))
         .collect();
     all.sort_by(|one, other| other.1.value.total_cmp(&one.1.value));
     let those = |wanted: fn(f64, f64) -> bool| -> Vec<(&str, Estimate)> {
@@ -54,11 +56,7 @@ fn growth(summary: &Summary) -> Option<String> {
                 range => format!("n^{} ({range}) for {server}", power(exponent.value)),
             })
             .collect();
-        match of.len().saturating_sub(MOST_NAMED) {
-            0 => {}
-            1 => named.push("less for one more".to_owned()),
-            more => named.push(format!("less for {more} more")),
-        }
+        named.extend(others(of.len(), "less"));
         list(&named)
     };
     let mut parts = Vec::new();
@@ -101,20 +99,24 @@ fn peaks(summary: &Summary) -> Option<String> {
             ));
         } else {
             let range = match (peak.low, peak.high) {
-                (Some(low), Some(high)) if high.is_infinite() => format!(" (≥{})", number(low)),
-                (Some(low), Some(high)) => format!(" ({}–{})", number(low), number(high)),
+                (Some(low), Some(high)) if high.is_infinite() => format!(" (≥{})", whole(low)),
+                (Some(low), Some(high)) => format!(" ({}–{})", whole(low), whole(high)),
                 _ => String::new(),
             };
             peaking.push((
                 peak.value,
-                format!("at {}{range} for {}", number(peak.value), one.server),
+                format!("at {}{range} for {}", whole(peak.value), one.server),
             ));
         }
     }
     peaking.sort_by(|one, other| other.0.total_cmp(&one.0));
     let mut parts = Vec::new();
     if !peaking.is_empty() {
-        let told: Vec<&str> = peaking.iter().map(|(_, text)| text.as_str()).collect();
+        let named = peaking
+            .iter()
+            .take(MOST_NAMED)
+            .map(|(_, text)| text.clone());
+        let told: Vec<String> = named.chain(others(peaking.len(), "lower")).collect();
         parts.push(format!("peaks {}", list(&told)));
     }
     if !endless.is_empty() {
@@ -130,6 +132,15 @@ fn peaks(summary: &Summary) -> Option<String> {
             list(&parts)
         )
     })
+}
+
+/// "less for 3 more", when not all are named.
+fn others(all: usize, how: &str) -> Option<String> {
+    match all.saturating_sub(MOST_NAMED) {
+        0 => None,
+        1 => Some(format!("{how} for one more")),
+        more => Some(format!("{how} for {more} more")),
+    }
 }
 
 /// Whose curve or power is far off what was measured.

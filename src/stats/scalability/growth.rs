@@ -8,7 +8,9 @@
 use serde::Serialize;
 
 use super::resample::resamples;
-use super::{Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians};
+use super::{
+    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
+};
 use crate::stats::interval::median_in_place;
 
 /// A cost as a power of the number of clients.
@@ -73,6 +75,11 @@ pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
 }
 
 impl Growth {
+    /// Smallest and largest number of clients that it was told from.
+    pub fn range(&self) -> (u32, u32) {
+        range(&self.residuals)
+    }
+
     /// The measurement farthest from the power law.
     pub fn worst(&self) -> Option<Residual> {
         farthest(&self.residuals)

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::least_squares::{Equation, Three, non_negative, refine};
 use super::resample::resamples;
 use super::{
-    Crowd, Estimate, FARTHEST, FEWEST_FOR_LAW, Residual, TooFar, Unfit, farthest, medians,
+    Crowd, Estimate, FARTHEST, FEWEST_FOR_LAW, Residual, TooFar, Unfit, farthest, medians, range,
 };
 
 /// Smaller than this, relative to what it stands beside, is 0: what is left of it is rounding.
@@ -119,10 +119,7 @@ impl Law {
 
     /// Smallest and largest number of clients that it was fitted to.
     pub fn range(&self) -> (u32, u32) {
-        match self.residuals.as_slice() {
-            [first, .., last] => (first.clients, last.clients),
-            [] | [_] => (0, 0),
-        }
+        range(&self.residuals)
     }
 
     /// The measurement farthest from the curve.

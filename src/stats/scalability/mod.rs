@@ -153,6 +153,14 @@ fn medians(crowds: &[Crowd]) -> Result<(Vec<Crowd>, Vec<f64>), Unfit> {
     Ok((joined, middle))
 }
 
+/// Smallest and largest number of clients.
+fn range(residuals: &[Residual]) -> (u32, u32) {
+    match residuals {
+        [first, .., last] => (first.clients, last.clients),
+        [] | [_] => (0, 0),
+    }
+}
+
 /// The residual farthest from 0.
 fn farthest(residuals: &[Residual]) -> Option<Residual> {
     residuals
