@@ -8,6 +8,7 @@ mod arrival;
 mod dialogue;
 #[cfg(target_os = "linux")]
 mod doctor;
+mod flows;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
@@ -54,6 +55,7 @@ Examples:
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
+  throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
@@ -70,6 +72,8 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
+    /// Show the TCP connections of a packet capture: times, bytes, retransmissions, resets.
+    Flows(flows::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
     List(list::Arguments),
     /// Say what on this machine would spoil a measurement, and what mends it.
@@ -118,6 +122,7 @@ pub fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Flows(arguments) => flows::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => doctor::run(&arguments),
