@@ -5,7 +5,7 @@
 //! every packet look retransmitted. A copy follows its original closely and is alike in all that does
 //! not change on the way; a retransmission is a packet of its own, with a number of its own.
 
-use super::packet::{Identity, Segment, flag};
+use super::packet::{Identity, Segment};
 
 /// Copies are no further apart.
 const MOST_NS: i64 = 20_000_000;
@@ -41,9 +41,10 @@ impl Recent {
         let (old, time_ns) = *slot;
         let apart_ns = segment.time_ns.abs_diff(time_ns);
         if old.hash == new.hash && apart_ns <= MOST_NS as u64 {
-            // Nobody repeats a SYN within so short a time, or a number within 65,536 packets.
+            // Nobody asks for the same connection again within so short a time, or repeats a number
+            // within 65,536 packets. (A SYN may well be answered twice: on time, and when repeated.)
             let same_place = old.place == new.place;
-            if new.numbered || segment.has(flag::SYN) || !same_place {
+            if new.numbered || segment.is_first_syn() || !same_place {
                 self.doubled |= same_place;
                 return true;
             }

@@ -233,4 +233,6 @@ pub fn analyse<R: Read>(file: R, settings: Settings) -> Result<Report, Damage> {
 }
 
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;

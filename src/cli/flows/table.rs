@@ -35,8 +35,8 @@ pub(super) fn table(name: &str, report: &Report, rows: &[Row], width: usize) -> 
     if left > 0 {
         let _ = writeln!(
             text,
-            "{QUIET}and {} more (--limit {}, or --csv for all){QUIET:#}",
-            count(left as u64, "flow"),
+            "{QUIET}and {} more (--limit {}, or --csv){QUIET:#}",
+            whole(left as f64),
             summary.flows
         );
     }
@@ -313,4 +313,48 @@ fn lines(rows: &[Row], width: usize) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::fixture::{ACK, Packet, RST, SYN, USUAL, by_client, by_server, connection};
+    use crate::flows::{Settings, analyse};
+
+    fn shown(packets: &[Packet], width: usize) -> String {
+        let report = analyse(&USUAL.pcapng(packets)[..], Settings::default()).unwrap();
+        let rows: Vec<Row> = report.rows().take(2).collect();
+        let text = table("load.pcapng", &report, &rows, width);
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    fn packets() -> Vec<Packet> {
+        let mut packets = connection();
+        packets.push(by_client(900_000, SYN, 70_000, 0));
+        packets.push(by_server(900_040, RST | ACK, 0, 70_001));
+        packets.push(by_client(1_900_000, SYN, 80_000, 0));
+        packets
+    }
+
+    #[test]
+    fn a_small_capture() {
+        insta::assert_snapshot!(shown(&packets(), 140));
+    }
+
+    #[test]
+    fn narrow_terminals_have_fewer_columns() {
+        for width in [80, 100, 120] {
+            let text = shown(&packets(), width);
+            let (_, lines) = text.split_once("\n#").unwrap();
+            for line in lines.lines().take(3) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_capture_of_nothing() {
+        let text = shown(&[], 80);
+        assert!(text.contains("0, 0 of them seen from SYN to end"), "{text}");
+    }
 }
