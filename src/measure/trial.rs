@@ -92,10 +92,13 @@ pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
 }
 
 fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
-    let prepared = |subject| Panel::prepare(setup.probes, subject, setup.purpose);
-    let mut server_side = prepared(Subject::Processes);
-    let started = Process::start("the server", setup.server, setup.server_cpus);
-    let mut server =
+    let prepare = |subject| {
+        let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+        move || Panel::prepare(&probes, subject, purpose)
+    };
+    let of_side = prepare(Subject::Processes);
+    let started = Process::start_prepared("the server", setup.server, setup.server_cpus, of_side);
+    let (mut server, mut server_side) =
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
     let address = wait_until_listening(&mut server, setup.start_limit, stop)?;
     if let Err(error) = verify(address, setup.protocol, setup.settings) {
@@ -113,13 +116,14 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         files: setup.files.clone(),
     };
     server_side.attach(target(&server));
-    let mut network = prepared(Subject::Network);
+    let mut network = prepare(Subject::Network)();
     network.attach(target(&server));
-    let mut client_side = prepared(Subject::Processes);
+    let of_side = prepare(Subject::Processes);
     let mut load = setup.load;
     load.arg(address.to_string());
-    let started = Process::start("the load", load, setup.client_cpus);
-    let mut load = started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
+    let started = Process::start_prepared("the load", load, setup.client_cpus, of_side);
+    let (mut load, mut client_side) =
+        started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
     client_side.attach(target(&load));
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;

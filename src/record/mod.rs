@@ -49,6 +49,9 @@ pub struct Run {
     pub servers: Vec<ServerInfo>,
     /// The machine.
     pub host: Host,
+    /// Probes that were chosen and cannot measure on this machine, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavailable: BTreeMap<String, Unsupported>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
@@ -78,7 +81,7 @@ pub enum Ending {
 }
 
 /// The settings of a run, in force for all of its trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Protocol spoken.

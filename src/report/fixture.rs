@@ -200,6 +200,7 @@ fn run(servers: &[Server]) -> Run {
             somaxconn: Some(4096),
             ..Host::default()
         },
+        unavailable: BTreeMap::new(),
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),

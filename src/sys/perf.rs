@@ -2,13 +2,16 @@
 //! switches, tracepoints.
 //!
 //! A [`Group`] counts the thread that opened it and whatever that thread starts from then on:
-//! threads, processes, and theirs in turn. Its counters are switched on and off by their leader,
-//! in each of the tasks at one moment, so that they can be set against each other; and one switch a
-//! task is quick also where there are thousands.
+//! threads, processes, and theirs in turn. All its counters are read at one moment of each task, so
+//! that they can be set against each other.
+//!
+//! They count all the time, and a part of it is told by reading twice. Switching them on and off
+//! would interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual
+//! machine); reading does so only for those that run.
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::time::Duration;
 
 /// What can be counted.
@@ -93,37 +96,41 @@ struct Attributes {
     config1: u64,
 }
 
-const DISABLED: u64 = 1;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-const READ_TIMES: u64 = 0b11;
+const READ_GROUP_AND_TIMES: u64 = 0b1011;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-const ENABLE: libc::Ioctl = 0x2400;
-const DISABLE: libc::Ioctl = 0x2401;
 
-/// What was counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
-    /// How many.
-    pub value: u64,
-    /// For how long it was switched on, summed over tasks.
+/// What a group has counted so far, over all tasks there are and were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By the place of each counter in its group.
+    pub values: Vec<u64>,
+    /// For how long the tasks ran that it follows, summed.
     pub enabled: Duration,
     /// For how long of that it counted: less when the CPU had to share its counters out.
     pub running: Duration,
 }
 
-impl Count {
-    /// The count as it would be had it counted all the time; none when it never did.
-    pub fn whole(&self) -> Option<f64> {
-        if self.enabled.is_zero() {
-            return Some(self.value as f64);
+impl Counts {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let earlier = before.values.iter().copied().chain(std::iter::repeat(0));
+        Self {
+            values: self
+                .values
+                .iter()
+                .zip(earlier)
+                .map(|(now, earlier)| now.saturating_sub(earlier))
+                .collect(),
+            enabled: self.enabled.saturating_sub(before.enabled),
+            running: self.running.saturating_sub(before.running),
         }
-        let share = self.share();
-        (share > 0.0).then(|| self.value as f64 / share)
     }
 
-    /// The share of the time in which it counted.
+    /// The part of the time in which it counted; 1 where no time has passed.
     pub fn share(&self) -> f64 {
         if self.enabled.is_zero() {
             return 1.0;
@@ -132,7 +139,7 @@ impl Count {
     }
 }
 
-/// Counters that are switched together, off at first.
+/// Counters that count together.
 #[derive(Debug)]
 pub struct Group {
     counters: Vec<File>,
@@ -149,76 +156,42 @@ impl Group {
         })
     }
 
-    /// Adds a counter; its place in the group is returned, the leader having 0.
+    /// Adds a counter.
     ///
     /// # Errors
     /// As `perf_event_open(2)`; `EINVAL` also where the CPU cannot count so many at a time.
-    pub fn add(&mut self, event: Event) -> io::Result<usize> {
+    pub fn add(&mut self, event: Event) -> io::Result<()> {
         let counter = open(event, self.counters.first())?;
         self.counters.push(counter);
-        Ok(self.counters.len() - 1)
+        Ok(())
     }
 
-    /// Switches all on.
+    /// What they have counted.
     ///
     /// # Errors
-    /// As ioctl(2).
-    pub fn start(&self) -> io::Result<()> {
-        self.switch(ENABLE)
-    }
-
-    /// Switches all off.
-    ///
-    /// # Errors
-    /// As ioctl(2).
-    pub fn stop(&self) -> io::Result<()> {
-        self.switch(DISABLE)
-    }
-
-    /// What the counter at `place` has counted, over all tasks there are and were.
-    ///
-    /// # Errors
-    /// As read(2); `UnexpectedEof` when the kernel gave the counter up.
-    pub fn read(&self, place: usize) -> io::Result<Count> {
-        let mut bytes = [0; 24];
-        let mut counter = self
-            .counters
-            .get(place)
-            .ok_or(io::ErrorKind::InvalidInput)?;
-        counter.read_exact(&mut bytes)?;
-        let number = |at: usize| {
-            let mut eight = [0; 8];
-            eight.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_ne_bytes(eight)
-        };
-        Ok(Count {
-            value: number(0),
-            enabled: Duration::from_nanos(number(8)),
-            running: Duration::from_nanos(number(16)),
-        })
-    }
-
-    fn switch(&self, request: libc::Ioctl) -> io::Result<()> {
-        let Some(leader) = self.counters.first() else {
-            return Ok(());
-        };
-        // SAFETY: the descriptor is open as long as `leader` lives; neither request has a pointer.
-        let outcome = unsafe { libc::ioctl(leader.as_raw_fd(), request, 0) };
-        if outcome == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
+    /// As read(2); `UnexpectedEof` when the kernel gave the counters up.
+    pub fn read(&self) -> io::Result<Counts> {
+        // How many there are, the two times, and the counters.
+        let mut bytes = vec![0; (3 + self.counters.len()) * size_of::<u64>()];
+        if let Some(mut leader) = self.counters.first() {
+            leader.read_exact(&mut bytes)?;
         }
+        let mut numbers = bytes
+            .chunks_exact(size_of::<u64>())
+            .map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
+            .skip(1);
+        let mut time = || Duration::from_nanos(numbers.next().unwrap_or(0));
+        Ok(Counts {
+            enabled: time(),
+            running: time(),
+            values: numbers.collect(),
+        })
     }
 }
 
-/// Opens a counter of the calling thread and its descendants; one that leads a group is off, the
-/// others are on whenever their leader is.
+/// Opens a counter of the calling thread and its descendants, in the group of `leader`.
 fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
     let mut flags = INHERIT;
-    if leader.is_none() {
-        flags |= DISABLED;
-    }
     if event.user_only {
         flags |= EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;
     }
@@ -226,12 +199,12 @@ fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
         kind: event.kind,
         size: size_of::<Attributes>() as u32,
         config: event.config,
-        read_format: READ_TIMES,
+        read_format: READ_GROUP_AND_TIMES,
         flags,
         ..Attributes::default()
     };
     let (this_thread, any_cpu) = (0 as libc::pid_t, -1 as libc::c_int);
-    let leader = leader.map_or(-1, |leader| leader.as_raw_fd());
+    let leader = leader.map_or(-1, File::as_raw_fd);
     // SAFETY: the kernel reads `size` bytes of `attributes`, which lives through the call.
     let descriptor = unsafe {
         libc::syscall(
@@ -271,20 +244,19 @@ mod tests {
     }
 
     #[test]
-    fn counts_only_while_it_is_on() {
+    fn counts_what_is_done_between_two_looks() {
         let Some(group) = group(&[Event::TASK_CLOCK, Event::PAGE_FAULTS]) else {
             return;
         };
         burn(Duration::from_millis(2));
-        assert_eq!(group.read(0).unwrap(), Count::default());
-        group.start().unwrap();
+        let before = group.read().unwrap();
         burn(Duration::from_millis(3));
-        group.stop().unwrap();
-        let count = group.read(0).unwrap();
-        assert!(count.value >= 3_000_000, "{count:?}");
-        assert_eq!(count.whole(), Some(count.value as f64));
-        burn(Duration::from_millis(2));
-        assert_eq!(group.read(0).unwrap(), count);
+        let after = group.read().unwrap();
+        let between = after.since(&before);
+        assert!(between.values[0] >= 3_000_000, "{between:?}");
+        assert!(after.values[0] >= between.values[0] + 2_000_000);
+        assert!((between.share() - 1.0).abs() < 1e-9);
+        assert!(between.enabled >= Duration::from_millis(3));
     }
 
     #[test]
@@ -292,58 +264,61 @@ mod tests {
         let Some(group) = group(&[Event::TASK_CLOCK, Event::CONTEXT_SWITCHES]) else {
             return;
         };
-        group.start().unwrap();
         std::thread::spawn(|| {
             let deep = std::thread::spawn(|| burn(Duration::from_millis(4)));
             deep.join().unwrap();
             let status = std::process::Command::new("sh")
-                .args(["-c", "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'"])
+                .args([
+                    "-c",
+                    "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'",
+                ])
                 .status();
             assert!(status.unwrap().success());
         })
         .join()
         .unwrap();
-        group.stop().unwrap();
-        let clock = group.read(0).unwrap();
-        assert!(clock.value > 4_000_000, "{clock:?}");
-        assert!(group.read(1).unwrap().value >= 2);
+        let counts = group.read().unwrap();
+        assert!(counts.values[0] > 4_000_000, "{counts:?}");
+        assert!(counts.values[1] >= 2, "{counts:?}");
     }
 
     #[test]
-    fn another_thread_is_not_counted() {
-        let Some(group) = group(&[Event::TASK_CLOCK]) else {
+    fn a_thread_that_was_there_before_is_not_counted() {
+        if group(&[Event::TASK_CLOCK]).is_none() {
             return;
-        };
+        }
         let (work, wait) = std::sync::mpsc::channel();
-        let stranger = std::thread::scope(|scope| {
-            // Born before the group was, as seen from a thread of its own.
-            let counted = scope.spawn(move || {
+        let own = Duration::from_nanos(std::thread::scope(|scope| {
+            let stranger = scope.spawn(move || {
                 wait.recv().unwrap();
-                burn(Duration::from_millis(5));
+                burn(Duration::from_millis(50));
             });
-            let own = scope.spawn(|| Group::open(Event::TASK_CLOCK).unwrap());
-            let own = own.join().unwrap();
-            own.start().unwrap();
+            let counter = scope.spawn(|| Group::open(Event::TASK_CLOCK).unwrap());
+            let counter = counter.join().unwrap();
             work.send(()).unwrap();
-            counted.join().unwrap();
-            own.stop().unwrap();
-            own.read(0).unwrap()
-        });
-        drop(group);
-        assert_eq!(stranger.value, 0);
+            stranger.join().unwrap();
+            counter.read().unwrap().values[0]
+        }));
+        assert!(own < Duration::from_millis(50), "{own:?}");
     }
 
     #[test]
-    fn a_count_of_part_of_the_time_is_scaled() {
-        let mut count = Count {
-            value: 50,
+    fn a_look_says_for_how_much_of_the_time_it_counted() {
+        let before = Counts {
+            values: vec![5, 7],
             enabled: Duration::from_millis(10),
-            running: Duration::from_millis(5),
+            running: Duration::from_millis(10),
         };
-        assert_eq!(count.whole(), Some(100.0));
-        count.running = Duration::ZERO;
-        assert_eq!(count.whole(), None);
-        assert_eq!(Count::default().whole(), Some(0.0));
+        let after = Counts {
+            values: vec![15, 7],
+            enabled: Duration::from_millis(30),
+            running: Duration::from_millis(20),
+        };
+        let between = after.since(&before);
+        assert_eq!(between.values, [10, 0]);
+        assert!((between.share() - 0.5).abs() < 1e-9);
+        assert!((Counts::default().share() - 1.0).abs() < 1e-9);
+        assert_eq!(after.since(&Counts::default()), after);
     }
 
     #[test]

@@ -170,6 +170,7 @@ fn full_run() -> Value {
             load_average_1min: Some(0.0),
             governor: Some("performance".to_owned()),
         },
+        unavailable: side().unavailable,
         trials_planned: 1,
         warnings: vec![warning()],
     };

@@ -3,9 +3,12 @@
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
+mod counters;
 mod cpu;
+mod events;
 mod memory;
 mod switches;
+mod syscalls;
 mod tree;
 
 use std::net::SocketAddr;
@@ -20,7 +23,13 @@ use crate::sys::clock::thread_cpu_time;
 pub use tree::Tree;
 
 /// Every kind of probe there is.
-pub const PROBES: &[&dyn ProbeKind] = &[&cpu::Cpu, &memory::Memory, &switches::Switches];
+pub const PROBES: &[&dyn ProbeKind] = &[
+    &cpu::Cpu,
+    &memory::Memory,
+    &switches::Switches,
+    &counters::Counters,
+    &syscalls::Syscalls,
+];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
 pub trait ProbeKind: Entry + Sync {
@@ -159,6 +168,11 @@ pub trait Probe: Send {
 
     /// The figures of the steady part; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
+
+    /// Which of its figures cannot be had here, and why, when others can.
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &[]
+    }
 }
 
 /// All probes on one subject, in one trial.
@@ -253,10 +267,14 @@ impl Panel {
 
     /// The figures and the time series.
     pub fn finish(mut self) -> (Side, Vec<(Duration, Sample)>) {
-        for (_, probe) in &self.probes {
+        for (name, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
+            for (figure, why) in probe.missing() {
+                let name = format!("{name}: {figure}");
+                self.side.unavailable.insert(name, why.clone());
+            }
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
         (self.side, self.samples)
