@@ -102,6 +102,9 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const READ_GROUP_AND_TIMES: u64 = 0b1011;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
+/// How often to read anew while tasks end.
+const MOST_TRIES: u32 = 1000;
+
 /// What a group has counted so far, over all tasks there are and were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -173,8 +176,23 @@ impl Group {
     pub fn read(&self) -> io::Result<Counts> {
         // How many there are, the two times, and the counters.
         let mut bytes = vec![0; (3 + self.counters.len()) * size_of::<u64>()];
-        if let Some(mut leader) = self.counters.first() {
-            leader.read_exact(&mut bytes)?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self
+                .counters
+                .first()
+                .map(|mut leader| leader.read(&mut bytes))
+            {
+                Some(Ok(length)) if length < bytes.len() => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                // A task is just ending and its counters are partly gone (Linux 6.3 and later).
+                Some(Err(error))
+                    if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES => {}
+                Some(Err(error)) => return Err(error),
+                Some(Ok(_)) | None => break,
+            }
         }
         let mut numbers = bytes
             .chunks_exact(size_of::<u64>())
@@ -300,6 +318,24 @@ mod tests {
             counter.read().unwrap().values[0]
         }));
         assert!(own < Duration::from_millis(50), "{own:?}");
+    }
+
+    #[test]
+    fn can_be_read_while_threads_come_and_go() {
+        let events = [Event::TASK_CLOCK, Event::PAGE_FAULTS, Event::CPU_MIGRATIONS];
+        let Some(group) = group(&events) else {
+            return;
+        };
+        std::thread::scope(|scope| {
+            let busy = scope.spawn(|| {
+                for _ in 0..500 {
+                    std::thread::spawn(|| ()).join().unwrap();
+                }
+            });
+            while !busy.is_finished() {
+                group.read().unwrap();
+            }
+        });
     }
 
     #[test]

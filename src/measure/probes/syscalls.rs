@@ -58,7 +58,8 @@ calls! {
     accept accept4 socket shutdown close setsockopt
     epoll_wait epoll_pwait epoll_pwait2 epoll_ctl poll ppoll select pselect6 io_uring_enter
     futex sched_yield clock_nanosleep rt_sigprocmask rt_sigreturn rt_sigtimedwait rt_sigqueueinfo
-    clone clone3 exit wait4 mmap munmap mprotect madvise brk openat getpid fcntl
+    clone clone3 set_robust_list rseq exit wait4 mmap munmap mprotect madvise brk
+    openat fcntl getpid getuid
 }
 
 /// Where the tracepoints are.
