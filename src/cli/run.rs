@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::load::calibrate::cheapest;
 use super::progress::Bar;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, has_viewer, report};
-use crate::load::foresee;
+use crate::load::{Engine, foresee};
 use crate::measure::{self, Observer, RunPlan, Started, host, plan, probes};
 use crate::protocol::PROTOCOLS;
 use crate::record::{Purpose, ServerInfo, Settings, Store, StudyInfo, Trial};
@@ -65,6 +66,13 @@ pub(super) struct Arguments {
     /// CPUs for the clients [default: the second half].
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
+    /// The server that takes part a second time, as its own control, or `none` [default: `epoll`, or
+    /// the first that no design limits].
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+    /// Leave out the server that does least, which shows what the clients can reach.
+    #[arg(long)]
+    no_ceiling: bool,
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     probes: Option<Vec<String>>,
@@ -74,7 +82,8 @@ pub(super) struct Arguments {
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "probes", "seed",
+        "server_cpus", "client_cpus", "control", "no_ceiling",
+        "probes", "seed",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
@@ -128,6 +137,11 @@ fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     let plan = RunPlan {
         study: run.study,
         protocol: registry::find("protocol", PROTOCOLS, &run.settings.protocol)?,
+        control: run
+            .servers
+            .iter()
+            .position(|server| Some(&server.name) == run.settings.control.as_ref()),
+        null_server: run.null_server,
         probes: probes::choose(&run.settings.probes)?,
         settings: run.settings,
         servers: run.servers,
@@ -149,13 +163,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn override_study(study: &mut Study, arguments: &Arguments) {
     if let Some(models) = &arguments.models {
-        let server = |model: &String| ServerSpec {
-            model: model.clone(),
-            name: None,
-            workers: None,
-            fd_setsize: None,
-        };
-        study.servers = models.iter().map(server).collect();
+        study.servers = models.iter().map(|model| of_model(model)).collect();
     }
     if let Some(protocol) = &arguments.protocol {
         study.protocol.clone_from(protocol);
@@ -187,7 +195,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     };
     let program = std::env::current_exe().context("cannot find this program's file")?;
     let probes = probes::choose(&study.probes)?;
-    let settings = Settings {
+    let mut settings = Settings {
         protocol: study.protocol.clone(),
         size_bytes: protocol.size(study.size) as u64,
         clients: study.clients.clone(),
@@ -205,8 +213,14 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
             .iter()
             .map(|kind| kind.info().name.to_owned())
             .collect(),
+        control: None,
     };
     let servers = servers(study, &settings, &program)?;
+    let control = control(&servers, arguments.control.as_deref())?;
+    settings.control = control.map(|index| servers[index].name.clone());
+    let null_server = (!arguments.no_ceiling)
+        .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
+        .transpose()?;
     Ok(RunPlan {
         study: StudyInfo {
             name: study.name.clone(),
@@ -214,6 +228,8 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         },
         protocol,
         servers,
+        control,
+        null_server,
         probes,
         program,
         seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
@@ -229,12 +245,7 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
     let all: Vec<ServerSpec> = MODELS
         .iter()
         .filter(|model| model.supported().is_ok())
-        .map(|model| ServerSpec {
-            model: model.info().name.to_owned(),
-            name: None,
-            workers: None,
-            fd_setsize: None,
-        })
+        .map(|model| of_model(model.info().name))
         .collect();
     let named = if study.servers.is_empty() {
         &all
@@ -254,6 +265,35 @@ fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result
         servers.push(server);
     }
     Ok(servers)
+}
+
+/// A model as it is.
+fn of_model(name: &str) -> ServerSpec {
+    ServerSpec {
+        model: name.to_owned(),
+        name: None,
+        workers: None,
+        fd_setsize: None,
+    }
+}
+
+/// The server that is its own control.
+fn control(servers: &[ServerInfo], named: Option<&str>) -> anyhow::Result<Option<usize>> {
+    let called = |name: &str| servers.iter().position(|server| server.name == name);
+    match named {
+        Some("none") => Ok(None),
+        Some(name) => match called(name) {
+            None => Err(Usage(format!(
+                "`{name}` is to be its own control, and does not take part"
+            ))
+            .into()),
+            found => Ok(found),
+        },
+        None => Ok(called("epoll").or_else(|| {
+            let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
+            servers.iter().position(unlimited)
+        })),
+    }
 }
 
 fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
@@ -294,6 +334,17 @@ fn default_directory(study: &str) -> PathBuf {
     Path::new("throng-results").join(format!("{time}-{study}"))
 }
 
+/// What a trial is for, where it is not for its own figures.
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Timed => "",
+        Purpose::Control => "as its own control",
+        Purpose::Ceiling => "for the clients' ceiling",
+        Purpose::Counted => "counting",
+        Purpose::Captured => "capturing packets",
+    }
+}
+
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
 struct Shown {
     bar: Option<Bar>,
@@ -304,10 +355,9 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
-            let what = match started.purpose {
-                Purpose::Timed => format!("round {}", started.round + 1),
-                Purpose::Counted => "counting".to_owned(),
-                Purpose::Captured => "capturing packets".to_owned(),
+            let what = match purpose(started.purpose) {
+                "" => format!("round {}", started.round + 1),
+                special => format!("round {}, {special}", started.round + 1),
             };
             bar.say(&format!(
                 "trial {} of {}: {} with {} clients, {what}",
@@ -322,8 +372,6 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         if self.plain {
             let told = match (&trial.failure, &trial.load) {
-                (None, _) if trial.purpose == Purpose::Counted => "counted".to_owned(),
-                (None, _) if trial.purpose == Purpose::Captured => "captured".to_owned(),
                 (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
                 (None, Some(load)) => format!(
                     "{:.0} replies/s, {} of {} clients served",
@@ -331,7 +379,12 @@ impl Observer for Shown {
                 ),
                 (None, None) => "no figures".to_owned(),
             };
-            anstream::eprintln!("{} with {} clients: {told}", trial.server, trial.clients);
+            let special = match purpose(trial.purpose) {
+                "" => String::new(),
+                special => format!(" ({special})"),
+            };
+            let (server, clients) = (&trial.server, trial.clients);
+            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
         }
     }
 }

@@ -4,13 +4,15 @@
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
 pub mod host;
+mod network;
 pub mod null_server;
 pub mod plan;
 pub mod probes;
 mod process;
 mod run;
+mod spin;
 mod trial;
 mod verify;
-mod warnings;
+pub mod warnings;
 
 pub use run::{Observer, RunPlan, Started, run};

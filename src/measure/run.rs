@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::plan::{Planned, Rounds, interleave};
+use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::trial::{self, Setup};
-use super::{host, warnings};
+use super::{host, spin, warnings};
 use crate::protocol::{self, Mix, Protocol};
 use crate::record::{
-    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
+    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -26,6 +26,10 @@ pub struct RunPlan {
     pub protocol: &'static dyn Protocol,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
+    /// The one of them that takes part a second time, as its own control.
+    pub control: Option<usize>,
+    /// A server that does least, which says what the clients can reach.
+    pub null_server: Option<ServerInfo>,
     /// What measures them.
     pub probes: Vec<&'static dyn ProbeKind>,
     /// The program that generates the load: this one.
@@ -38,6 +42,56 @@ pub struct RunPlan {
     pub host: Host,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
+}
+
+impl RunPlan {
+    fn server(&self, planned: &Planned) -> &ServerInfo {
+        let null = || {
+            self.null_server
+                .as_ref()
+                .expect("one is planned only if there")
+        };
+        self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// The repeats that time, with control and ceiling among them; then once for each other purpose
+    /// of a probe that can measure here.
+    fn rounds(&self) -> Vec<Rounds> {
+        let all = |purpose| -> Vec<Entrant> {
+            (0..self.servers.len())
+                .map(|server| Entrant { server, purpose })
+                .collect()
+        };
+        let mut timed = all(Purpose::Timed);
+        timed.extend(self.control.map(|server| Entrant {
+            server,
+            purpose: Purpose::Control,
+        }));
+        timed.extend(self.null_server.as_ref().map(|_| Entrant {
+            server: self.servers.len(),
+            purpose: Purpose::Ceiling,
+        }));
+        let mut others: Vec<Purpose> = self
+            .probes
+            .iter()
+            .filter(|kind| kind.supported().is_ok())
+            .map(|kind| kind.purpose())
+            .filter(|purpose| !purpose.is_timed())
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        let once = |purpose| Rounds {
+            repeats: 1,
+            entrants: all(purpose),
+        };
+        let repeated = Rounds {
+            repeats: self.settings.repeats,
+            entrants: timed,
+        };
+        std::iter::once(repeated)
+            .chain(others.into_iter().map(once))
+            .collect()
+    }
 }
 
 /// A trial that begins.
@@ -75,12 +129,7 @@ pub fn run(
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     let settings = &plan.settings;
-    let order = interleave(
-        plan.servers.len(),
-        &settings.clients,
-        &rounds(settings.repeats, &plan.probes),
-        plan.seed,
-    );
+    let order = interleave(&settings.clients, &plan.rounds(), plan.seed);
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -95,6 +144,7 @@ pub fn run(
         arguments: plan.arguments.clone(),
         settings: settings.clone(),
         servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         unavailable: unavailable(&plan.probes),
         trials_planned: order.len() as u32,
@@ -113,7 +163,7 @@ pub fn run(
         observer.begins(&Started {
             index,
             total: order.len(),
-            server: &plan.servers[planned.server].name,
+            server: &plan.server(planned).name,
             clients: planned.clients,
             round: planned.round,
             purpose: planned.purpose,
@@ -127,6 +177,7 @@ pub fn run(
             break;
         }
     }
+    run.warnings.extend(warnings::of_trials(&trials));
     let complete = trials.len() == order.len();
     run.ending = if complete {
         Ending::Complete
@@ -150,7 +201,7 @@ fn one_trial(
     let mut trial = Trial {
         index: index as u32,
         round: planned.round,
-        server: plan.servers[planned.server].name.clone(),
+        server: plan.server(planned).name.clone(),
         clients: planned.clients,
         purpose: planned.purpose,
         started_at: utc_now(),
@@ -160,15 +211,17 @@ fn one_trial(
         server_side: None,
         client_side: None,
         network: None,
+        spin: None,
         server_counts: None,
         warnings: Vec::new(),
     };
     let began = Instant::now();
-    let mut server = Command::new(&plan.servers[planned.server].command[0]);
-    server.args(&plan.servers[planned.server].command[1..]);
+    let mut server = Command::new(&plan.server(planned).command[0]);
+    server.args(&plan.server(planned).command[1..]);
     server.arg("--log").arg(store.csv("server", &trial));
     let mut load = load_command(plan, planned);
     load.arg("--clients-csv").arg(store.csv("clients", &trial));
+    let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
         Setup {
@@ -194,6 +247,13 @@ fn one_trial(
     if result.interrupted {
         return Ok(None);
     }
+    let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
+    trial.spin = Some(Spin {
+        server_before_ns: before.0,
+        server_after_ns: after.0,
+        client_before_ns: before.1,
+        client_after_ns: after.1,
+    });
     if !result.samples.is_empty() {
         let path = store.csv("samples", &trial);
         trial::write_samples(&path, &result.samples)
@@ -211,30 +271,6 @@ fn one_trial(
     Ok(Some(trial))
 }
 
-/// How often each server meets each crowd: the repeats that time, and once for each other purpose
-/// that a probe which can measure here has.
-fn rounds(repeats: u32, probes: &[&'static dyn ProbeKind]) -> Vec<Rounds> {
-    let mut others: Vec<Purpose> = probes
-        .iter()
-        .filter(|kind| kind.supported().is_ok())
-        .map(|kind| kind.purpose())
-        .filter(|purpose| *purpose != Purpose::Timed)
-        .collect();
-    others.sort_unstable();
-    others.dedup();
-    let timed = Rounds {
-        purpose: Purpose::Timed,
-        repeats,
-    };
-    let once = |purpose| Rounds {
-        purpose,
-        repeats: 1,
-    };
-    std::iter::once(timed)
-        .chain(others.into_iter().map(once))
-        .collect()
-}
-
 /// The probes that were chosen and cannot measure here.
 fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupported> {
     let why_not = |kind: &&dyn ProbeKind| {
@@ -250,7 +286,7 @@ fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     let full = settings.duration_s;
     match purpose {
         Purpose::Counted => full.min((full / 4.0).max(0.5)),
-        Purpose::Timed | Purpose::Captured => full,
+        _ => full,
     }
 }
 

@@ -148,7 +148,7 @@ pub struct Window {
 }
 
 /// A distribution of times. Percentiles come from a histogram with 3 significant digits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Values recorded.

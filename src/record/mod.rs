@@ -47,6 +47,9 @@ pub struct Run {
     pub settings: Settings,
     /// The servers, in the order in which they are shown.
     pub servers: Vec<ServerInfo>,
+    /// The server that does least, which says what the clients can reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null_server: Option<ServerInfo>,
     /// The machine.
     pub host: Host,
     /// Probes that were chosen and cannot measure on this machine, and why.
@@ -56,6 +59,27 @@ pub struct Run {
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
     pub warnings: Vec<Warning>,
+}
+
+impl Run {
+    /// CPUs that the server can use.
+    pub fn server_cpus(&self) -> u32 {
+        self.cpus_of(&self.settings.server_cpus)
+    }
+
+    /// CPUs that the clients can use: no more than they have threads.
+    pub fn client_cpus(&self) -> u32 {
+        let threads = self.settings.load_threads.max(1);
+        self.cpus_of(&self.settings.client_cpus).min(threads)
+    }
+
+    fn cpus_of(&self, bound: &[u32]) -> u32 {
+        if bound.is_empty() {
+            self.host.cpus.max(1)
+        } else {
+            bound.len() as u32
+        }
+    }
 }
 
 /// What was run.
@@ -113,6 +137,9 @@ pub struct Settings {
     /// The probes that measure, by name.
     #[serde(default)]
     pub probes: Vec<String>,
+    /// The server that takes part a second time, as its own control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
 }
 
 /// One of the servers compared.
@@ -180,7 +207,7 @@ pub struct Warning {
 }
 
 /// One line of `trials.jsonl`: one server under one load, once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// Place in the shuffled order, from 0.
@@ -213,6 +240,9 @@ pub struct Trial {
     /// The connections between both, as the kernel tells of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
+    /// How fast the CPUs were beside the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin: Option<Spin>,
     /// What the server itself counted, when it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
@@ -250,10 +280,21 @@ pub enum Purpose {
     /// Rates, costs and times are taken from it.
     #[default]
     Timed,
+    /// One of the servers a second time: how far apart two equal ones come out.
+    Control,
+    /// A server that does least: what the clients can reach.
+    Ceiling,
     /// Instructions, system calls and the like are counted in it; nothing is timed.
     Counted,
     /// Its packets are captured; nothing else is timed.
     Captured,
+}
+
+impl Purpose {
+    /// Whether it runs without anything that would slow it.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Timed | Self::Control | Self::Ceiling)
+    }
 }
 
 /// Why a trial has no figures.
@@ -280,6 +321,24 @@ pub struct Side {
     pub unavailable: BTreeMap<String, Unsupported>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
+    /// Longest time that one look of all of them took during the window.
+    #[serde(default)]
+    pub slowest_sample_ms: f64,
+}
+
+/// What one step of a fixed loop took on a CPU of each side, just before the trial and just after it:
+/// a neighbour that takes time unseen, or a clock that changes, shows in nothing else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spin {
+    /// The server's CPU, before.
+    pub server_before_ns: f64,
+    /// The server's CPU, after.
+    pub server_after_ns: f64,
+    /// The clients' CPU, before.
+    pub client_before_ns: f64,
+    /// The clients' CPU, after.
+    pub client_after_ns: f64,
 }
 
 /// What a reference server counted itself. Also what `throng serve --json` prints at its end.

@@ -177,6 +177,7 @@ fn run(servers: &[Server]) -> Run {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            control: None,
         },
         servers: servers
             .iter()
@@ -191,6 +192,7 @@ fn run(servers: &[Server]) -> Run {
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
             })
             .collect(),
+        null_server: None,
         host: Host {
             kernel: "Linux 6.18.1".to_owned(),
             cpu_model: Some("Example CPU 3000".to_owned()),
@@ -278,6 +280,7 @@ fn trial(
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
         network: None,
+        spin: None,
         server_counts: None,
         warnings: Vec::new(),
     }

@@ -4,6 +4,7 @@
 //! [`figures`] (plots as data) → [`exporters`] (files) and [`terminal`] (text).
 
 pub mod answer;
+pub mod checks;
 pub mod clients;
 mod columns;
 pub mod exporters;

@@ -53,6 +53,8 @@ fn beside_a_good_one(script: &str) -> Trial {
 
 fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
     let plan = RunPlan {
+        control: None,
+        null_server: None,
         probes: probes::by_default(),
         study: StudyInfo {
             name: "failures".to_owned(),
@@ -73,6 +75,7 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
             client_cpus: Vec::new(),
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            control: None,
         },
         protocol: PROTOCOLS[0],
         servers,

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
     Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Purpose, Run,
-    SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, StudyInfo, Trial,
+    SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, Spin, StudyInfo, Trial,
     Warning, Window,
 };
 use throng::registry::Unsupported;
@@ -150,13 +150,10 @@ fn full_run() -> Value {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            control: Some("epoll".to_owned()),
         },
-        servers: vec![ServerInfo {
-            name: "epoll".to_owned(),
-            summary: "one".to_owned(),
-            structural_limit: Some("some".to_owned()),
-            command: vec!["throng".to_owned()],
-        }],
+        servers: vec![server()],
+        null_server: Some(server()),
         host: Host {
             kernel: "Linux 6".to_owned(),
             cpu_model: Some("some".to_owned()),
@@ -196,6 +193,7 @@ fn full_trial() -> Value {
         server_side: Some(side()),
         client_side: Some(side()),
         network: Some(side()),
+        spin: Some(Spin::default()),
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),
@@ -292,6 +290,7 @@ fn side() -> Side {
         remedy: "some".to_owned(),
     };
     Side {
+        slowest_sample_ms: 0.0,
         metrics: BTreeMap::from([("cpu_percent".to_owned(), 1.0)]),
         unavailable: BTreeMap::from([("cpu".to_owned(), unsupported)]),
         probe_cost_ms: 0.1,
@@ -303,5 +302,14 @@ fn warning() -> Warning {
         kind: "loopback".to_owned(),
         message: "seen".to_owned(),
         remedy: "do".to_owned(),
+    }
+}
+
+fn server() -> ServerInfo {
+    ServerInfo {
+        name: "epoll".to_owned(),
+        summary: "one".to_owned(),
+        structural_limit: Some("some".to_owned()),
+        command: vec!["throng".to_owned()],
     }
 }

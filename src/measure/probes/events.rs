@@ -44,7 +44,7 @@ impl Events {
                     self.steady = Some((lasted, self.group.read()?.since(before)));
                 }
             }
-            Moment::Before | Moment::Tick | Moment::After => {}
+            Moment::Settle | Moment::Before | Moment::Tick | Moment::After => {}
         }
         Ok(())
     }
