@@ -15,6 +15,7 @@ pub mod palette;
 pub mod render;
 pub mod summary;
 pub mod terminal;
+pub mod wire;
 
 #[cfg(test)]
 mod fixture;
