@@ -156,7 +156,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fixture::write(dir.path());
         let written = write_again(dir.path()).unwrap();
-        assert_eq!(written.len(), EXPORTERS.len() + 2 * FIGURES.len());
+        let drawn = load(dir.path()).unwrap().report().unwrap().figures.len();
+        assert_eq!(written.len(), EXPORTERS.len() + 2 * drawn);
         assert!(
             written
                 .iter()
@@ -168,6 +169,7 @@ mod tests {
     fn one_load_and_one_server_are_drawn_too() {
         let dir = tempfile::tempdir().unwrap();
         let (run, mut trials) = fixture::record();
+        trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::client_logs(&run)).unwrap();
         assert_eq!(report.figures.len(), FIGURES.len());
