@@ -1,6 +1,7 @@
 //! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
 //! whole whatever ends the run.
 
+mod captures;
 mod failures;
 mod interruption;
 mod runs;

@@ -4,6 +4,7 @@
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
 mod accept_queue;
+mod capture;
 mod counters;
 mod cpu;
 mod established;
@@ -38,6 +39,7 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &machine::Machine,
     &counters::Counters,
     &syscalls::Syscalls,
+    &capture::Capture,
 ];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
@@ -177,6 +179,15 @@ pub trait Probe: Send {
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()>;
 
+    /// Both sides have ended: what was started for measuring ends too.
+    ///
+    /// # Errors
+    /// When nothing came of it.
+    fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
+        let _ = target;
+        Ok(())
+    }
+
     /// The figures of the steady part; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
 
@@ -292,6 +303,15 @@ impl Panel {
     /// The figures, and the time series with times in seconds since the steady part began: what came
     /// before it has negative ones.
     pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
+        if let Some(target) = self.target.take() {
+            self.keep_those_that(|probe| {
+                probe.conclude(&target).map_err(|error| Unsupported {
+                    reason: format!("{error:#}"),
+                    remedy: "see whether there was room for it, and whether somebody ended it"
+                        .to_owned(),
+                })
+            });
+        }
         for (name, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);

@@ -7,6 +7,7 @@ mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
 mod first_answer;
+mod flows;
 mod memory;
 mod per_client;
 mod scalability;
@@ -30,6 +31,8 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
     &first_answer::FirstAnswer,
+    &flows::FlowThroughput,
+    &flows::FlowLatency,
     &memory::Memory,
     &fairness::FairnessIndex,
     &per_client::PerClient,
@@ -304,7 +307,8 @@ mod tests {
 
     #[test]
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, trials) = fixture::record();
+        let (run, mut trials) = fixture::record();
+        trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
         let clients = fixture::client_logs(&run);
         let source = Source {
