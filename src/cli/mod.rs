@@ -14,6 +14,7 @@ mod conduct;
 mod dialogue;
 #[cfg(target_os = "linux")]
 mod doctor;
+mod flows;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
@@ -63,6 +64,7 @@ Examples:
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
+  throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
@@ -82,6 +84,8 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
+    /// Show the TCP connections of a packet capture: times, bytes, retransmissions, resets.
+    Flows(flows::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
     List(list::Arguments),
     /// Say what on this machine would spoil a measurement, and what mends it.
@@ -135,6 +139,7 @@ pub fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Flows(arguments) => flows::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => doctor::run(&arguments),

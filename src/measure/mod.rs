@@ -4,6 +4,7 @@
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
 pub mod host;
+mod network;
 pub mod null_server;
 pub mod plan;
 mod ports;

@@ -279,6 +279,8 @@ fn one_trial(
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(&trial, settings);
+    let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
+    trial.warnings.extend(of_network);
     store.add_trial(&trial)?;
     Ok(Some(trial))
 }

@@ -21,8 +21,13 @@ use crate::sys::signal::Stop;
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// Time between two samples.
 const TICK: Duration = Duration::from_millis(100);
+/// The same while clients connect, of whom many come in a moment.
+const SETTLE_TICK: Duration = Duration::from_millis(20);
 /// Beside its phases, what a load may take before it counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
+
+/// The place of the clients' panel among all.
+const CLIENTS: usize = 1;
 
 /// Everything that one trial needs.
 pub(super) struct Setup<'a> {
@@ -53,7 +58,8 @@ pub(super) struct Result {
     pub(super) client_side: Option<Side>,
     pub(super) network: Option<Side>,
     pub(super) server_counts: Option<ServerCounts>,
-    pub(super) samples: Vec<(&'static str, Duration, Sample)>,
+    /// Of which side, and when: seconds since the steady part began.
+    pub(super) samples: Vec<(&'static str, f64, Sample)>,
     /// A signal asked to stop; whatever else is here is partial.
     pub(super) interrupted: bool,
 }
@@ -146,8 +152,32 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Event {
-    Phase { phase: String },
+    Phase {
+        phase: String,
+        #[serde(flatten)]
+        progress: Progress,
+    },
+    Progress(Progress),
     Result(Box<Load>),
+}
+
+/// How far the clients are.
+#[derive(Deserialize)]
+struct Progress {
+    connected: u64,
+    /// Not used; tells this from a result.
+    #[serde(rename = "answered")]
+    _answered: u64,
+    failed: u64,
+}
+
+/// Where a load stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Settling,
+    WarmingUp,
+    Steady,
+    Ending,
 }
 
 /// Follows the load through its phases, sampling with all panels, until it gives its result.
@@ -159,34 +189,20 @@ fn watch(
     stop: Stop,
 ) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
-    let mut all = |moment| {
-        for panel in &mut *panels {
-            panel.sample(moment);
-        }
-    };
-    let mut steady = false;
+    let mut stage = Part::Settling;
     loop {
-        let line = load.line(deadline.min(Instant::now() + TICK));
+        let tick = if stage == Part::Settling {
+            SETTLE_TICK
+        } else {
+            TICK
+        };
+        let line = load.line(deadline.min(Instant::now() + tick));
         match line.as_deref().map(serde_json::from_str::<Event>) {
-            Ok(Ok(Event::Phase { phase })) => match phase.as_str() {
-                "warm-up" => {
-                    all(Moment::Before);
-                    load.go_on();
-                }
-                "steady" => {
-                    all(Moment::Start);
-                    steady = true;
-                }
-                "drain" => {
-                    all(Moment::End);
-                    steady = false;
-                }
-                "hold" => {
-                    all(Moment::After);
-                    load.go_on();
-                }
-                _ => {}
-            },
+            Ok(Ok(Event::Phase { phase, progress })) => {
+                note_clients(panels, &progress);
+                stage = enter(&phase, stage, load, panels);
+            }
+            Ok(Ok(Event::Progress(progress))) => note_clients(panels, &progress),
             Ok(Ok(Event::Result(figures))) => return Ok(*figures),
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
@@ -196,12 +212,53 @@ fn watch(
             Err(NoLine::Late) if server.has_ended() => {
                 return failed("load", "the server ended", String::new());
             }
-            Err(NoLine::Late) if steady => all(Moment::Tick),
+            Err(NoLine::Late) => match stage {
+                Part::Settling | Part::WarmingUp => sample(panels, Moment::Settle),
+                Part::Steady => sample(panels, Moment::Tick),
+                Part::Ending => {}
+            },
             Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
-            // Too early for a sample; or a line that is no event, kept in the output for messages.
-            Err(NoLine::Late) | Ok(Err(_)) => {}
+            // A line that is no event, kept in the output for messages.
+            Ok(Err(_)) => {}
         }
     }
+}
+
+/// What a phase of the load means for the panels, and where the load stands then.
+fn enter(phase: &str, stage: Part, load: &mut Process, panels: &mut [Panel]) -> Part {
+    match phase {
+        "warm-up" => {
+            sample(panels, Moment::Before);
+            load.go_on();
+            Part::WarmingUp
+        }
+        "steady" => {
+            sample(panels, Moment::Start);
+            Part::Steady
+        }
+        "drain" => {
+            sample(panels, Moment::End);
+            Part::Ending
+        }
+        "hold" => {
+            sample(panels, Moment::After);
+            load.go_on();
+            Part::Ending
+        }
+        _ => stage,
+    }
+}
+
+fn sample(panels: &mut [Panel], moment: Moment) {
+    for panel in panels {
+        panel.sample(moment);
+    }
+}
+
+/// The clients' own count of those connected, beside what the kernel counts.
+fn note_clients(panels: &mut [Panel], progress: &Progress) {
+    let connected = progress.connected.saturating_sub(progress.failed);
+    panels[CLIENTS].note("connected", connected as f64);
 }
 
 impl Result {
@@ -225,19 +282,13 @@ impl Result {
 /// Writes a time series.
 pub(super) fn write_samples(
     path: &Path,
-    samples: &[(&'static str, Duration, Sample)],
+    samples: &[(&'static str, f64, Sample)],
 ) -> std::io::Result<()> {
     use std::io::Write as _;
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     writeln!(file, "at_s,side,metric,value")?;
     for (side, at, sample) in samples {
-        writeln!(
-            file,
-            "{:.4},{side},{},{}",
-            at.as_secs_f64(),
-            sample.metric,
-            sample.value
-        )?;
+        writeln!(file, "{at:.4},{side},{},{}", sample.metric, sample.value)?;
     }
     file.flush()
 }

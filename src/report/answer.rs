@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
 use super::format::{counted, list, number, whole};
+use super::scalability;
 use super::summary::{Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
@@ -43,6 +44,7 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(scalability::sentences(summary));
         answer.others = others
             .iter()
             .rev()

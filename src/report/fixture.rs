@@ -55,6 +55,29 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
     (run(&SERVERS), trials)
 }
 
+/// The same servers under enough numbers of clients to see how they scale.
+pub(crate) fn growing() -> (Run, Vec<Trial>) {
+    let mut random = fastrand::Rng::with_seed(17);
+    let mut run = run(&SERVERS);
+    run.settings.clients = vec![1, 5, 20, 100, 300, 600, 900];
+    run.trials_planned = 189;
+    let mut trials = Vec::new();
+    for round in 0..3 {
+        for clients in run.settings.clients.clone() {
+            for server in &SERVERS {
+                let index = trials.len() as u32;
+                let mut trial = trial(index, round, clients, server, &mut random);
+                if let Some(load) = &mut trial.load {
+                    // A few clients do not keep a server busy.
+                    load.window.replies_per_s *= f64::from(clients) / f64::from(clients + 4);
+                }
+                trials.push(trial);
+            }
+        }
+    }
+    (run, trials)
+}
+
 /// A failure of the server.
 pub(crate) fn failure() -> Failure {
     Failure {

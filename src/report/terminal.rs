@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::answer::Answer;
 use super::columns::{COLUMNS, Column};
-use super::format::{ABSENT, counted};
+use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
 pub use comparison::comparison;
 
@@ -266,13 +266,6 @@ fn wrap(
         line.push_str(word);
     }
     let _ = writeln!(text, "{indent}{}", paint(&line));
-}
-
-/// Text from outside without characters that would steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }
 
 struct Paint(bool);

@@ -184,7 +184,7 @@ fn by_round(trials: &[(u32, f64)]) -> Vec<(u32, f64)> {
     sorted
 }
 
-fn median_in_place(values: &mut [f64]) -> f64 {
+pub(super) fn median_in_place(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 {
@@ -194,7 +194,7 @@ fn median_in_place(values: &mut [f64]) -> f64 {
     }
 }
 
-fn extremes(values: &[f64]) -> (f64, f64) {
+pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
     values
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -203,7 +203,7 @@ fn extremes(values: &[f64]) -> (f64, f64) {
 }
 
 /// The 2.5th and 97.5th percentile of the resampled estimates, by nearest rank.
-fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Interval {
+pub(super) fn percentile_interval(estimate: f64, mut resampled: Vec<f64>) -> Interval {
     resampled.sort_unstable_by(f64::total_cmp);
     let tail = resampled.len() / 40;
     Interval {

@@ -2,10 +2,12 @@
 //!
 //! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
 //! - [`mod@fairness`]: how evenly clients were served.
+//! - [`scalability`]: the Universal Scalability Law, and the power with which a cost grows.
 //! - [`steadiness`]: whether a rate drifted while it was measured.
 
 pub mod fairness;
 pub mod interval;
+pub mod scalability;
 pub mod steadiness;
 
 pub use fairness::{Fairness, fairness};

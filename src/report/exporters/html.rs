@@ -1,6 +1,7 @@
 //! The report as one page that works without a network.
 
 mod comparison;
+mod scalability;
 mod table;
 
 use std::io::Write;
@@ -60,6 +61,7 @@ fn page(report: &Report<'_>) -> Markup {
                     (answer(report))
                     @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
                     (table::section(report))
+                    (scalability::section(report))
                     (figures(report))
                     (warnings(report))
                     (failures(report))

@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::report::columns::COLUMNS;
 use crate::report::comparison::Comparison;
 use crate::report::format::counted;
+use crate::report::scalability::columns as scalability;
 
 /// See the module.
 pub(super) struct Markdown;
@@ -42,6 +43,7 @@ impl Exporter for Markdown {
             compared(comparison, to)?;
         }
         tables(report, to)?;
+        scalability(report, to)?;
         if !report.figures.is_empty() {
             writeln!(to, "\n## Figures")?;
             for figure in &report.figures {
@@ -163,6 +165,37 @@ fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         }
     }
     writeln!(to)?;
+    for column in columns {
+        writeln!(to, "- **{}**: {}.", column.title, column.note)?;
+    }
+    Ok(())
+}
+
+/// How each server scales, where the run has numbers of clients enough to tell.
+fn scalability(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let columns = scalability::columns(&report.summary);
+    if columns.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n## Scalability\n")?;
+    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+    writeln!(to, "| Server | {} |", titles.join(" | "))?;
+    writeln!(to, "|---|{}", "---:|".repeat(columns.len()))?;
+    for one in &report.summary.scaling {
+        write!(to, "| {} |", escape(&one.server))?;
+        for column in &columns {
+            let detail = match (column.detail)(one) {
+                none if none.is_empty() => none,
+                detail => format!(" ({detail})"),
+            };
+            write!(to, " {}{detail} |", (column.text)(one))?;
+        }
+        writeln!(to)?;
+    }
+    writeln!(to)?;
+    for (server, why) in scalability::missing(&report.summary) {
+        writeln!(to, "- {}: {why}.", escape(server))?;
+    }
     for column in columns {
         writeln!(to, "- **{}**: {}.", column.title, column.note)?;
     }

@@ -1,0 +1,170 @@
+//! How a rate grows with the number of clients, and how a cost does.
+//!
+//! The law is Gunther's Universal Scalability Law ("Guerrilla Capacity Planning", Springer 2007,
+//! chapter 4, with the rate of one client as a third parameter as in the R package `usl`):
+//!
+//! ```text
+//! X(n) = λ n / (1 + σ (n - 1) + κ n (n - 1))
+//! ```
+//!
+//! λ is the rate of one client by itself, σ what clients lose by waiting for something they share
+//! (contention), κ what they lose because each has to be kept in step with all others (coherency).
+//! κ makes the rate fall again beyond its peak, at n = √((1 - σ) / κ).
+//!
+//! How it is fitted:
+//!
+//! - to the median over trials at each number of clients, each counting alike;
+//! - in logarithms ([`Weights::Relative`]), because rates scatter by a share of themselves;
+//! - as n / X = a + b (n - 1) + c n (n - 1) with a, b, c ≥ 0, so that σ and κ cannot become
+//!   negative: linear for a first guess, then Levenberg–Marquardt (see `least_squares`);
+//! - with 95 % intervals over trials (see `resample`).
+//!
+//! Nothing is said beyond [`FARTHEST`] times the largest number of clients measured: a law fitted
+//! there is a guess.
+//!
+//! Costs are told by the exponent of a power law instead, see [`growth()`].
+
+mod growth;
+mod law;
+mod least_squares;
+mod resample;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use growth::{Growth, growth};
+pub use law::{Law, Weights, fit};
+
+/// Fewest numbers of clients that the law is fitted to: three parameters, and as many left over
+/// that can speak against it.
+pub const FEWEST_FOR_LAW: usize = 6;
+
+/// Fewest numbers of clients for a growth exponent.
+pub const FEWEST_FOR_GROWTH: usize = 3;
+
+/// Least ratio of the largest to the smallest number of clients for a growth exponent.
+pub const LEAST_SPAN: u32 = 10;
+
+/// No curve is told beyond this many times the largest number of clients measured.
+pub const FARTHEST: u32 = 2;
+
+/// What the trials with one number of clients gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Crowd {
+    /// Number of clients.
+    pub clients: u32,
+    /// Round and value of each trial.
+    pub trials: Vec<(u32, f64)>,
+}
+
+/// A value with its 95 % interval over trials, where there are trials enough for one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The value. Infinite (`null` in JSON) where there is none that could be told.
+    pub value: f64,
+    /// Lower end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end; infinite (`null` in JSON) when the trials do not bound it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// How far a measured value lies from the curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Residual {
+    /// Number of clients.
+    pub clients: u32,
+    /// Measured over fitted, less 1: 0.1 is 10 % above the curve.
+    pub relative: f64,
+}
+
+/// Why nothing was fitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Too few numbers of clients.
+    #[error("{have} usable of the {need} different numbers of clients that it needs")]
+    TooFew {
+        /// Numbers of clients with usable trials.
+        have: usize,
+        /// Numbers of clients needed.
+        need: usize,
+    },
+    /// The numbers of clients lie too close together.
+    #[error(
+        "from {fewest} to {most} clients is less than the factor of {LEAST_SPAN} that it needs"
+    )]
+    TooNarrow {
+        /// Smallest number of clients.
+        fewest: u32,
+        /// Largest number of clients.
+        most: u32,
+    },
+    /// Some value is not a finite number above 0.
+    #[error("there is nothing above 0 with {clients} clients")]
+    NotPositive {
+        /// Where.
+        clients: u32,
+    },
+    /// The values fall so fast that the curve has no beginning.
+    #[error("the rate falls from {fewest} clients on, so what fewer would reach cannot be told")]
+    NoBeginning {
+        /// Smallest number of clients.
+        fewest: u32,
+    },
+}
+
+/// A prediction was asked for too far beyond what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("{asked} clients are more than {FARTHEST} times the {most} that were measured")]
+pub struct TooFar {
+    /// For how many clients.
+    pub asked: f64,
+    /// Largest number of clients measured.
+    pub most: u32,
+}
+
+/// The median at each number of clients in rising order, trials at the same number put together.
+fn medians(crowds: &[Crowd]) -> Result<(Vec<Crowd>, Vec<f64>), Unfit> {
+    let mut joined: Vec<Crowd> = Vec::new();
+    let mut sorted: Vec<&Crowd> = crowds.iter().filter(|c| !c.trials.is_empty()).collect();
+    sorted.sort_by_key(|crowd| crowd.clients);
+    for crowd in sorted {
+        let wrong = |(_, value): &(u32, f64)| !(value.is_finite() && *value > 0.0);
+        if crowd.clients == 0 || crowd.trials.iter().any(wrong) {
+            return Err(Unfit::NotPositive {
+                clients: crowd.clients,
+            });
+        }
+        match joined.last_mut() {
+            Some(last) if last.clients == crowd.clients => last.trials.extend(&crowd.trials),
+            _ => joined.push(crowd.clone()),
+        }
+    }
+    let middle = joined
+        .iter()
+        .map(|crowd| {
+            let mut values: Vec<f64> = crowd.trials.iter().map(|(_, value)| *value).collect();
+            super::interval::median_in_place(&mut values)
+        })
+        .collect();
+    Ok((joined, middle))
+}
+
+/// Smallest and largest number of clients.
+fn range(residuals: &[Residual]) -> (u32, u32) {
+    match residuals {
+        [first, .., last] => (first.clients, last.clients),
+        [] | [_] => (0, 0),
+    }
+}
+
+/// The residual farthest from 0.
+fn farthest(residuals: &[Residual]) -> Option<Residual> {
+    residuals
+        .iter()
+        .copied()
+        .max_by(|one, other| one.relative.abs().total_cmp(&other.relative.abs()))
+}
