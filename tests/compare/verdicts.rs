@@ -153,9 +153,9 @@ fn an_open_loop_has_response_times_and_no_verdict_on_the_rate_it_set() {
 /// Runs it again from the first trial on.
 fn resumed(ran: &Ran) -> std::process::Output {
     let path = ran.record().join("trials.jsonl");
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = std::fs::read_to_string(&path).expect("a record");
     let first = text.lines().next().expect("a trial").to_owned() + "\n";
-    std::fs::write(&path, first).unwrap();
+    std::fs::write(&path, first).expect("it can be written");
     let mut command = assert_cmd::Command::new(super::THRONG);
     command
         .args(["compare", "--resume"])
