@@ -112,7 +112,7 @@ pub(super) struct Arguments {
 
 /// How servers are started and ended.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Servers that are not throng's own")]
+#[command(next_help_heading = "How servers are started and ended")]
 struct Care {
     /// Give command lines to `sh -c`, also those of --prepare and --conclude. Without it they are split
     /// into words as a shell does, and no shell is measured along with the server; `exec` before the
