@@ -230,6 +230,7 @@ fn run(servers: &[Server]) -> Run {
             ..Host::default()
         },
         comparison: None,
+        unavailable: BTreeMap::new(),
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),

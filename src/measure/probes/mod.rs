@@ -4,12 +4,15 @@
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
 mod accept_queue;
+mod counters;
 mod cpu;
 mod established;
+mod events;
 mod machine;
 mod memory;
 mod pace;
 mod switches;
+mod syscalls;
 mod tcp;
 mod tree;
 
@@ -33,6 +36,8 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &accept_queue::AcceptQueue,
     &tcp::Tcp,
     &machine::Machine,
+    &counters::Counters,
+    &syscalls::Syscalls,
 ];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
@@ -174,6 +179,11 @@ pub trait Probe: Send {
 
     /// The figures of the steady part; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
+
+    /// Which of its figures cannot be had here, and why, when others can.
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &[]
+    }
 }
 
 /// All probes on one subject, in one trial.
@@ -282,10 +292,14 @@ impl Panel {
     /// The figures, and the time series with times in seconds since the steady part began: what came
     /// before it has negative ones.
     pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
-        for (_, probe) in &self.probes {
+        for (name, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
+            for (figure, why) in probe.missing() {
+                let name = format!("{name}: {figure}");
+                self.side.unavailable.insert(name, why.clone());
+            }
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
         let since_began = |at: Instant| match at.checked_duration_since(self.began) {
