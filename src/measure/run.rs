@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::host::{self, CpuTimes};
 use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::trial::{self, Setup};
-use super::{host, spin, warnings};
+use super::{spin, warnings};
 use crate::protocol::{self, Mix, Protocol};
 use crate::record::{
     Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
@@ -131,6 +132,7 @@ pub fn run(
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
         study: plan.study.clone(),
         seed: plan.seed,
         started_at: plan
@@ -144,6 +146,7 @@ pub fn run(
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        stolen_percent: None,
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -152,6 +155,7 @@ pub fn run(
         // What measures must not run where the server runs.
         host::bind_to(&settings.client_cpus)?;
     }
+    let times_before = CpuTimes::now();
     let mut trials = plan.done.clone();
     for (index, planned) in order.iter().enumerate() {
         if plan.done.iter().any(|trial| trial.index as usize == index) {
@@ -175,6 +179,9 @@ pub fn run(
         }
     }
     run.warnings.extend(warnings::of_trials(&trials));
+    run.stolen_percent = since(times_before);
+    run.warnings
+        .extend(warnings::machine::stolen(run.stolen_percent));
     let complete = trials.len() == order.len();
     run.ending = if complete {
         Ending::Complete
@@ -184,6 +191,27 @@ pub fn run(
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
+}
+
+/// How this program was built.
+fn build() -> String {
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    let environment = if cfg!(target_env = "musl") {
+        "musl"
+    } else {
+        "gnu"
+    };
+    let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
+    format!("{profile}, {arch}-{system}-{environment}")
+}
+
+/// Stolen time since then, in percent.
+fn since(before: Option<CpuTimes>) -> Option<f64> {
+    CpuTimes::now()?.stolen_percent_since(before?)
 }
 
 /// Runs one trial and records it; none when a signal cut it short.

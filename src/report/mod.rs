@@ -13,6 +13,7 @@ pub mod format;
 pub mod histograms;
 pub mod palette;
 pub mod render;
+pub mod series;
 pub mod summary;
 pub mod terminal;
 
@@ -30,6 +31,7 @@ use answer::Answer;
 use clients::ClientLog;
 use exporters::EXPORTERS;
 use figures::{FIGURES, Figure, Source};
+use series::TimeSeries;
 use summary::Summary;
 
 /// Everything an exporter needs.
@@ -48,15 +50,16 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Makes the report of a run; `clients` may be empty.
+    /// Makes the report of a run; the logs may be empty.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
-    pub fn of(run: &'a Run, trials: &'a [Trial], clients: &[ClientLog]) -> anyhow::Result<Self> {
+    pub fn of(run: &'a Run, trials: &'a [Trial], logs: &Logs) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let source = Source {
             summary: &summary,
-            clients,
+            clients: &logs.clients,
+            series: &logs.series,
         };
         let figures = FIGURES
             .iter()
@@ -72,6 +75,15 @@ impl<'a> Report<'a> {
     }
 }
 
+/// What single trials at the largest number of clients left in files of their own.
+#[derive(Debug, Clone, Default)]
+pub struct Logs {
+    /// Each server's clients.
+    pub clients: Vec<ClientLog>,
+    /// What was measured over time.
+    pub series: Vec<TimeSeries>,
+}
+
 /// A record read from disk, to make a [`Report`] of.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -79,8 +91,8 @@ pub struct Loaded {
     pub run: Run,
     /// Its trials.
     pub trials: Vec<Trial>,
-    /// The clients of the largest load.
-    pub clients: Vec<ClientLog>,
+    /// What single trials left beside them.
+    pub logs: Logs,
 }
 
 impl Loaded {
@@ -89,7 +101,7 @@ impl Loaded {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn report(&self) -> anyhow::Result<Report<'_>> {
-        Report::of(&self.run, &self.trials, &self.clients)
+        Report::of(&self.run, &self.trials, &self.logs)
     }
 }
 
@@ -100,12 +112,11 @@ impl Loaded {
 pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
     let run = record::read(dir)?;
     let trials = record::read_trials(dir)?;
-    let clients = clients::read_largest(dir, &run, &trials)?;
-    Ok(Loaded {
-        run,
-        trials,
-        clients,
-    })
+    let logs = Logs {
+        clients: clients::read_largest(dir, &run, &trials)?,
+        series: series::read_largest(dir, &run, &trials)?,
+    };
+    Ok(Loaded { run, trials, logs })
 }
 
 /// Writes every export and still figure of a report into `dir`. Returns what was written, the page
@@ -168,7 +179,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
-        let report = Report::of(&run, &trials, &fixture::client_logs(&run)).unwrap();
+        let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
         assert_eq!(report.figures.len(), FIGURES.len());
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
@@ -208,7 +219,7 @@ mod tests {
                 ..trial
             })
             .collect();
-        let report = Report::of(&run, &failed, &[]).unwrap();
+        let report = Report::of(&run, &failed, &Logs::default()).unwrap();
         assert!(report.figures.is_empty());
         for exporter in EXPORTERS {
             exporter.render(&report, &mut Vec::new()).unwrap();

@@ -8,6 +8,7 @@ mod cpu_efficiency;
 mod fairness;
 mod first_answer;
 mod memory;
+mod over_time;
 mod per_client;
 mod service_time;
 mod throughput;
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 use super::clients::ClientLog;
 use super::format::{counted, number};
+use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
 use crate::registry::Entry;
 
@@ -30,6 +32,11 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &memory::Memory,
     &fairness::FairnessIndex,
     &per_client::PerClient,
+    &over_time::OverTime::ESTABLISHED,
+    &over_time::OverTime::RATE,
+    &over_time::OverTime::SERVER_CPU,
+    &over_time::OverTime::CLIENT_CPU,
+    &over_time::OverTime::MEMORY,
 ];
 
 /// A kind of figure.
@@ -45,6 +52,8 @@ pub struct Source<'a> {
     pub summary: &'a Summary,
     /// The clients of one trial of each server, at the largest number of clients.
     pub clients: &'a [ClientLog],
+    /// What was measured over the time of these trials.
+    pub series: &'a [TimeSeries],
 }
 
 /// A plot as data.
@@ -74,6 +83,8 @@ pub struct Figure {
 pub enum Kind {
     /// Points joined by lines.
     Lines,
+    /// Many points, of which only the lines between them are drawn: something over time.
+    Course,
     /// Many points by themselves.
     Points,
     /// One bar a series: there is a single number of clients.
@@ -102,6 +113,8 @@ pub struct Series {
     pub place: usize,
     /// In order of x.
     pub points: Vec<Point>,
+    /// Another view of what the series before it shows: drawn dotted, without a name in the key.
+    pub second_view: bool,
 }
 
 /// One point.
@@ -174,6 +187,7 @@ impl AgainstClients {
                     .filter(|row| row.server == *name)
                     .filter_map(|row| self.point(row))
                     .collect(),
+                second_view: false,
             })
             .filter(|series| !series.points.is_empty())
             .collect();
@@ -273,10 +287,11 @@ mod tests {
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
-        let clients = fixture::client_logs(&run);
+        let logs = fixture::logs(&run);
         let source = Source {
             summary: &summary,
-            clients: &clients,
+            clients: &logs.clients,
+            series: &logs.series,
         };
         for kind in FIGURES {
             let figure = kind.build(&source).unwrap();
@@ -287,6 +302,7 @@ mod tests {
         let source = Source {
             summary: &empty,
             clients: &[],
+            series: &[],
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
@@ -299,6 +315,7 @@ mod tests {
         let figure = throughput::Throughput.build(&Source {
             summary: &summary,
             clients: &[],
+            series: &[],
         });
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }

@@ -34,6 +34,7 @@ impl FigureKind for PerClient {
                     name: log.server.clone(),
                     place,
                     points: points(log),
+                    second_view: false,
                 })
             })
             .filter(|series| !series.points.is_empty())

@@ -47,7 +47,7 @@ fn horizontal(figure: &Figure) -> Value {
     values.dedup();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points => axis(&figure.x),
+        Kind::Points | Kind::Course => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -103,7 +103,12 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         "x": series.points.iter().map(|point| point.x).collect::<Vec<_>>(),
         "y": series.points.iter().map(|point| point.y).collect::<Vec<_>>(),
         "hovertemplate": format!(
-            "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}", if figure.kind == Kind::Points { "" } else { "clients" }
+            "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}",
+            match figure.kind {
+                Kind::Points => "",
+                Kind::Course => "s",
+                Kind::Lines | Kind::Bars => "clients",
+            }
         ),
         "textposition": "none",
     });
@@ -139,6 +144,17 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             trace["line"] =
                 json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
             trace["marker"] = json!({ "size": 9, "symbol": symbols });
+        }
+        Kind::Course => {
+            trace["type"] = json!("scatter");
+            trace["mode"] = json!("lines");
+            let dash = match (series.second_view, look.dashed) {
+                (true, _) => "dot",
+                (false, true) => "dash",
+                (false, false) => "solid",
+            };
+            let width = if series.second_view { 1.2 } else { 2.0 };
+            trace["line"] = json!({ "width": width, "dash": dash });
         }
         Kind::Points => {
             trace["type"] = json!("scatter");

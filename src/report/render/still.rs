@@ -104,7 +104,7 @@ impl Scale {
                 scale.ticks = Vec::new();
             }
             Kind::Lines if values.len() <= 10 => scale.ticks = ticks::at_values(&values),
-            Kind::Lines | Kind::Points => {}
+            Kind::Lines | Kind::Points | Kind::Course => {}
         }
         scale
     }
@@ -227,7 +227,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 .map_or_else(String::new, |point| {
                     format!("{} {}", point.x, figure.x.label)
                 }),
-            Kind::Lines | Kind::Points => figure.x.title(),
+            Kind::Lines | Kind::Points | Kind::Course => figure.x.title(),
         };
         self.text(
             &across,
@@ -254,15 +254,16 @@ impl<B: DrawingBackend> Canvas<B> {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
                 self.dot(at, 2, series.place, true)
             }),
+            Kind::Course if series.second_view => {
+                let thin = colour.mix(0.6).stroke_width(1);
+                self.ends(series)
+                    .windows(2)
+                    .try_for_each(|pair| self.line([pair[0], pair[1]], thin))
+            }
+            Kind::Course => self.strokes(&self.ends(series), series.place),
             Kind::Lines => {
-                let ends: Vec<(i32, i32)> = series
-                    .points
-                    .iter()
-                    .map(|p| (self.x.pixel(p.x), self.y.pixel(p.y)))
-                    .collect();
-                for pair in ends.windows(2) {
-                    self.stroke([pair[0], pair[1]], series.place)?;
-                }
+                let ends = self.ends(series);
+                self.strokes(&ends, series.place)?;
                 for (point, at) in series.points.iter().zip(ends) {
                     self.interval(point, at.0, colour)?;
                     self.marker(at, series.place, point.partial)?;
@@ -270,6 +271,19 @@ impl<B: DrawingBackend> Canvas<B> {
                 Ok(())
             }
         }
+    }
+
+    /// Where its points lie.
+    fn ends(&self, series: &Series) -> Vec<(i32, i32)> {
+        let points = series.points.iter();
+        points
+            .map(|point| (self.x.pixel(point.x), self.y.pixel(point.y)))
+            .collect()
+    }
+
+    fn strokes(&self, ends: &[(i32, i32)], place: usize) -> Drawn<B> {
+        let mut pairs = ends.windows(2);
+        pairs.try_for_each(|pair| self.stroke([pair[0], pair[1]], place))
     }
 
     /// A round dot: full, or with `rings` a ring for a server whose lines are dashed.
@@ -373,15 +387,18 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let rows = i32::try_from(figure.series.len().max(1)).unwrap_or(i32::MAX);
+        let named = figure.series.iter().filter(|series| !series.second_view);
+        let rows = i32::try_from(named.clone().count().max(1)).unwrap_or(i32::MAX);
         let step = (480 / rows).clamp(14, 26);
-        for (row, series) in (0..).zip(&figure.series) {
+        for (row, series) in (0..).zip(named) {
             let y = TOP + 10 + row * step;
             let (left, right) = (RIGHT + 18, RIGHT + 46);
-            if figure.kind == Kind::Lines {
+            if matches!(figure.kind, Kind::Lines | Kind::Course) {
                 self.stroke([(left, y), (right, y)], series.place)?;
+            }
+            if figure.kind == Kind::Lines {
                 self.marker((i32::midpoint(left, right), y), series.place, false)?;
-            } else {
+            } else if figure.kind != Kind::Course {
                 let hollow = figure.kind == Kind::Points;
                 self.dot((right - 9, y), 6, series.place, hollow)?;
             }
