@@ -11,7 +11,6 @@ use crate::load::foresee::Resources;
 use crate::record::Host;
 use crate::sys::process::libc_version;
 pub use crate::sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
-pub use details::CpuTimes;
 
 /// Looks at the machine.
 pub fn look() -> Host {

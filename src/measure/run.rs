@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::host::{self, CpuTimes};
 use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::trial::{self, Setup};
-use super::{spin, warnings};
+use super::{host, spin, warnings};
 use crate::protocol::{self, Mix, Protocol};
 use crate::record::{
     Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
@@ -146,7 +145,6 @@ pub fn run(
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
-        stolen_percent: None,
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -155,7 +153,6 @@ pub fn run(
         // What measures must not run where the server runs.
         host::bind_to(&settings.client_cpus)?;
     }
-    let times_before = CpuTimes::now();
     let mut trials = plan.done.clone();
     for (index, planned) in order.iter().enumerate() {
         if plan.done.iter().any(|trial| trial.index as usize == index) {
@@ -179,9 +176,6 @@ pub fn run(
         }
     }
     run.warnings.extend(warnings::of_trials(&trials));
-    run.stolen_percent = since(times_before);
-    run.warnings
-        .extend(warnings::machine::stolen(run.stolen_percent));
     let complete = trials.len() == order.len();
     run.ending = if complete {
         Ending::Complete
@@ -207,11 +201,6 @@ fn build() -> String {
     };
     let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
     format!("{profile}, {arch}-{system}-{environment}")
-}
-
-/// Stolen time since then, in percent.
-fn since(before: Option<CpuTimes>) -> Option<f64> {
-    CpuTimes::now()?.stolen_percent_since(before?)
 }
 
 /// Runs one trial and records it; none when a signal cut it short.

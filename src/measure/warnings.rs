@@ -2,7 +2,6 @@
 
 mod across;
 mod load;
-pub(super) mod machine;
 pub(super) mod network;
 
 use crate::record::{Host, Load, Settings, Side, Trial, Warning};

@@ -55,9 +55,6 @@ pub struct Run {
     pub null_server: Option<ServerInfo>,
     /// The machine.
     pub host: Host,
-    /// CPU time of the machine that the hypervisor gave to others during the run, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stolen_percent: Option<f64>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.

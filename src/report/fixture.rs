@@ -270,7 +270,6 @@ fn run(servers: &[Server]) -> Run {
             mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
             ..Host::default()
         },
-        stolen_percent: None,
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),

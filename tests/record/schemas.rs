@@ -175,7 +175,6 @@ fn full_run() -> Value {
             limits: texts("nofile"),
             mitigations: texts("meltdown"),
         },
-        stolen_percent: Some(0.0),
         trials_planned: 1,
         warnings: vec![warning()],
     };

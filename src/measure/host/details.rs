@@ -149,43 +149,6 @@ pub(super) fn clock_source() -> Option<String> {
     read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
-/// CPU time of the whole machine since it started, in clock ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuTimes {
-    /// Of all CPUs, whatever they did.
-    total: u64,
-    /// Of it, what the hypervisor gave to others while we had work.
-    stolen: u64,
-}
-
-impl CpuTimes {
-    /// As of now.
-    pub fn now() -> Option<Self> {
-        Self::parse(&read("/proc/stat")?)
-    }
-
-    /// From `/proc/stat` (`proc_stat(5)`); guest time is part of user time and not counted again.
-    fn parse(text: &str) -> Option<Self> {
-        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let ticks: Vec<u64> = line
-            .split_whitespace()
-            .map_while(|ticks| ticks.parse().ok())
-            .take(8)
-            .collect();
-        Some(Self {
-            total: ticks.iter().sum(),
-            stolen: *ticks.get(7)?,
-        })
-    }
-
-    /// Share of the time since `before` that was stolen, in percent.
-    pub fn stolen_percent_since(self, before: Self) -> Option<f64> {
-        let total = self.total.checked_sub(before.total)?;
-        let stolen = self.stolen.checked_sub(before.stolen)?;
-        (total > 0).then(|| stolen as f64 / total as f64 * 100.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,19 +180,6 @@ Max locked memory         8388608              8388608              bytes
     #[test]
     fn lists_of_cpus_are_counted() {
         assert_eq!(["0", "0,4", "0-1", "0-1,8-9"].map(threads_in), [1, 2, 2, 4]);
-    }
-
-    #[test]
-    fn stolen_time_is_a_share_of_all_time() {
-        let times = |text| CpuTimes::parse(text).unwrap();
-        let before = times("cpu  100 0 100 700 0 0 50 50 9 9\ncpu0 1 2 3\n");
-        let after = times("cpu  200 0 200 1400 0 0 100 100 9 9\n");
-        assert_eq!(after.total - before.total, 1000);
-        let percent = after.stolen_percent_since(before).unwrap();
-        assert!((percent - 5.0).abs() < 1e-9);
-        assert_eq!(before.stolen_percent_since(before), None);
-        assert_eq!(CpuTimes::parse("cpu  1 2 3\n"), None);
-        assert!(CpuTimes::now().is_some());
     }
 
     #[test]

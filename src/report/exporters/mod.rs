@@ -104,10 +104,6 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ("Clock source", optional(&host.clock_source)),
         ("Huge pages", optional(&host.huge_pages)),
         ("C library", optional(&host.libc)),
-        (
-            "Stolen CPU time",
-            or_absent(run.stolen_percent, |percent| format!("{percent:.2} %")),
-        ),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
         (
             "Descriptors, soft and hard limit",
