@@ -11,13 +11,15 @@
 //! 6. [`study`]: the TOML form of a run.
 //! 7. [`record`]: what a run leaves on disk, the contract between measuring and reporting.
 //! 8. [`stats`]: intervals, fairness, steadiness; pure.
-//! 9. [`report`]: part 3b, record to pages and pictures; runs nothing.
-//! 10. [`cli`]: typed text to resolved plans, and all that is printed.
-//! 11. [`sys`]: the only unsafe code.
+//! 9. [`flows`]: the TCP connections of a packet capture; pure.
+//! 10. [`report`]: part 3b, record to pages and pictures; runs nothing.
+//! 11. [`cli`]: typed text to resolved plans, and all that is printed.
+//! 12. [`sys`]: the only unsafe code.
 //!
 //! `ARCHITECTURE.md` draws the map and states what must never be.
 
 pub mod cli;
+pub mod flows;
 #[cfg(target_os = "linux")]
 pub mod load;
 #[cfg(target_os = "linux")]

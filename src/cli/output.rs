@@ -26,9 +26,10 @@ pub(super) fn error(error: &anyhow::Error) {
 
 /// Prints a value as JSON, indented, on standard output.
 pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    ignore_broken_pipe(writeln!(out))
+    written(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        writeln!(out)
+    })
 }
 
 /// Prints a value as JSON on one line of standard output, at once.
@@ -43,6 +44,14 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     ignore_broken_pipe(writeln!(out, "{}", text.trim_end()))
+}
+
+/// Lets something write itself on standard output.
+pub(super) fn written(
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    ignore_broken_pipe(write(&mut out).and_then(|()| out.flush()))
 }
 
 /// A reader that has seen enough (`| head`) is no error.

@@ -1,16 +1,20 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
+use super::server::{Launch, State};
 use super::trial::{self, Setup};
+use super::verify::Rigour;
 use super::{host, spin, warnings};
-use crate::protocol::{self, Mix, Protocol};
+use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
+    Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
+    StudyInfo, Trial,
 };
 use crate::sys::signal::Stop;
 
@@ -21,7 +25,13 @@ pub struct RunPlan {
     /// The settings in force.
     pub settings: Settings,
     /// What is said.
-    pub protocol: &'static dyn Protocol,
+    pub dialogue: &'static dyn Dialogue,
+    /// How it is said.
+    pub asking: protocol::Settings,
+    /// The time over which the largest crowd comes, where that is slow on purpose.
+    pub coming: Duration,
+    /// What the servers are compared with, where that was asked for.
+    pub comparison: Option<Comparison>,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
     /// The one of them that takes part a second time, as its own control.
@@ -145,6 +155,7 @@ pub fn run(
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -230,27 +241,31 @@ fn one_trial(
         warnings: Vec::new(),
     };
     let began = Instant::now();
-    let mut server = Command::new(&plan.server(planned).command[0]);
-    server.args(&plan.server(planned).command[1..]);
-    server.arg("--log").arg(store.csv("server", &trial));
-    let mut load = load_command(plan, planned);
-    load.arg("--clients-csv").arg(store.csv("clients", &trial));
+    let info = plan.server(planned);
+    let load = |address: SocketAddr| {
+        let mut load = load_command(plan, planned);
+        load.arg("--clients-csv").arg(store.csv("clients", &trial));
+        load.arg(address.to_string());
+        load
+    };
     let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
-        Setup {
-            server,
-            counts: true,
-            start_limit: Duration::from_secs_f64(settings.start_timeout_s),
-            server_cpus: &settings.server_cpus,
-            load,
-            client_cpus: &settings.client_cpus,
-            protocol: plan.protocol,
-            settings: protocol::Settings {
-                size: Mix::One(settings.size_bytes as usize),
-                ..protocol::Settings::default()
+        &Setup {
+            launch: Launch {
+                info,
+                log: store.csv("server", &trial),
+                limit: Duration::from_secs_f64(settings.start_timeout_s),
+                hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+                cpus: &settings.server_cpus,
+                state: State::default(),
             },
-            load_limit: Duration::from_secs_f64(timed + settings.patience_s),
+            load: &load,
+            client_cpus: &settings.client_cpus,
+            dialogue: plan.dialogue,
+            settings: plan.asking,
+            rigour: rigour(info, settings),
+            load_limit: plan.coming + Duration::from_secs_f64(timed + settings.patience_s),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
@@ -287,13 +302,21 @@ fn one_trial(
     Ok(Some(trial))
 }
 
+/// A server that is not ours has to master what the load asks of it, and no more.
+fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+    match &server.foreign {
+        None => Rigour::All,
+        Some(_) if settings.pipelines() => Rigour::Pipelined,
+        Some(_) => Rigour::OneByOne,
+    }
+}
+
 fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     let settings = &plan.settings;
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = Command::new(&plan.program);
     load.arg("load").arg("--controlled");
-    load.args(["--protocol", &settings.protocol]);
-    load.args(["--size", &settings.size_bytes.to_string()]);
+    load.args(settings.options_of_load());
     load.args(["--clients", &planned.clients.to_string()]);
     load.args(["--duration", &seconds(settings.duration_s)]);
     load.args(["--warm-up", &seconds(settings.warm_up_s)]);

@@ -106,6 +106,13 @@ pub fn counted(count: u32, noun: &str) -> String {
     format!("{} {noun}{plural}", whole(f64::from(count)))
 }
 
+/// Text from outside without characters that would steer the terminal.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

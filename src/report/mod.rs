@@ -7,12 +7,15 @@ pub mod answer;
 pub mod checks;
 pub mod clients;
 mod columns;
+pub mod comparison;
 pub mod exporters;
 pub mod figures;
 pub mod format;
 pub mod histograms;
+pub mod metrics;
 pub mod palette;
 pub mod render;
+pub mod scalability;
 pub mod series;
 pub mod summary;
 pub mod terminal;
@@ -29,6 +32,7 @@ use anyhow::Context as _;
 use crate::record::{self, Run, Trial};
 use answer::Answer;
 use clients::ClientLog;
+use comparison::Comparison;
 use exporters::EXPORTERS;
 use figures::{FIGURES, Figure, Source};
 use series::TimeSeries;
@@ -43,6 +47,8 @@ pub struct Report<'a> {
     pub trials: &'a [Trial],
     /// The numbers.
     pub summary: Summary,
+    /// The servers compared, where that was asked for.
+    pub comparison: Option<Comparison>,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
@@ -55,7 +61,21 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn of(run: &'a Run, trials: &'a [Trial], logs: &Logs) -> anyhow::Result<Self> {
+        Self::beside(run, trials, logs, None)
+    }
+
+    /// Makes the report of a run that is compared with an earlier one.
+    ///
+    /// # Errors
+    /// When a histogram in either record cannot be read.
+    pub fn beside(
+        run: &'a Run,
+        trials: &'a [Trial],
+        logs: &Logs,
+        baseline: Option<&(Run, Vec<Trial>)>,
+    ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
+        let comparison = Comparison::of(run, trials, &summary, baseline)?;
         let source = Source {
             summary: &summary,
             clients: &logs.clients,
@@ -68,7 +88,11 @@ impl<'a> Report<'a> {
         Ok(Self {
             run,
             trials,
-            answer: Answer::of(&summary),
+            answer: match &comparison {
+                Some(comparison) => Answer::of_comparison(&summary, comparison),
+                None => Answer::of(&summary),
+            },
+            comparison,
             summary,
             figures,
         })
@@ -93,6 +117,8 @@ pub struct Loaded {
     pub trials: Vec<Trial>,
     /// What single trials left beside them.
     pub logs: Logs,
+    /// An earlier run that it is compared with.
+    pub baseline: Option<(Run, Vec<Trial>)>,
 }
 
 impl Loaded {
@@ -101,7 +127,8 @@ impl Loaded {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn report(&self) -> anyhow::Result<Report<'_>> {
-        Report::of(&self.run, &self.trials, &self.logs)
+        let baseline = self.baseline.as_ref();
+        Report::beside(&self.run, &self.trials, &self.logs, baseline)
     }
 }
 
@@ -116,7 +143,18 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
         clients: clients::read_largest(dir, &run, &trials)?,
         series: series::read_largest(dir, &run, &trials)?,
     };
-    Ok(Loaded { run, trials, logs })
+    let earlier = dir.join(record::BASELINE);
+    let baseline = if earlier.is_dir() {
+        Some((record::read(&earlier)?, record::read_trials(&earlier)?))
+    } else {
+        None
+    };
+    Ok(Loaded {
+        run,
+        trials,
+        logs,
+        baseline,
+    })
 }
 
 /// Writes every export and still figure of a report into `dir`. Returns what was written, the page
@@ -157,6 +195,9 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
 mod tests {
     use super::*;
 
+    /// Figures that three loads are too few for.
+    const OF_MORE_LOADS: usize = 2;
+
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
     }
@@ -166,7 +207,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fixture::write(dir.path());
         let written = write_again(dir.path()).unwrap();
-        assert_eq!(written.len(), EXPORTERS.len() + 2 * FIGURES.len());
+        let figures = FIGURES.len() - OF_MORE_LOADS;
+        assert_eq!(written.len(), EXPORTERS.len() + 2 * figures);
         assert!(
             written
                 .iter()
@@ -180,7 +222,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
-        assert_eq!(report.figures.len(), FIGURES.len());
+        assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
             render::still::png(figure, &dir.path().join("one.png")).unwrap();

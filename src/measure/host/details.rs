@@ -128,13 +128,13 @@ pub(super) fn simultaneous_threads() -> Option<String> {
 }
 
 /// How many CPUs a list like "0,4" or "0-1" names.
-fn threads_in(list: &str) -> u32 {
+fn threads_in(cpus: &str) -> u32 {
     let of_part = |part: &str| -> Option<u32> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
         Some(last.saturating_sub(first) + 1)
     };
-    list.split(',').filter_map(of_part).sum()
+    cpus.split(',').filter_map(of_part).sum()
 }
 
 /// Whether memory comes in huge pages: "always", "madvise", "never".

@@ -6,6 +6,7 @@
 mod accept_queue;
 mod cpu;
 mod established;
+mod machine;
 mod memory;
 mod pace;
 mod switches;
@@ -31,6 +32,7 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &established::Established,
     &accept_queue::AcceptQueue,
     &tcp::Tcp,
+    &machine::Machine,
 ];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.

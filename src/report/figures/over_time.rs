@@ -1,6 +1,6 @@
 //! What was measured over the time of one trial of each server, at the largest number of clients.
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source};
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
 use crate::report::format::counted;
 use crate::report::series::{RATE, Sample};
@@ -94,20 +94,20 @@ impl OverTime {
             else {
                 continue;
             };
-            let mut add = |metric, second_view| {
+            let mut add = |metric, trace| {
                 let points = points(log.of(metric), self.factor);
                 if !points.is_empty() {
                     all.push(Series {
                         name: log.server.clone(),
                         place,
                         points,
-                        second_view,
+                        trace,
                     });
                 }
             };
-            add(self.metric, false);
+            add(self.metric, Trace::Joined);
             if let Some(metric) = self.as_clients_count {
-                add(metric, true);
+                add(metric, Trace::Dotted);
             }
         }
         all

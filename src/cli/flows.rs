@@ -1,0 +1,159 @@
+//! `throng flows FILE`: the TCP connections of a packet capture, a row each.
+
+mod table;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
+
+use super::{Exit, output};
+use crate::flows::file::Damage;
+use crate::flows::row::{Row, write_csv};
+use crate::flows::summary::Summary;
+use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse};
+use crate::report::format::printable;
+
+/// Rows of the table in a terminal, unless somebody says otherwise.
+const ROWS: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tcpdump -i lo -s 128 -w load.pcap tcp port 7777     while a load runs; ^C ends it
+  throng flows load.pcap
+  throng flows load.pcap --sort retransmissions --limit 5
+  throng flows load.pcap --port 7777 --csv > flows.csv
+  zcat load.pcap.gz | throng flows - --json
+
+The client of a flow is who sent the SYN. Where no SYN was captured, the server is guessed to be the one
+with the lower port. Retransmissions are counted as Wireshark counts them.")]
+pub(super) struct Arguments {
+    /// A capture in pcap or pcapng; `-` reads standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print everything as JSON.
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print the flows as CSV, a line each.
+    #[arg(long)]
+    csv: bool,
+    /// Only flows from or to this port.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// By what the flows are ordered, greatest first; start: in the order of their first packets.
+    #[arg(long, value_enum, value_name = "BY", default_value_t = Sort::Start)]
+    sort: Sort,
+    /// Show that many flows [default: 20 in the table, all as JSON or CSV].
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Keep that many flows in memory; the packets of more are only counted.
+    #[arg(long, value_name = "N", default_value_t = MOST_FLOWS)]
+    most_flows: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    Start,
+    Duration,
+    Handshake,
+    Packets,
+    Bytes,
+    Throughput,
+    Retransmissions,
+    Resets,
+}
+
+impl Sort {
+    /// What is greatest in the first row.
+    fn key(self, row: &Row) -> f64 {
+        match self {
+            Self::Start => -(row.flow as f64),
+            Self::Duration => row.duration_s,
+            Self::Handshake => row.handshake_us.unwrap_or(-1.0),
+            Self::Packets => row.packets() as f64,
+            Self::Bytes => row.payload_bytes() as f64,
+            Self::Throughput => row.throughput_bytes_per_s.unwrap_or(-1.0),
+            Self::Retransmissions => row.retransmissions() as f64,
+            Self::Resets => row.resets().into(),
+        }
+    }
+}
+
+/// The flows to be shown, as numbers of rows: a report may have a million.
+fn chosen(report: &Report, sort: Sort, limit: usize) -> Vec<usize> {
+    let mut keys: Vec<(f64, usize)> = report
+        .rows()
+        .enumerate()
+        .map(|(at, row)| (sort.key(&row), at))
+        .collect();
+    keys.sort_by(|a, b| b.0.total_cmp(&a.0));
+    keys.truncate(limit);
+    keys.into_iter().map(|(_, at)| at).collect()
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let settings = Settings {
+        port: arguments.port,
+        most_flows: arguments.most_flows,
+    };
+    let name = printable(&arguments.file.to_string_lossy());
+    let report = analyse(open(&arguments.file)?, settings).with_context(|| name.clone())?;
+    let machine = arguments.json || arguments.csv;
+    let limit = arguments
+        .limit
+        .unwrap_or(if machine { usize::MAX } else { ROWS });
+    let rows = chosen(&report, arguments.sort, limit);
+    let rows = rows.iter().filter_map(|at| report.row(*at));
+    if arguments.json {
+        output::json(&Whole {
+            capture: &report.contents,
+            summary: &report.summary,
+            flows: Rows(rows),
+        })?;
+    } else if arguments.csv {
+        output::written(|out| write_csv(rows, out))?;
+    } else {
+        let rows: Vec<Row> = rows.collect();
+        output::text(&table::table(&name, &report, &rows, output::width()))?;
+    }
+    match report.contents.damage {
+        None => Ok(Exit::Done),
+        Some(damage) => Err(unread(damage, report.contents.packets)).context(name),
+    }
+}
+
+/// What was read before the damage has been shown by now.
+fn unread(damage: Damage, packets: u64) -> anyhow::Error {
+    anyhow::Error::new(damage).context(format!(
+        "it could be read no further than packet {packets}, and the figures are of what precedes"
+    ))
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(Box::new(file))
+}
+
+#[derive(Serialize)]
+#[serde(bound = "")]
+struct Whole<'a, I: Iterator<Item = Row> + Clone> {
+    capture: &'a Contents,
+    summary: &'a Summary,
+    flows: Rows<I>,
+}
+
+/// Rows that are made while they are written.
+struct Rows<I>(I);
+
+impl<I: Iterator<Item = Row> + Clone> Serialize for Rows<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}

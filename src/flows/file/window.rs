@@ -1,0 +1,87 @@
+//! A piece of a file that moves along it: what is asked for is in memory, the rest is not.
+
+use std::io::{self, ErrorKind, Read};
+
+/// Read at once.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// A reader, and the bytes of it that have been read and not yet been consumed.
+pub(super) struct Window<R> {
+    inner: R,
+    buffer: Vec<u8>,
+    from: usize,
+    to: usize,
+    /// Of `from` in the file.
+    offset: u64,
+}
+
+impl<R: Read> Window<R> {
+    pub(super) fn new(inner: R) -> Self {
+        Self {
+            inner,
+            buffer: vec![0; PIECE_BYTES],
+            from: 0,
+            to: 0,
+            offset: 0,
+        }
+    }
+
+    /// Where in the file the next byte lies.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What has been read and not been consumed.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[self.from..self.to]
+    }
+
+    /// Reads until that many bytes are there; fewer only where the file ends.
+    pub(super) fn fill(&mut self, bytes: usize) -> io::Result<bool> {
+        if self.to - self.from >= bytes {
+            return Ok(true);
+        }
+        self.buffer.copy_within(self.from..self.to, 0);
+        (self.from, self.to) = (0, self.to - self.from);
+        if self.buffer.len() < bytes {
+            self.buffer.resize(bytes, 0);
+        }
+        while self.to < bytes {
+            match self.inner.read(&mut self.buffer[self.to..]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => self.to += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Goes on behind bytes that are there.
+    pub(super) fn consume(&mut self, bytes: usize) {
+        debug_assert!(bytes <= self.to - self.from);
+        self.from += bytes;
+        self.offset += bytes as u64;
+    }
+
+    /// The bytes that were consumed last.
+    pub(super) fn consumed(&self, bytes: usize) -> &[u8] {
+        &self.buffer[self.from - bytes..self.from]
+    }
+
+    /// Goes on behind any number of bytes without keeping them; false where the file ends before.
+    pub(super) fn skip(&mut self, bytes: u64) -> io::Result<bool> {
+        let mut left = bytes;
+        while left > 0 {
+            let piece = left.min(PIECE_BYTES as u64) as usize;
+            let whole = self.fill(piece)?;
+            let there = piece.min(self.to - self.from);
+            self.consume(there);
+            left -= there as u64;
+            if !whole {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
