@@ -1,5 +1,7 @@
 //! The machine: what it is, what it allows, and where this process runs on it.
 
+mod details;
+
 use std::fs;
 
 use rustix::process::{Resource, getrlimit};
@@ -7,6 +9,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::load::foresee::Resources;
 use crate::record::Host;
+use crate::sys::process::libc_version;
 pub use crate::sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
 /// Looks at the machine.
@@ -29,6 +32,13 @@ pub fn look() -> Host {
         ephemeral_ports: ephemeral_ports(),
         load_average_1min: load_average(),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        simultaneous_threads: details::simultaneous_threads(),
+        clock_source: details::clock_source(),
+        huge_pages: details::huge_pages(),
+        libc: libc_version(),
+        sysctls: details::sysctls(),
+        limits: details::limits(),
+        mitigations: details::mitigations(),
     }
 }
 

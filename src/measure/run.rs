@@ -143,6 +143,7 @@ pub fn run(
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
         study: plan.study.clone(),
         seed: plan.seed,
         started_at: plan
@@ -198,6 +199,22 @@ pub fn run(
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
+}
+
+/// How this program was built.
+fn build() -> String {
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    let environment = if cfg!(target_env = "musl") {
+        "musl"
+    } else {
+        "gnu"
+    };
+    let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
+    format!("{profile}, {arch}-{system}-{environment}")
 }
 
 /// Runs one trial and records it; none when a signal cut it short.

@@ -36,6 +36,9 @@ pub struct Run {
     pub schema_version: u32,
     /// Version of throng that wrote the record.
     pub throng_version: String,
+    /// How that version was built: "release, x86_64-linux-gnu".
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub throng_build: String,
     /// What was run.
     pub study: StudyInfo,
     /// The seed from which the order of trials was shuffled.
@@ -240,6 +243,27 @@ pub struct Host {
     /// CPU frequency governor, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Whether cores run several threads at once (SMT), and how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simultaneous_threads: Option<String>,
+    /// What the kernel reads the time from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_source: Option<String>,
+    /// Transparent huge pages: "always", "madvise" or "never".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<String>,
+    /// The C library in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libc: Option<String>,
+    /// Kernel settings by name, "net.core.somaxconn"; those that bear on many connections.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
+    /// Limits of a process and of its control group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, String>,
+    /// Weaknesses of the CPU, and what the kernel does about each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mitigations: BTreeMap<String, String>,
 }
 
 /// Something the reader must know, with its cause and what to do about it.

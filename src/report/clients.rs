@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, bail};
 
-use crate::record::{Run, Trial};
+use crate::record::{Purpose, Run, Trial};
 
 /// Clients kept for plotting over all servers; more are thinned out evenly.
 const MOST_POINTS: usize = 20_000;
@@ -49,18 +49,9 @@ pub struct ClientRow {
 /// # Errors
 /// When a file is there but cannot be read, naming it.
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
-    let Some(largest) = trials.iter().map(|trial| trial.clients).max() else {
-        return Ok(Vec::new());
-    };
     let share = MOST_POINTS / run.servers.len().max(1);
     let mut logs = Vec::new();
-    for server in &run.servers {
-        let first = trials
-            .iter()
-            .filter(|trial| trial.server == server.name && trial.clients == largest)
-            .filter(|trial| trial.failure.is_none() && trial.load.is_some())
-            .min_by_key(|trial| trial.round);
-        let Some(trial) = first else { continue };
+    for trial in first_at_largest(run, trials) {
         let path = dir
             .join("clients")
             .join(format!("{}.csv", trial.file_stem()));
@@ -71,14 +62,30 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
         }
         .with_context(|| format!("cannot read {}", path.display()))?;
         logs.push(ClientLog {
-            server: server.name.clone(),
-            clients: largest,
+            server: trial.server.clone(),
+            clients: trial.clients,
             round: trial.round,
             total: rows.len(),
             rows: thin(rows, share),
         });
     }
     Ok(logs)
+}
+
+/// The first good trial of each server that has one at the largest number of clients.
+pub(super) fn first_at_largest<'a>(
+    run: &'a Run,
+    trials: &'a [Trial],
+) -> impl Iterator<Item = &'a Trial> {
+    let largest = trials.iter().map(|trial| trial.clients).max();
+    run.servers.iter().filter_map(move |server| {
+        trials
+            .iter()
+            .filter(|trial| trial.server == server.name && Some(trial.clients) == largest)
+            .filter(|trial| trial.purpose == Purpose::Timed)
+            .filter(|trial| trial.failure.is_none() && trial.load.is_some())
+            .min_by_key(|trial| trial.round)
+    })
 }
 
 /// Reads the CSV; columns are found by their names in its first line.

@@ -10,7 +10,9 @@ use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
+use super::Logs;
 use super::clients::{ClientLog, ClientRow};
+use super::series::{RATE, Sample, TimeSeries};
 use crate::record::{
     Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
     Settings, Side, StudyInfo, Trial, Warning, Window,
@@ -110,7 +112,54 @@ pub(crate) fn client_logs(run: &Run) -> Vec<ClientLog> {
         .collect()
 }
 
-/// Writes the record and its client files into `dir`.
+/// All that single trials left.
+pub(crate) fn logs(run: &Run) -> Logs {
+    Logs {
+        clients: client_logs(run),
+        series: run
+            .servers
+            .iter()
+            .map(|server| time_series(&server.name))
+            .collect(),
+    }
+}
+
+/// Two seconds of a server: clients come, then all stays level.
+fn time_series(server: &str) -> TimeSeries {
+    let samples = |value: fn(f64) -> f64| -> Vec<Sample> {
+        let times = (-5..20).map(|tick| f64::from(tick) / 10.0);
+        times
+            .map(|at_s| Sample {
+                at_s,
+                value: value(at_s),
+            })
+            .collect()
+    };
+    let metrics = [
+        (
+            ("network", "established"),
+            samples(|at_s| (1100.0 + 2000.0 * at_s).clamp(0.0, 1000.0)),
+        ),
+        (
+            ("client", "connected"),
+            samples(|at_s| (1150.0 + 2000.0 * at_s).clamp(0.0, 1000.0)),
+        ),
+        (("server", "cpu_percent"), samples(|at_s| 97.0 + at_s)),
+        (("client", "cpu_percent"), samples(|at_s| 72.0 - at_s)),
+        (("server", "pss_bytes"), samples(|at_s| 3e6 + 1e5 * at_s)),
+        (RATE, samples(|at_s| 1e5 + 100.0 * at_s)),
+    ];
+    TimeSeries {
+        server: server.to_owned(),
+        clients: 1000,
+        metrics: metrics
+            .into_iter()
+            .map(|((side, metric), samples)| ((side.to_owned(), metric.to_owned()), samples))
+            .collect(),
+    }
+}
+
+/// Writes the record with its files of clients and samples into `dir`.
 pub(crate) fn write(dir: &Path) {
     let (run, trials) = record();
     fs::write(
@@ -124,11 +173,26 @@ pub(crate) fn write(dir: &Path) {
         .collect();
     fs::write(dir.join("trials.jsonl"), lines).unwrap();
     fs::create_dir_all(dir.join("clients")).unwrap();
-    for log in client_logs(&run) {
-        let trial = trials
+    fs::create_dir_all(dir.join("samples")).unwrap();
+    let of_server = |server: &str| {
+        trials
             .iter()
-            .find(|t| t.server == log.server && t.clients == 1000 && t.failure.is_none())
-            .unwrap();
+            .find(|t| t.server == server && t.clients == 1000 && t.failure.is_none())
+            .unwrap()
+            .file_stem()
+    };
+    for log in logs(&run).series {
+        let mut text = "at_s,side,metric,value\n".to_owned();
+        for ((side, metric), samples) in &log.metrics {
+            // The rate comes from the trial itself.
+            for Sample { at_s, value } in samples.iter().filter(|_| *metric != RATE.1) {
+                let _ = writeln!(text, "{at_s},{side},{metric},{value}");
+            }
+        }
+        let file = dir.join("samples").join(of_server(&log.server) + ".csv");
+        fs::write(file, text).unwrap();
+    }
+    for log in client_logs(&run) {
         let mut text = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error\n".to_owned();
         for row in &log.rows {
             let (at, replies) = (row.connected_at_us.unwrap(), row.window_replies.unwrap());
@@ -139,8 +203,7 @@ pub(crate) fn write(dir: &Path) {
             );
         }
         fs::write(
-            dir.join("clients")
-                .join(format!("{}.csv", trial.file_stem())),
+            dir.join("clients").join(of_server(&log.server) + ".csv"),
             text,
         )
         .unwrap();
@@ -176,6 +239,7 @@ fn run(servers: &[Server]) -> Run {
     Run {
         schema_version: SCHEMA_VERSION,
         throng_version: "0.1.0".to_owned(),
+        throng_build: "release, x86_64-linux-gnu".to_owned(),
         study: StudyInfo {
             name: "overview".to_owned(),
             question: "Which way of serving many clients costs least on this machine?".to_owned(),
@@ -227,6 +291,10 @@ fn run(servers: &[Server]) -> Run {
             memory_bytes: Some(8 << 30),
             virtual_machine: Some("kvm".to_owned()),
             somaxconn: Some(4096),
+            libc: Some("glibc 2.41".to_owned()),
+            sysctls: [("net.ipv4.tcp_rmem".to_owned(), "4096 131072 6291456".to_owned())].into(),
+            limits: [("nofile".to_owned(), "1024 soft, 1048576 hard".to_owned())].into(),
+            mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
             ..Host::default()
         },
         comparison: None,

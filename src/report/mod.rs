@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod palette;
 pub mod render;
 pub mod scalability;
+pub mod series;
 pub mod summary;
 pub mod terminal;
 pub mod wire;
@@ -35,6 +36,7 @@ use clients::ClientLog;
 use comparison::Comparison;
 use exporters::EXPORTERS;
 use figures::{FIGURES, Figure, Source};
+use series::TimeSeries;
 use summary::Summary;
 
 /// Everything an exporter needs.
@@ -55,12 +57,12 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Makes the report of a run; `clients` may be empty.
+    /// Makes the report of a run; the logs may be empty.
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
-    pub fn of(run: &'a Run, trials: &'a [Trial], clients: &[ClientLog]) -> anyhow::Result<Self> {
-        Self::beside(run, trials, clients, None)
+    pub fn of(run: &'a Run, trials: &'a [Trial], logs: &Logs) -> anyhow::Result<Self> {
+        Self::beside(run, trials, logs, None)
     }
 
     /// Makes the report of a run that is compared with an earlier one.
@@ -70,14 +72,15 @@ impl<'a> Report<'a> {
     pub fn beside(
         run: &'a Run,
         trials: &'a [Trial],
-        clients: &[ClientLog],
+        logs: &Logs,
         baseline: Option<&(Run, Vec<Trial>)>,
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let comparison = Comparison::of(run, trials, &summary, baseline)?;
         let source = Source {
             summary: &summary,
-            clients,
+            clients: &logs.clients,
+            series: &logs.series,
         };
         let figures = FIGURES
             .iter()
@@ -97,6 +100,15 @@ impl<'a> Report<'a> {
     }
 }
 
+/// What single trials at the largest number of clients left in files of their own.
+#[derive(Debug, Clone, Default)]
+pub struct Logs {
+    /// Each server's clients.
+    pub clients: Vec<ClientLog>,
+    /// What was measured over time.
+    pub series: Vec<TimeSeries>,
+}
+
 /// A record read from disk, to make a [`Report`] of.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -104,8 +116,8 @@ pub struct Loaded {
     pub run: Run,
     /// Its trials.
     pub trials: Vec<Trial>,
-    /// The clients of the largest load.
-    pub clients: Vec<ClientLog>,
+    /// What single trials left beside them.
+    pub logs: Logs,
     /// An earlier run that it is compared with.
     pub baseline: Option<(Run, Vec<Trial>)>,
 }
@@ -117,7 +129,7 @@ impl Loaded {
     /// When a histogram in the record cannot be read.
     pub fn report(&self) -> anyhow::Result<Report<'_>> {
         let baseline = self.baseline.as_ref();
-        Report::beside(&self.run, &self.trials, &self.clients, baseline)
+        Report::beside(&self.run, &self.trials, &self.logs, baseline)
     }
 }
 
@@ -128,7 +140,10 @@ impl Loaded {
 pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
     let run = record::read(dir)?;
     let trials = record::read_trials(dir)?;
-    let clients = clients::read_largest(dir, &run, &trials)?;
+    let logs = Logs {
+        clients: clients::read_largest(dir, &run, &trials)?,
+        series: series::read_largest(dir, &run, &trials)?,
+    };
     let earlier = dir.join(record::BASELINE);
     let baseline = if earlier.is_dir() {
         Some((record::read(&earlier)?, record::read_trials(&earlier)?))
@@ -138,7 +153,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
     Ok(Loaded {
         run,
         trials,
-        clients,
+        logs,
         baseline,
     })
 }
@@ -208,7 +223,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
-        let report = Report::of(&run, &trials, &fixture::client_logs(&run)).unwrap();
+        let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
         assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
@@ -248,7 +263,7 @@ mod tests {
                 ..trial
             })
             .collect();
-        let report = Report::of(&run, &failed, &[]).unwrap();
+        let report = Report::of(&run, &failed, &Logs::default()).unwrap();
         assert!(report.figures.is_empty());
         for exporter in EXPORTERS {
             exporter.render(&report, &mut Vec::new()).unwrap();

@@ -15,6 +15,20 @@ pub fn usable_cpus() -> Vec<u32> {
         .collect()
 }
 
+/// The C library that this program uses: "glibc 2.39".
+pub fn libc_version() -> Option<String> {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // SAFETY: it takes nothing and gives a constant string with its end.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        Some(format!("glibc {}", version.to_str().ok()?))
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    {
+        cfg!(target_env = "musl").then(|| "musl".to_owned())
+    }
+}
+
 /// As many CPUs as this process may run on; which ones is not known here.
 #[cfg(not(target_os = "linux"))]
 pub fn usable_cpus() -> Vec<u32> {

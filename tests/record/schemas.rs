@@ -126,6 +126,7 @@ fn full_run() -> Value {
     let run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: "0.1.0".to_owned(),
+        throng_build: "release".to_owned(),
         study: StudyInfo {
             name: "full".to_owned(),
             question: "is all of it described?".to_owned(),
@@ -169,6 +170,13 @@ fn full_run() -> Value {
             ephemeral_ports: Some((1, 2)),
             load_average_1min: Some(0.0),
             governor: Some("performance".to_owned()),
+            simultaneous_threads: Some("on".to_owned()),
+            clock_source: Some("tsc".to_owned()),
+            huge_pages: Some("never".to_owned()),
+            libc: Some("glibc 2".to_owned()),
+            sysctls: texts("net.core.somaxconn"),
+            limits: texts("nofile"),
+            mitigations: texts("meltdown"),
         },
         comparison: Some(Comparison {
             reference: "epoll".to_owned(),
@@ -291,6 +299,10 @@ fn full_load() -> Load {
 
 fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {
     BTreeMap::from([(kind.to_owned(), N::from(1))])
+}
+
+fn texts(name: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), "some".to_owned())])
 }
 
 fn side() -> Side {

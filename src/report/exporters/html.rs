@@ -12,7 +12,7 @@ use super::{Exporter, command_line, facts, said};
 use crate::record::Ending;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
-use crate::report::figures::Kind;
+use crate::report::figures::{Figure, Kind};
 use crate::report::format::counted;
 use crate::report::palette::{hex, look};
 use crate::report::render::interactive;
@@ -171,15 +171,29 @@ fn figures(report: &Report<'_>) -> Markup {
                     }
                 }
             }
-            div.figures {
-                @for figure in &report.figures {
-                    figure.(if figure.kind == Kind::Points { "wide" } else { "half" }) {
-                        h3 { (figure.title) }
-                        div.plot id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
-                            noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
-                        }
-                        figcaption { (figure.caption) }
+            (plots(report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
+            @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
+                h2.later { "Over time" }
+                p.hint {
+                    "One trial of each server with " (counted(report.summary.clients.last().copied().unwrap_or(0), "client"))
+                    ". Replies count from 0 s on; what is left of it is connecting and warm-up."
+                }
+                (plots(report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
+            }
+        }
+    }
+}
+
+fn plots<'a>(figures: impl Iterator<Item = &'a Figure>) -> Markup {
+    html! {
+        div.figures {
+            @for figure in figures {
+                figure.(if figure.kind == Kind::Points { "wide" } else { "half" }) {
+                    h3 { (figure.title) }
+                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
+                        noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
                     }
+                    figcaption { (figure.caption) }
                 }
             }
         }
@@ -242,6 +256,32 @@ fn failures(report: &Report<'_>) -> Markup {
     }
 }
 
+/// What nobody needs until figures are odd, or two machines differ.
+fn machine(report: &Report<'_>) -> Markup {
+    let host = &report.run.host;
+    let groups = [
+        ("Kernel settings", &host.sysctls),
+        ("Limits", &host.limits),
+        ("Mitigations", &host.mitigations),
+    ];
+    if groups.iter().all(|(_, values)| values.is_empty()) {
+        return html! {};
+    }
+    html! {
+        details {
+            summary { "More about the machine: kernel settings, limits, mitigations" }
+            @for (title, values) in groups {
+                @if !values.is_empty() {
+                    h3 { (title) }
+                    dl.machine {
+                        @for (name, value) in values { div { dt { (name) } dd { (value) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn conditions(report: &Report<'_>) -> Markup {
     html! {
         section aria-labelledby="conditions" {
@@ -249,6 +289,7 @@ fn conditions(report: &Report<'_>) -> Markup {
             dl.settings {
                 @for (name, value) in facts(report.run) { div { dt { (name) } dd { (value) } } }
             }
+            (machine(report))
             h3 { "Servers" }
             dl.servers {
                 @for server in &report.run.servers {
@@ -274,18 +315,19 @@ fn conditions(report: &Report<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::report::{Logs, fixture};
 
     #[test]
     fn nothing_from_outside_is_read_as_html() {
         const EVIL: &str = "<script>alert(1)</script>";
         let (mut run, mut trials) = fixture::record();
-        let mut logs = fixture::client_logs(&run);
+        let mut logs = fixture::logs(&run);
         run.servers[8].name = EVIL.to_owned();
         run.study.question = EVIL.to_owned();
         run.arguments.push(EVIL.to_owned());
         run.warnings[0].message = EVIL.to_owned();
-        logs[8].server = EVIL.to_owned();
+        logs.series[8].server = EVIL.to_owned();
+        logs.clients[8].server = EVIL.to_owned();
         for trial in trials.iter_mut().filter(|trial| trial.server == "io-uring") {
             trial.server = EVIL.to_owned();
         }
@@ -305,7 +347,7 @@ mod tests {
     #[test]
     fn the_page_asks_nothing_of_the_network() {
         let (run, trials) = fixture::record();
-        let page = page(&Report::of(&run, &trials, &[]).unwrap()).into_string();
+        let page = page(&Report::of(&run, &trials, &Logs::default()).unwrap()).into_string();
         let ours = page.replace(&interactive::script(), "");
         assert!(!ours.contains("http:") && !ours.contains("https:") && !ours.contains("@import"));
     }

@@ -259,12 +259,12 @@ fn fenced(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
+    use crate::report::{Logs, fixture};
 
     #[test]
     fn a_whole_record_in_markdown() {
         let (run, trials) = fixture::record();
-        let report = Report::of(&run, &trials, &[]).unwrap();
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
         let mut text = Vec::new();
         Markdown.render(&report, &mut text).unwrap();
         insta::assert_snapshot!(String::from_utf8(text).unwrap());

@@ -124,6 +124,13 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
                 .unwrap_or_else(|| "no sign of one".to_owned()),
         ),
         ("Governor", optional(&host.governor)),
+        (
+            "Simultaneous multithreading",
+            optional(&host.simultaneous_threads),
+        ),
+        ("Clock source", optional(&host.clock_source)),
+        ("Huge pages", optional(&host.huge_pages)),
+        ("C library", optional(&host.libc)),
         ("somaxconn", count(host.somaxconn.map(u64::from))),
         (
             "Descriptors, soft and hard limit",
@@ -146,7 +153,13 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ),
         ("Started", run.started_at.clone()),
         ("Finished", optional(&run.finished_at)),
-        ("throng", run.throng_version.clone()),
+        (
+            "throng",
+            [run.throng_version.as_str(), run.throng_build.as_str()]
+                .join(" ")
+                .trim_end()
+                .to_owned(),
+        ),
     ]
 }
 

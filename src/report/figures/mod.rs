@@ -9,6 +9,7 @@ mod fairness;
 mod first_answer;
 mod flows;
 mod memory;
+mod over_time;
 mod per_client;
 mod scalability;
 mod service_time;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use super::clients::ClientLog;
 use super::format::{counted, number};
+use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
 use crate::registry::Entry;
 
@@ -36,6 +38,11 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &memory::Memory,
     &fairness::FairnessIndex,
     &per_client::PerClient,
+    &over_time::OverTime::ESTABLISHED,
+    &over_time::OverTime::RATE,
+    &over_time::OverTime::SERVER_CPU,
+    &over_time::OverTime::CLIENT_CPU,
+    &over_time::OverTime::MEMORY,
 ];
 
 /// A kind of figure.
@@ -51,6 +58,8 @@ pub struct Source<'a> {
     pub summary: &'a Summary,
     /// The clients of one trial of each server, at the largest number of clients.
     pub clients: &'a [ClientLog],
+    /// What was measured over the time of these trials.
+    pub series: &'a [TimeSeries],
 }
 
 /// A plot as data.
@@ -80,6 +89,8 @@ pub struct Figure {
 pub enum Kind {
     /// Points joined by lines.
     Lines,
+    /// Many points, of which only the lines between them are drawn: something over time.
+    Course,
     /// Many points by themselves.
     Points,
     /// One bar a series: there is a single number of clients.
@@ -108,7 +119,7 @@ pub struct Series {
     pub place: usize,
     /// In order of x.
     pub points: Vec<Point>,
-    /// How they are drawn among [`Kind::Lines`].
+    /// How they are drawn among [`Kind::Lines`] and [`Kind::Course`].
     pub trace: Trace,
 }
 
@@ -122,6 +133,8 @@ pub enum Trace {
     Markers,
     /// A line without markers: a curve put through the markers of another series.
     Curve,
+    /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
+    Dotted,
 }
 
 /// One point.
@@ -310,16 +323,18 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
-        let clients = fixture::client_logs(&run);
+        let logs = fixture::logs(&run);
         let source = Source {
             summary: &summary,
-            clients: &clients,
+            clients: &logs.clients,
+            series: &logs.series,
         };
         let (run, trials) = fixture::growing();
         let growing = Summary::of(&run, &trials).unwrap();
         let growing = Source {
             summary: &growing,
             clients: &[],
+            series: &[],
         };
         for kind in FIGURES {
             let built = kind.build(&source).or_else(|| kind.build(&growing));
@@ -331,6 +346,7 @@ mod tests {
         let source = Source {
             summary: &empty,
             clients: &[],
+            series: &[],
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
@@ -343,6 +359,7 @@ mod tests {
         let figure = throughput::Throughput.build(&Source {
             summary: &summary,
             clients: &[],
+            series: &[],
         });
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }

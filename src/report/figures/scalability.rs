@@ -174,6 +174,7 @@ mod tests {
         let source = Source {
             summary: &summary,
             clients: &[],
+            series: &[],
         };
         let figure = Scalability.build(&source).unwrap();
         let of = |trace| figure.series.iter().filter(move |one| one.trace == trace);
@@ -201,6 +202,7 @@ mod tests {
         let source = Source {
             summary: &summary,
             clients: &[],
+            series: &[],
         };
         assert_eq!(Scalability.build(&source), None);
         assert_eq!(Residuals.build(&source), None);

@@ -41,7 +41,7 @@ fn horizontal(figure: &Figure) -> Value {
     let values = figure.marked();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points => axis(&figure.x),
+        Kind::Points | Kind::Course => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -97,7 +97,12 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         "x": series.points.iter().map(|point| point.x).collect::<Vec<_>>(),
         "y": series.points.iter().map(|point| point.y).collect::<Vec<_>>(),
         "hovertemplate": format!(
-            "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}", if figure.kind == Kind::Points { "" } else { "clients" }
+            "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}",
+            match figure.kind {
+                Kind::Points => "",
+                Kind::Course => "s",
+                Kind::Lines | Kind::Bars => "clients",
+            }
         ),
         "textposition": "none",
     });
@@ -112,6 +117,16 @@ fn trace(figure: &Figure, series: &Series) -> Value {
     }
     match figure.kind {
         Kind::Lines => draw_lines(&mut trace, series),
+        Kind::Course => {
+            trace["type"] = json!("scatter");
+            trace["mode"] = json!("lines");
+            let (width, dash) = match (series.trace, look.dashed) {
+                (Trace::Dotted, _) => (1.2, "dot"),
+                (_, true) => (2.0, "dash"),
+                (_, false) => (2.0, "solid"),
+            };
+            trace["line"] = json!({ "width": width, "dash": dash });
+        }
         Kind::Points => {
             trace["type"] = json!("scatter");
             trace["mode"] = json!("markers");
@@ -154,7 +169,7 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     trace["mode"] = json!(match series.trace {
         Trace::Joined => "lines+markers",
         Trace::Markers => "markers",
-        Trace::Curve => "lines",
+        Trace::Curve | Trace::Dotted => "lines",
     });
     trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
     trace["marker"] = json!({ "size": 9, "symbol": symbols });

@@ -107,7 +107,7 @@ impl Scale {
                 scale.ticks = Vec::new();
             }
             Kind::Lines if marked.len() <= 10 => scale.ticks = ticks::at_values(&marked),
-            Kind::Lines | Kind::Points => {}
+            Kind::Lines | Kind::Points | Kind::Course => {}
         }
         scale
     }
@@ -230,7 +230,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 .map_or_else(String::new, |point| {
                     format!("{} {}", point.x, figure.x.label)
                 }),
-            Kind::Lines | Kind::Points => figure.x.title(),
+            Kind::Lines | Kind::Points | Kind::Course => figure.x.title(),
         };
         self.text(
             &across,
@@ -257,12 +257,15 @@ impl<B: DrawingBackend> Canvas<B> {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
                 self.dot(at, 2, series.place, true)
             }),
+            Kind::Course if series.trace == Trace::Dotted => {
+                let thin = colour.mix(0.6).stroke_width(1);
+                self.ends(series)
+                    .windows(2)
+                    .try_for_each(|pair| self.line([pair[0], pair[1]], thin))
+            }
+            Kind::Course => self.stroke(&self.ends(series), series.place),
             Kind::Lines => {
-                let ends: Vec<(i32, i32)> = series
-                    .points
-                    .iter()
-                    .map(|p| (self.x.pixel(p.x), self.y.pixel(p.y)))
-                    .collect();
+                let ends = self.ends(series);
                 if series.trace != Trace::Markers {
                     self.stroke(&ends, series.place)?;
                 }
@@ -276,6 +279,14 @@ impl<B: DrawingBackend> Canvas<B> {
                 Ok(())
             }
         }
+    }
+
+    /// Where its points lie.
+    fn ends(&self, series: &Series) -> Vec<(i32, i32)> {
+        let points = series.points.iter();
+        points
+            .map(|point| (self.x.pixel(point.x), self.y.pixel(point.y)))
+            .collect()
     }
 
     /// A round dot: full, or with `rings` a ring for a server whose lines are dashed.
@@ -367,20 +378,23 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
+        let unnamed = [Trace::Curve, Trace::Dotted];
         let named: Vec<&Series> = figure
             .series
             .iter()
-            .filter(|series| series.trace != Trace::Curve)
+            .filter(|series| !unnamed.contains(&series.trace))
             .collect();
         let rows = i32::try_from(named.len().max(1)).unwrap_or(i32::MAX);
         let step = (480 / rows).clamp(14, 26);
         for (row, series) in (0..).zip(named) {
             let y = TOP + 10 + row * step;
             let (left, right) = (RIGHT + 18, RIGHT + 46);
-            if figure.kind == Kind::Lines {
+            if matches!(figure.kind, Kind::Lines | Kind::Course) {
                 self.stroke(&[(left, y), (right, y)], series.place)?;
+            }
+            if figure.kind == Kind::Lines {
                 self.marker((i32::midpoint(left, right), y), series.place, false)?;
-            } else {
+            } else if figure.kind != Kind::Course {
                 let hollow = figure.kind == Kind::Points;
                 self.dot((right - 9, y), 6, series.place, hollow)?;
             }

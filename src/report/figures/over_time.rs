@@ -1,0 +1,158 @@
+//! What was measured over the time of one trial of each server, at the largest number of clients.
+
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use crate::registry::{Entry, Info};
+use crate::report::format::counted;
+use crate::report::series::{RATE, Sample};
+
+/// One measurement over time.
+pub(super) struct OverTime {
+    info: Info,
+    caption: &'static str,
+    /// Side and metric.
+    metric: (&'static str, &'static str),
+    /// The same as the clients have it, where they count too.
+    as_clients_count: Option<(&'static str, &'static str)>,
+    y: Axis,
+    factor: f64,
+}
+
+impl OverTime {
+    /// Connections, from the first SYN on.
+    pub(super) const ESTABLISHED: Self = Self {
+        info: Info {
+            name: "established",
+            summary: "Established connections",
+        },
+        caption: "Connections to the server as the kernel counts them; dotted, as the clients do.",
+        metric: ("network", "established"),
+        as_clients_count: Some(("client", "connected")),
+        y: Axis::linear("connections", None),
+        factor: 1.0,
+    };
+
+    /// Replies a second.
+    pub(super) const RATE: Self = Self {
+        info: Info {
+            name: "rate-over-time",
+            summary: "Replies a second",
+        },
+        caption: "A level line is a steady server; a rising one was not warm yet.",
+        metric: RATE,
+        as_clients_count: None,
+        y: Axis::linear("replies/s", None),
+        factor: 1.0,
+    };
+
+    /// CPU of the server.
+    pub(super) const SERVER_CPU: Self = Self {
+        info: Info {
+            name: "server-cpu-over-time",
+            summary: "CPU of the server",
+        },
+        caption: "Its whole process tree; 100 % is one CPU.",
+        metric: ("server", "cpu_percent"),
+        as_clients_count: None,
+        y: Axis::linear("CPU", Some("%")),
+        factor: 1.0,
+    };
+
+    /// CPU of the load generator.
+    pub(super) const CLIENT_CPU: Self = Self {
+        info: Info {
+            name: "client-cpu-over-time",
+            summary: "CPU of the clients",
+        },
+        caption: "The load generator's; where it is full, the clients are the limit.",
+        metric: ("client", "cpu_percent"),
+        as_clients_count: None,
+        y: Axis::linear("CPU", Some("%")),
+        factor: 1.0,
+    };
+
+    /// Memory of the server.
+    pub(super) const MEMORY: Self = Self {
+        info: Info {
+            name: "memory-over-time",
+            summary: "Memory of the server",
+        },
+        caption: "Proportional set size of its whole process tree; looked at seldom where that takes long.",
+        metric: ("server", "pss_bytes"),
+        as_clients_count: None,
+        y: Axis::linear("memory", Some("MiB")),
+        factor: 1.0 / (1 << 20) as f64,
+    };
+
+    fn series(&self, source: &Source<'_>) -> Vec<Series> {
+        let mut all = Vec::new();
+        for log in source.series {
+            let Some(place) = source
+                .summary
+                .servers
+                .iter()
+                .position(|name| *name == log.server)
+            else {
+                continue;
+            };
+            let mut add = |metric, trace| {
+                let points = points(log.of(metric), self.factor);
+                if !points.is_empty() {
+                    all.push(Series {
+                        name: log.server.clone(),
+                        place,
+                        points,
+                        trace,
+                    });
+                }
+            };
+            add(self.metric, Trace::Joined);
+            if let Some(metric) = self.as_clients_count {
+                add(metric, Trace::Dotted);
+            }
+        }
+        all
+    }
+}
+
+fn points(samples: &[Sample], factor: f64) -> Vec<Point> {
+    let samples = samples.iter().filter(|sample| sample.value.is_finite());
+    samples
+        .map(|sample| Point {
+            x: sample.at_s,
+            y: sample.value * factor,
+            low: None,
+            high: None,
+            partial: false,
+        })
+        .collect()
+}
+
+impl Entry for OverTime {
+    fn info(&self) -> Info {
+        self.info
+    }
+}
+
+impl FigureKind for OverTime {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let series = self.series(source);
+        let clients = source.series.first()?.clients;
+        (!series.is_empty()).then(|| Figure {
+            id: self.info.name,
+            title: format!("{} over time", self.info.summary),
+            alternative: format!(
+                "{} over the time of one trial of each server, {}.",
+                self.info.summary,
+                counted(clients, "client")
+            ),
+            caption: self.caption.to_owned(),
+            x: Axis {
+                from_zero: false,
+                ..Axis::linear("time since replies count", Some("s"))
+            },
+            y: self.y.clone(),
+            kind: Kind::Course,
+            series,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! What was measured over the time of single trials, read from `samples/*.csv` of a record.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use super::clients::first_at_largest;
+use crate::record::{Load, Run, Trial};
+
+/// Samples read of one file; a trial of an hour has fewer.
+const MOST_LINES: usize = 2_000_000;
+
+/// Points kept of one measurement; more are thinned out evenly.
+const MOST_POINTS: usize = 400;
+
+/// Replies a second, in each slice of the steady part.
+pub const RATE: (&str, &str) = ("client", "replies_per_s");
+
+/// What was measured over the time of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeSeries {
+    /// Name of the server.
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// By side ("server", "client", "network") and metric, in order of their first sample.
+    pub metrics: Vec<((String, String), Vec<Sample>)>,
+}
+
+/// One value at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds since the steady part began; negative before.
+    pub at_s: f64,
+    /// How much.
+    pub value: f64,
+}
+
+impl TimeSeries {
+    /// The samples of one measurement, in order of time; empty when there are none.
+    pub fn of(&self, (side, metric): (&str, &str)) -> &[Sample] {
+        let found = self.metrics.iter().find(|((its_side, its_metric), _)| {
+            (its_side.as_str(), its_metric.as_str()) == (side, metric)
+        });
+        found.map_or(&[], |(_, samples)| samples)
+    }
+}
+
+/// Reads what was measured in the first good trial of each server at the largest number of clients.
+///
+/// # Errors
+/// When a file is there but cannot be read, naming it.
+pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
+    let mut all = Vec::new();
+    for trial in first_at_largest(run, trials) {
+        let path = dir
+            .join("samples")
+            .join(format!("{}.csv", trial.file_stem()));
+        let mut series = TimeSeries {
+            server: trial.server.clone(),
+            clients: trial.clients,
+            metrics: Vec::new(),
+        };
+        match File::open(&path) {
+            Ok(file) => series
+                .parse(BufReader::new(file))
+                .with_context(|| format!("cannot read {}", path.display()))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        }
+        series.metrics.extend(trial.load.as_ref().and_then(rates));
+        for (_, samples) in &mut series.metrics {
+            thin(samples);
+        }
+        all.push(series);
+    }
+    Ok(all)
+}
+
+impl TimeSeries {
+    fn parse(&mut self, reader: impl BufRead) -> anyhow::Result<()> {
+        let mut lines = reader.lines();
+        let header = lines.next().context("it is empty")??;
+        if header != "at_s,side,metric,value" {
+            bail!("its first line is `{header}`");
+        }
+        for (place, line) in lines.enumerate() {
+            if place == MOST_LINES {
+                bail!("it has more than {MOST_LINES} lines");
+            }
+            let line = line?;
+            let fields: Vec<&str> = line.split(',').collect();
+            let &[at, side, metric, value] = fields.as_slice() else {
+                bail!("line {}: `{line}` has not four fields", place + 2);
+            };
+            let number = |text: &str| -> anyhow::Result<f64> {
+                text.parse()
+                    .with_context(|| format!("line {}: `{text}` is not a number", place + 2))
+            };
+            let sample = Sample {
+                at_s: number(at)?,
+                value: number(value)?,
+            };
+            self.add(side, metric, sample);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, side: &str, metric: &str, sample: Sample) {
+        let known = self.metrics.iter_mut().find(|((its_side, its_metric), _)| {
+            (its_side.as_str(), its_metric.as_str()) == (side, metric)
+        });
+        match known {
+            Some((_, samples)) => samples.push(sample),
+            None => self
+                .metrics
+                .push(((side.to_owned(), metric.to_owned()), vec![sample])),
+        }
+    }
+}
+
+/// Replies a second over the slices of the window.
+fn rates(load: &Load) -> Option<((String, String), Vec<Sample>)> {
+    let slices = &load.window.slices;
+    let length = load.window.duration_s / slices.len() as f64;
+    let sample = |(place, replies): (usize, &u64)| Sample {
+        at_s: (place as f64 + 0.5) * length,
+        value: *replies as f64 / length,
+    };
+    let samples: Vec<Sample> = slices.iter().enumerate().map(sample).collect();
+    let (side, metric) = RATE;
+    (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
+}
+
+/// At most [`MOST_POINTS`] of them, evenly spaced, the last one always.
+fn thin(samples: &mut Vec<Sample>) {
+    let step = samples.len().div_ceil(MOST_POINTS);
+    let last = samples.len().saturating_sub(1);
+    let mut place = 0;
+    samples.retain(|_| {
+        place += 1;
+        (place - 1) % step == 0 || place - 1 == last
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> anyhow::Result<TimeSeries> {
+        let mut series = TimeSeries {
+            server: "epoll".to_owned(),
+            clients: 10,
+            metrics: Vec::new(),
+        };
+        series.parse(text.as_bytes())?;
+        Ok(series)
+    }
+
+    #[test]
+    fn samples_are_kept_by_what_they_measure() {
+        let text = "at_s,side,metric,value\n-0.5,network,established,3\n0.1,server,cpu_percent,50.5\n0.2,network,established,10\n";
+        let series = parsed(text).unwrap();
+        let values = |side, metric| -> Vec<(f64, f64)> {
+            let samples = series.of((side, metric)).iter();
+            samples.map(|sample| (sample.at_s, sample.value)).collect()
+        };
+        assert_eq!(values("network", "established"), [(-0.5, 3.0), (0.2, 10.0)]);
+        assert_eq!(values("server", "cpu_percent"), [(0.1, 50.5)]);
+        assert_eq!(values("client", "cpu_percent"), []);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (line, told) in [
+            (
+                "0.1,server,cpu_percent",
+                "line 2: `0.1,server,cpu_percent` has",
+            ),
+            (
+                "0.1,server,cpu_percent,much",
+                "line 2: `much` is not a number",
+            ),
+        ] {
+            let error = parsed(&format!("at_s,side,metric,value\n{line}\n")).unwrap_err();
+            assert!(error.to_string().starts_with(told), "{error}");
+        }
+        assert!(parsed("time,value\n").is_err());
+    }
+
+    #[test]
+    fn many_samples_are_thinned_out_and_the_last_one_stays() {
+        let mut samples: Vec<Sample> = (0..1001)
+            .map(|place| Sample {
+                at_s: f64::from(place),
+                value: 0.0,
+            })
+            .collect();
+        thin(&mut samples);
+        assert!(samples.len() <= MOST_POINTS + 1, "{}", samples.len());
+        assert!((samples.last().unwrap().at_s - 1000.0).abs() < 1e-9);
+        thin(&mut Vec::new());
+    }
+}
