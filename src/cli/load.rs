@@ -1,6 +1,6 @@
 //! `throng load ADDRESS`: the crowd of clients by itself.
 
-mod calibrate;
+pub(super) mod calibrate;
 mod describe;
 mod watch;
 

@@ -4,13 +4,19 @@
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
 pub mod host;
+mod network;
 pub mod null_server;
 pub mod plan;
+mod ports;
 pub mod probes;
 mod process;
 mod run;
+mod server;
+mod spin;
+mod stage;
+pub mod strays;
 mod trial;
 mod verify;
-mod warnings;
+pub mod warnings;
 
 pub use run::{Observer, RunPlan, Started, run};

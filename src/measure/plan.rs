@@ -15,27 +15,37 @@ pub struct Planned {
     pub purpose: Purpose,
 }
 
-/// How often each server meets each crowd, for one purpose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Rounds in which the same servers meet every crowd for the same purposes.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rounds {
-    /// What for.
-    pub purpose: Purpose,
-    /// How often.
+    /// How many.
     pub repeats: u32,
+    /// Who takes part.
+    pub entrants: Vec<Entrant>,
 }
 
-/// All trials: in each round every server meets every crowd once, in an order of its own, so that
+/// A server that takes part in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entrant {
+    /// Its index.
+    pub server: usize,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// All trials: in each round every entrant meets every crowd once, in an order of its own, so that
 /// a machine that grows slower or faster meanwhile does so for all alike.
 ///
 /// (Randomised complete blocks; Hoefler & Belli, "Scientific Benchmarking of Parallel Computing
 /// Systems", SC 2015.)
-pub fn interleave(servers: usize, clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned> {
+pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut trials = Vec::new();
-    for &Rounds { purpose, repeats } in rounds {
-        for round in 0..repeats {
-            let mut block: Vec<Planned> = (0..servers)
-                .flat_map(|server| {
+    for Rounds { repeats, entrants } in rounds {
+        for round in 0..*repeats {
+            let mut block: Vec<Planned> = entrants
+                .iter()
+                .flat_map(|&Entrant { server, purpose }| {
                     clients.iter().map(move |&clients| Planned {
                         round,
                         server,
@@ -65,16 +75,17 @@ pub fn divide_cpus(usable: &[u32]) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use super::*;
 
-    fn timed(repeats: u32) -> Rounds {
+    fn rounds(repeats: u32, servers: usize, purpose: Purpose) -> Rounds {
+        let entrants = (0..servers).map(|server| Entrant { server, purpose });
         Rounds {
-            purpose: Purpose::Timed,
             repeats,
+            entrants: entrants.collect(),
         }
     }
 
     #[test]
     fn each_round_has_every_pair_once() {
-        let trials = interleave(3, &[10, 100], &[timed(4)], 7);
+        let trials = interleave(&[10, 100], &[rounds(4, 3, Purpose::Timed)], 7);
         assert_eq!(trials.len(), 24);
         for round in 0..4_u32 {
             let mut block = trials[round as usize * 6..][..6].to_vec();
@@ -87,21 +98,19 @@ mod tests {
 
     #[test]
     fn the_seed_decides_the_order() {
-        let order = |seed| interleave(9, &[1, 2], &[timed(3)], seed);
+        let order = |seed| interleave(&[1, 2], &[rounds(3, 9, Purpose::Timed)], seed);
         assert_eq!(order(1), order(1));
         assert_ne!(order(1), order(2));
     }
 
     #[test]
     fn what_disturbs_comes_after_all_that_is_timed() {
-        let counted = Rounds {
-            purpose: Purpose::Counted,
-            repeats: 1,
-        };
-        let trials = interleave(2, &[1, 2], &[timed(3), counted], 1);
+        let timed = rounds(3, 2, Purpose::Timed);
+        let counted = rounds(1, 2, Purpose::Counted);
+        let trials = interleave(&[1, 2], &[timed.clone(), counted], 1);
         assert_eq!(trials.len(), 16);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
-        assert_eq!(trials[..12], interleave(2, &[1, 2], &[timed(3)], 1));
+        assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
     }
 
     #[test]

@@ -58,6 +58,24 @@ impl Tail {
     }
 }
 
+/// What of its output is heard line by line; all of it is kept to explain a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Standard output.
+    Output,
+    /// Standard error too.
+    Both,
+}
+
+/// Who is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// The process alone; it tells its children.
+    Leader,
+    /// All of its group, as a terminal or systemd does.
+    Group,
+}
+
 /// Why a line did not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoLine {
@@ -69,7 +87,12 @@ pub(super) enum NoLine {
 
 impl Process {
     /// Starts `command`, called `what` in messages, on `cpus`.
-    pub(super) fn start(what: &str, mut command: Command, cpus: &[u32]) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        what: &str,
+        mut command: Command,
+        cpus: &[u32],
+        heard: Heard,
+    ) -> anyhow::Result<Self> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
@@ -80,8 +103,9 @@ impl Process {
         let (sender, lines) = sync_channel(QUEUE_LINES);
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
+        let errors = (heard == Heard::Both).then(|| sender.clone());
         listen(stdout, tail.clone(), Some(sender))?;
-        listen(stderr, tail.clone(), None)?;
+        listen(stderr, tail.clone(), errors)?;
         Ok(Self {
             what: what.to_owned(),
             input: child.stdin.take(),
@@ -96,7 +120,7 @@ impl Process {
         self.child.id()
     }
 
-    /// The next line on standard output, awaited until `deadline`.
+    /// The next line of what is heard, awaited until `deadline`.
     pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
         let left = deadline.saturating_duration_since(Instant::now());
         self.lines.recv_timeout(left).map_err(|error| match error {
@@ -148,11 +172,24 @@ impl Process {
         self.tail.text()
     }
 
+    /// Takes note of its end, without ending what else is in its group; none while it runs.
+    pub(super) fn reap(&mut self) -> Option<ExitStatus> {
+        if self.reaped.is_none() && self.has_ended() {
+            self.reaped = self.child.wait().ok();
+        }
+        self.reaped
+    }
+
     /// Asks it to stop and waits for `grace`; then ends it and its process group for certain.
     ///
     /// Whether it stopped when asked.
-    pub(super) fn stop(&mut self, grace: Duration) -> bool {
-        self.signal(Signal::TERM);
+    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> bool {
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = match whom {
+                Whom::Leader => kill_process(pid, Signal::TERM),
+                Whom::Group => kill_process_group(pid, Signal::TERM),
+            };
+        }
         let deadline = Instant::now() + grace;
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -160,12 +197,6 @@ impl Process {
         let stopped = self.has_ended();
         self.kill();
         stopped
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = kill_process(pid, signal);
-        }
     }
 
     /// Ends it and every process of its group.

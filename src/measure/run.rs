@@ -1,16 +1,20 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::plan::{Planned, Rounds, interleave};
+use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
+use super::server::{Launch, State};
 use super::trial::{self, Setup};
-use super::{host, warnings};
-use crate::protocol::{self, Mix, Protocol};
+use super::verify::Rigour;
+use super::{host, spin, warnings};
+use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Store, StudyInfo, Trial,
+    Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
+    StudyInfo, Trial,
 };
 use crate::sys::signal::Stop;
 
@@ -21,9 +25,19 @@ pub struct RunPlan {
     /// The settings in force.
     pub settings: Settings,
     /// What is said.
-    pub protocol: &'static dyn Protocol,
+    pub dialogue: &'static dyn Dialogue,
+    /// How it is said.
+    pub asking: protocol::Settings,
+    /// The time over which the largest crowd comes, where that is slow on purpose.
+    pub coming: Duration,
+    /// What the servers are compared with, where that was asked for.
+    pub comparison: Option<Comparison>,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
+    /// The one of them that takes part a second time, as its own control.
+    pub control: Option<usize>,
+    /// A server that does least, which says what the clients can reach.
+    pub null_server: Option<ServerInfo>,
     /// What measures them.
     pub probes: Vec<&'static dyn ProbeKind>,
     /// The program that generates the load: this one.
@@ -36,6 +50,56 @@ pub struct RunPlan {
     pub host: Host,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
+}
+
+impl RunPlan {
+    fn server(&self, planned: &Planned) -> &ServerInfo {
+        let null = || {
+            self.null_server
+                .as_ref()
+                .expect("one is planned only if there")
+        };
+        self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// The repeats that time, with control and ceiling among them; then once for each other purpose
+    /// of a probe that can measure here.
+    fn rounds(&self) -> Vec<Rounds> {
+        let all = |purpose| -> Vec<Entrant> {
+            (0..self.servers.len())
+                .map(|server| Entrant { server, purpose })
+                .collect()
+        };
+        let mut timed = all(Purpose::Timed);
+        timed.extend(self.control.map(|server| Entrant {
+            server,
+            purpose: Purpose::Control,
+        }));
+        timed.extend(self.null_server.as_ref().map(|_| Entrant {
+            server: self.servers.len(),
+            purpose: Purpose::Ceiling,
+        }));
+        let mut others: Vec<Purpose> = self
+            .probes
+            .iter()
+            .filter(|kind| kind.supported().is_ok())
+            .map(|kind| kind.purpose())
+            .filter(|purpose| !purpose.is_timed())
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        let once = |purpose| Rounds {
+            repeats: 1,
+            entrants: all(purpose),
+        };
+        let repeated = Rounds {
+            repeats: self.settings.repeats,
+            entrants: timed,
+        };
+        std::iter::once(repeated)
+            .chain(others.into_iter().map(once))
+            .collect()
+    }
 }
 
 /// A trial that begins.
@@ -73,12 +137,7 @@ pub fn run(
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     let settings = &plan.settings;
-    let order = interleave(
-        plan.servers.len(),
-        &settings.clients,
-        &rounds(settings.repeats, &plan.probes),
-        plan.seed,
-    );
+    let order = interleave(&settings.clients, &plan.rounds(), plan.seed);
     let mut run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -93,7 +152,9 @@ pub fn run(
         arguments: plan.arguments.clone(),
         settings: settings.clone(),
         servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -110,7 +171,7 @@ pub fn run(
         observer.begins(&Started {
             index,
             total: order.len(),
-            server: &plan.servers[planned.server].name,
+            server: &plan.server(planned).name,
             clients: planned.clients,
             round: planned.round,
             purpose: planned.purpose,
@@ -124,6 +185,7 @@ pub fn run(
             break;
         }
     }
+    run.warnings.extend(warnings::of_trials(&trials));
     let complete = trials.len() == order.len();
     run.ending = if complete {
         Ending::Complete
@@ -147,7 +209,7 @@ fn one_trial(
     let mut trial = Trial {
         index: index as u32,
         round: planned.round,
-        server: plan.servers[planned.server].name.clone(),
+        server: plan.server(planned).name.clone(),
         clients: planned.clients,
         purpose: planned.purpose,
         started_at: utc_now(),
@@ -157,30 +219,36 @@ fn one_trial(
         server_side: None,
         client_side: None,
         network: None,
+        spin: None,
         server_counts: None,
         warnings: Vec::new(),
     };
     let began = Instant::now();
-    let mut server = Command::new(&plan.servers[planned.server].command[0]);
-    server.args(&plan.servers[planned.server].command[1..]);
-    server.arg("--log").arg(store.csv("server", &trial));
-    let mut load = load_command(plan, planned);
-    load.arg("--clients-csv").arg(store.csv("clients", &trial));
+    let info = plan.server(planned);
+    let load = |address: SocketAddr| {
+        let mut load = load_command(plan, planned);
+        load.arg("--clients-csv").arg(store.csv("clients", &trial));
+        load.arg(address.to_string());
+        load
+    };
+    let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
-        Setup {
-            server,
-            counts: true,
-            start_limit: Duration::from_secs_f64(settings.start_timeout_s),
-            server_cpus: &settings.server_cpus,
-            load,
-            client_cpus: &settings.client_cpus,
-            protocol: plan.protocol,
-            settings: protocol::Settings {
-                size: Mix::One(settings.size_bytes as usize),
-                ..protocol::Settings::default()
+        &Setup {
+            launch: Launch {
+                info,
+                log: store.csv("server", &trial),
+                limit: Duration::from_secs_f64(settings.start_timeout_s),
+                hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+                cpus: &settings.server_cpus,
+                state: State::default(),
             },
-            load_limit: Duration::from_secs_f64(timed + settings.patience_s),
+            load: &load,
+            client_cpus: &settings.client_cpus,
+            dialogue: plan.dialogue,
+            settings: plan.asking,
+            rigour: rigour(info, settings),
+            load_limit: plan.coming + Duration::from_secs_f64(timed + settings.patience_s),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
@@ -191,6 +259,13 @@ fn one_trial(
     if result.interrupted {
         return Ok(None);
     }
+    let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
+    trial.spin = Some(Spin {
+        server_before_ns: before.0,
+        server_after_ns: after.0,
+        client_before_ns: before.1,
+        client_after_ns: after.1,
+    });
     if !result.samples.is_empty() {
         let path = store.csv("samples", &trial);
         trial::write_samples(&path, &result.samples)
@@ -204,32 +279,19 @@ fn one_trial(
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(&trial, settings);
+    let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
+    trial.warnings.extend(of_network);
     store.add_trial(&trial)?;
     Ok(Some(trial))
 }
 
-/// How often each server meets each crowd: the repeats that time, and once for each other purpose
-/// that a probe which can measure here has.
-fn rounds(repeats: u32, probes: &[&'static dyn ProbeKind]) -> Vec<Rounds> {
-    let mut others: Vec<Purpose> = probes
-        .iter()
-        .filter(|kind| kind.supported().is_ok())
-        .map(|kind| kind.purpose())
-        .filter(|purpose| *purpose != Purpose::Timed)
-        .collect();
-    others.sort_unstable();
-    others.dedup();
-    let timed = Rounds {
-        purpose: Purpose::Timed,
-        repeats,
-    };
-    let once = |purpose| Rounds {
-        purpose,
-        repeats: 1,
-    };
-    std::iter::once(timed)
-        .chain(others.into_iter().map(once))
-        .collect()
+/// A server that is not ours has to master what the load asks of it, and no more.
+fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+    match &server.foreign {
+        None => Rigour::All,
+        Some(_) if settings.pipelines() => Rigour::Pipelined,
+        Some(_) => Rigour::OneByOne,
+    }
 }
 
 fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
@@ -237,8 +299,7 @@ fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = Command::new(&plan.program);
     load.arg("load").arg("--controlled");
-    load.args(["--protocol", &settings.protocol]);
-    load.args(["--size", &settings.size_bytes.to_string()]);
+    load.args(settings.options_of_load());
     load.args(["--clients", &planned.clients.to_string()]);
     load.args(["--duration", &seconds(settings.duration_s)]);
     load.args(["--warm-up", &seconds(settings.warm_up_s)]);

@@ -1,10 +1,24 @@
 //! What a reader must know before trusting a figure: each warning names cause and remedy.
 
+mod across;
+mod load;
+pub(super) mod network;
+
 use crate::record::{Host, Load, Settings, Side, Trial, Warning};
-use crate::stats::steadiness;
+use crate::report::format;
+pub(super) use across::of_trials;
+pub use load::of_load;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
+/// CPU time of others that is told.
+const OTHERS_PERCENT: f64 = 10.0;
+/// CPU time taken by the host that is told.
+const STEAL_PERCENT: f64 = 2.0;
+/// Share of a CPU that probes may take in the steady part.
+const PROBES_SHARE: f64 = 0.02;
+/// Time that one look of all probes may take, so that the next one is not late.
+const PROBES_SAMPLE_MS: f64 = 50.0;
 
 fn warning(kind: &str, message: String, remedy: &str) -> Warning {
     Warning {
@@ -27,11 +41,12 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
             "take --repeats 5 or more before you decide anything on a small difference",
         ));
     }
-    if settings.server_cpus.is_empty() {
+    let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
+    if settings.server_cpus.is_empty() || settings.server_cpus.iter().any(clients_run_on) {
         warnings.push(warning(
             "shared-cpus",
-            "server and clients share one CPU and slow each other".to_owned(),
-            "measure on a machine with at least two CPUs",
+            "server and clients share a CPU and slow each other".to_owned(),
+            "measure on a machine with at least two CPUs, and give each side its own",
         ));
     }
     if let Some(load) = host.load_average_1min
@@ -79,57 +94,57 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         ));
         return warnings;
     }
-    warnings.extend(wrong_balance(load));
-    warnings.extend(declined(load));
-    let slices = &load.window.slices;
-    if steadiness::is_unsteady(slices)
-        && let Some(trend) = steadiness::trend(slices)
-    {
-        warnings.push(warning(
-            "unsteady",
-            format!(
-                "the rate changed by {:+.0} % within the steady part (correlation with time {:.2})",
-                trend.change * 100.0,
-                trend.correlation
-            ),
-            "take a longer --warm-up and --duration",
-        ));
+    warnings.extend(of_load(load));
+    if trial.purpose.is_timed() {
+        warnings.extend(client_limited(trial, load, settings));
+        warnings.extend(struggling(trial, load));
+        warnings.extend(others(trial, load));
     }
-    warnings.extend(client_limited(trial, load, settings));
     warnings
 }
 
-/// Every request has its reply, but for clients that ended with an error or were never served.
-fn wrong_balance(load: &Load) -> Option<Warning> {
-    let failed: u64 = load.errors.values().sum();
-    let missing = load.requests.saturating_sub(load.verified);
-    let explained = failed + u64::from(load.never_served);
-    (missing > explained).then(|| {
+/// Probes that took so much time, or so long for one look, that they can have changed what they saw.
+fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
+    let sides = || {
+        let sides = [&trial.server_side, &trial.client_side, &trial.network];
+        sides.into_iter().flatten()
+    };
+    let cost_ms: f64 = sides().map(|side| side.probe_cost_ms).sum();
+    let slowest_ms: f64 = sides().map(|side| side.slowest_sample_ms).sum();
+    let share = cost_ms / 1e3 / load.window.duration_s.max(1e-9);
+    (share > PROBES_SHARE || slowest_ms > PROBES_SAMPLE_MS).then(|| {
         warning(
-            "unbalanced",
-            format!("{missing} replies are missing and {explained} clients explain it"),
-            "do not trust this trial; run it again",
+            "probes",
+            format!(
+                "the probes took {:.1} % of a CPU, and {} for their slowest look",
+                share * 100.0,
+                format::time(slowest_ms * 1e3)
+            ),
+            "read the costs with this in mind; leave out probes that this needs not (--probes), or take \
+             a longer --duration",
         )
     })
 }
 
-/// A server that declines does less work than one that grants, and looks faster for it.
-fn declined(load: &Load) -> Option<Warning> {
-    let reasons: Vec<String> = load
-        .declined
-        .iter()
-        .map(|(why, count)| format!("{count} {why}"))
-        .collect();
-    (!reasons.is_empty()).then(|| {
+/// CPU time that neither side had and somebody else did, on this machine or on its host.
+fn others(trial: &Trial, load: &Load) -> Option<Warning> {
+    let metric = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
+    let steal = metric(&trial.network, "machine_steal_percent")?;
+    let busy = metric(&trial.network, "machine_busy_percent")?;
+    let server = metric(&trial.server_side, "cpu_percent")?;
+    let client = metric(&trial.client_side, "cpu_percent")?;
+    let others = (busy - server - client).max(0.0);
+    // Ticks of 10 ms on two readings make so much of an error.
+    let rough = 100.0 * 0.04 / load.window.duration_s.max(1e-9);
+    let (most_others, most_steal) = (OTHERS_PERCENT + rough, STEAL_PERCENT + rough);
+    (others > most_others || steal > most_steal).then(|| {
         warning(
-            "declined",
+            "others",
             format!(
-                "in {} of {} replies the server declined: {}",
-                load.declined.values().sum::<u64>(),
-                load.verified,
-                reasons.join(", ")
+                "neither server nor clients used it: {others:.0} % of a CPU went to other processes \
+                 and {steal:.0} % to the machine's host (steal)"
             ),
-            "ask for what the server grants: an upload within its --max-upload, a path that it has",
+            "end what else runs here, and run again",
         )
     })
 }
@@ -153,29 +168,69 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     #[test]
-    fn declined_replies_are_told_by_reason() {
+    fn probes_that_struggle_are_told() {
         let mut load = Load {
-            verified: 10,
+            served: 1,
             ..Load::default()
         };
-        assert_eq!(declined(&load), None);
-        load.declined = BTreeMap::from([("404".to_owned(), 3), ("over-limit".to_owned(), 2)]);
-        let warning = declined(&load).unwrap();
-        assert_eq!(warning.kind, "declined");
-        assert_eq!(
-            warning.message,
-            "in 5 of 10 replies the server declined: 3 404, 2 over-limit"
-        );
+        load.window.duration_s = 1.0;
+        let side = |cost, slowest| {
+            Some(Side {
+                probe_cost_ms: cost,
+                slowest_sample_ms: slowest,
+                ..Side::default()
+            })
+        };
+        let with = |server_side| {
+            let trial = Trial {
+                server_side,
+                client_side: side(1.0, 0.2),
+                ..Trial::default()
+            };
+            struggling(&trial, &load)
+        };
+        assert_eq!(with(side(2.0, 0.3)), None);
+        assert_eq!(with(side(40.0, 0.3)).unwrap().kind, "probes");
+        let slow = with(side(2.0, 160.0)).unwrap();
+        assert!(slow.message.contains("160 ms"), "{slow:?}");
     }
 
     #[test]
-    fn few_repeats_are_told() {
-        let settings = Settings {
+    fn what_others_took_is_told() {
+        let side = |metrics: &[(&str, f64)]| {
+            let metrics = metrics
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value));
+            Some(Side {
+                metrics: metrics.collect(),
+                ..Side::default()
+            })
+        };
+        let with = |busy, steal| {
+            let mut load = Load::default();
+            load.window.duration_s = 2.0;
+            let trial = Trial {
+                server_side: side(&[("cpu_percent", 99.0)]),
+                client_side: side(&[("cpu_percent", 90.0)]),
+                network: side(&[
+                    ("machine_busy_percent", busy),
+                    ("machine_steal_percent", steal),
+                ]),
+                ..Trial::default()
+            };
+            others(&trial, &load)
+        };
+        assert_eq!(with(196.0, 0.0), None);
+        assert!(with(230.0, 0.0).unwrap().message.contains("41 % of a CPU"));
+        assert!(with(190.0, 20.0).unwrap().message.contains("20 % to"));
+    }
+
+    /// Settings of a run with too few repeats.
+    pub(super) fn settings() -> Settings {
+        Settings {
             protocol: "echo".to_owned(),
             size_bytes: 1000,
             clients: vec![1],
@@ -183,6 +238,9 @@ mod tests {
             duration_s: 1.0,
             warm_up_s: 0.1,
             start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,
@@ -190,23 +248,35 @@ mod tests {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-        };
-        let kinds = |host: &Host| -> Vec<String> {
-            of_run(host, &settings)
+            control: None,
+        }
+    }
+
+    #[test]
+    fn what_is_known_before_the_first_trial_is_told() {
+        let mut settings = settings();
+        let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
+            of_run(host, settings)
                 .into_iter()
                 .map(|warning| warning.kind)
                 .collect()
         };
         let quiet = Host::default();
-        assert_eq!(kinds(&quiet), ["few-repeats", "loopback"]);
+        assert_eq!(kinds(&quiet, &settings), ["few-repeats", "loopback"]);
         let busy = Host {
             load_average_1min: Some(1.5),
             virtual_machine: Some("yes".to_owned()),
             ..quiet
         };
         assert_eq!(
-            kinds(&busy),
+            kinds(&busy, &settings),
             ["few-repeats", "busy-machine", "virtual-machine", "loopback"]
+        );
+        settings.repeats = 5;
+        settings.client_cpus = vec![0, 1];
+        assert_eq!(
+            kinds(&Host::default(), &settings),
+            ["shared-cpus", "loopback"]
         );
     }
 }

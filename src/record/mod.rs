@@ -7,7 +7,9 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod comparison;
 mod load;
+mod settings;
 mod store;
 
 use std::collections::BTreeMap;
@@ -16,11 +18,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use comparison::Comparison;
 pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The directory within a record that holds a copy of the one it is compared with.
+pub const BASELINE: &str = "baseline";
 
 /// `run.json`: everything about a run but the trials themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,12 +53,39 @@ pub struct Run {
     pub settings: Settings,
     /// The servers, in the order in which they are shown.
     pub servers: Vec<ServerInfo>,
+    /// The server that does least, which says what the clients can reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null_server: Option<ServerInfo>,
     /// The machine.
     pub host: Host,
+    /// What the servers are compared with, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
     pub warnings: Vec<Warning>,
+}
+
+impl Run {
+    /// CPUs that the server can use.
+    pub fn server_cpus(&self) -> u32 {
+        self.cpus_of(&self.settings.server_cpus)
+    }
+
+    /// CPUs that the clients can use: no more than they have threads.
+    pub fn client_cpus(&self) -> u32 {
+        let threads = self.settings.load_threads.max(1);
+        self.cpus_of(&self.settings.client_cpus).min(threads)
+    }
+
+    fn cpus_of(&self, bound: &[u32]) -> u32 {
+        if bound.is_empty() {
+            self.host.cpus.max(1)
+        } else {
+            bound.len() as u32
+        }
+    }
 }
 
 /// What was run.
@@ -81,8 +114,15 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Protocol spoken.
+    /// Protocol spoken; "custom" when what is sent and expected was written out.
     pub protocol: String,
+    /// What is said, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialogue: String,
+    /// What `throng load` is told about what to say and when, as its options; absent in records that
+    /// name protocol and size alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_options: Vec<String>,
     /// Bytes in one request, or in one reply where the protocol lets the user choose that.
     pub size_bytes: u64,
     /// Numbers of clients, in rising order.
@@ -95,6 +135,9 @@ pub struct Settings {
     pub warm_up_s: f64,
     /// How long a server may take from its start until it listens.
     pub start_timeout_s: f64,
+    /// How long a command before or after a trial may take.
+    #[serde(default = "usual_hook_timeout")]
+    pub hook_timeout_s: f64,
     /// How long a client may take to connect.
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.
@@ -110,10 +153,18 @@ pub struct Settings {
     /// The probes that measure, by name.
     #[serde(default)]
     pub probes: Vec<String>,
+    /// The server that takes part a second time, as its own control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+}
+
+/// Where a record does not say it.
+fn usual_hook_timeout() -> f64 {
+    60.0
 }
 
 /// One of the servers compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerInfo {
     /// Name it goes by in trials, tables and figures.
@@ -123,8 +174,32 @@ pub struct ServerInfo {
     /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
-    /// The command line that starts it.
+    /// The command line that starts it; `{port}` and `{address}` in it stand for where it is to
+    /// listen.
     pub command: Vec<String>,
+    /// What is particular to a server that is not one of throng's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<Foreign>,
+    /// Variables that its environment has beside throng's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The command line run before each of its trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<String>,
+    /// The command line run after each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclude: Vec<String>,
+}
+
+/// How a server is dealt with that is not one of throng's own. It is given a free port, in its command
+/// line or as `PORT` in its environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The regular expression that its output matches once it is ready; absent: it is ready when it
+    /// accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
 }
 
 /// The machine a run was made on.
@@ -177,7 +252,7 @@ pub struct Warning {
 }
 
 /// One line of `trials.jsonl`: one server under one load, once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// Place in the shuffled order, from 0.
@@ -210,6 +285,9 @@ pub struct Trial {
     /// The connections between both, as the kernel tells of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
+    /// How fast the CPUs were beside the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin: Option<Spin>,
     /// What the server itself counted, when it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
@@ -247,17 +325,28 @@ pub enum Purpose {
     /// Rates, costs and times are taken from it.
     #[default]
     Timed,
+    /// One of the servers a second time: how far apart two equal ones come out.
+    Control,
+    /// A server that does least: what the clients can reach.
+    Ceiling,
     /// Instructions, system calls and the like are counted in it; nothing is timed.
     Counted,
     /// Its packets are captured; nothing else is timed.
     Captured,
 }
 
+impl Purpose {
+    /// Whether it runs without anything that would slow it.
+    pub fn is_timed(self) -> bool {
+        matches!(self, Self::Timed | Self::Control | Self::Ceiling)
+    }
+}
+
 /// Why a trial has no figures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Where in the trial's life: "start", "verify", "load", "stop".
+    /// Where in the trial's life: "prepare", "start", "verify", "load", "stop", "conclude".
     pub stage: String,
     /// What went wrong.
     pub reason: String,
@@ -277,6 +366,24 @@ pub struct Side {
     pub unavailable: BTreeMap<String, Unsupported>,
     /// CPU time that the probes themselves took during the window.
     pub probe_cost_ms: f64,
+    /// Longest time that one look of all of them took during the window.
+    #[serde(default)]
+    pub slowest_sample_ms: f64,
+}
+
+/// What one step of a fixed loop took on a CPU of each side, just before the trial and just after it:
+/// a neighbour that takes time unseen, or a clock that changes, shows in nothing else.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spin {
+    /// The server's CPU, before.
+    pub server_before_ns: f64,
+    /// The server's CPU, after.
+    pub server_after_ns: f64,
+    /// The clients' CPU, before.
+    pub client_before_ns: f64,
+    /// The clients' CPU, after.
+    pub client_after_ns: f64,
 }
 
 /// What a reference server counted itself. Also what `throng serve --json` prints at its end.

@@ -9,9 +9,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::format::{counted, list, whole};
+use super::checks::Checks;
+use super::comparison::{Comparison, Pair};
+use super::format::{counted, list, number, whole};
 use super::scalability;
-use super::summary::{Full, Row, Summary};
+use super::summary::{Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
 use ranking::{COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
@@ -52,6 +54,34 @@ impl Answer {
         answer
     }
 
+    /// Answers how servers differ from the one that they are compared with.
+    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison) -> Self {
+        let largest = summary.clients.last().copied().unwrap_or(0);
+        let (most, fewer): (Vec<&Pair>, Vec<&Pair>) = comparison
+            .all_pairs()
+            .partition(|pair| pair.clients == largest);
+        let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
+            pairs.iter().map(|pair| pair.sentence.clone()).collect()
+        };
+        if most.is_empty() {
+            return Self::of(summary); // a server by itself, judged by conditions alone
+        }
+        let mut headline = sentences(most);
+        headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
+        headline.extend(summary.checks_at(largest).and_then(ceiling));
+        let noise = summary.checks_at(largest).and_then(noise_floor);
+        Self {
+            headline,
+            others: sentences(fewer),
+            notes: [
+                noise.into_iter().collect(),
+                notes(summary),
+                comparison.notes(summary),
+            ]
+            .concat(),
+        }
+    }
+
     /// All sentences in reading order.
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
         self.headline
@@ -74,7 +104,7 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
             let withheld = rate_withheld(&with, &ranked);
             let rate = withheld.is_none().then_some(&RATE);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
-                if let Some(ranking) = rank(&ranked, measure, summary.seed) {
+                if let Some(ranking) = rank(&ranked, measure, summary) {
                     sentences.push(sentence(&with, &ranking, measure));
                 }
             }
@@ -82,7 +112,8 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         }
     }
     sentences.extend(starved(&ranked));
-    sentences.extend(ceiling(&ranked));
+    sentences.extend(summary.checks_at(clients).and_then(ceiling));
+    sentences.extend(summary.checks_at(clients).and_then(noise_floor));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
 }
@@ -97,11 +128,11 @@ fn brief(summary: &Summary, clients: u32) -> String {
         [only] => parts.push(format!("only {} served all of them", only.server)),
         _ => {
             if limited(&ranked).is_empty() {
-                parts.extend(rank(&ranked, &RATE, summary.seed).map(|r| short(&r, &RATE)));
+                parts.extend(rank(&ranked, &RATE, summary).map(|r| short(&r, &RATE)));
             } else {
                 parts.push("the load generator was the limit, so rates are not ranked".to_owned());
             }
-            parts.extend(rank(&ranked, &COST, summary.seed).map(|r| short(&r, &COST)));
+            parts.extend(rank(&ranked, &COST, summary).map(|r| short(&r, &COST)));
         }
     }
     let mut text = format!("{with}, {}.", parts.join("; "));
@@ -211,7 +242,7 @@ fn alone(with: &str, row: &Row, servers: usize) -> String {
         let _ = write!(text, " at {}", value(row, &COST));
     }
     text.push('.');
-    if row.full == Some(Full::Client) {
+    if row.client_limited() {
         text.push_str(" The load generator was the limit, so the rate is a lower bound.");
     }
     text
@@ -219,7 +250,7 @@ fn alone(with: &str, row: &Row, servers: usize) -> String {
 
 fn limited<'a>(rows: &[&'a Row]) -> Vec<&'a str> {
     rows.iter()
-        .filter(|row| row.full == Some(Full::Client))
+        .filter(|row| row.client_limited())
         .map(|row| row.server.as_str())
         .collect()
 }
@@ -239,16 +270,35 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     ))
 }
 
-fn ceiling(rows: &[&Row]) -> Option<String> {
-    let both: Vec<&str> = rows
-        .iter()
-        .filter(|row| row.full == Some(Full::Both))
-        .map(|row| row.server.as_str())
-        .collect();
-    (!both.is_empty()).then(|| {
+/// What the clients can reach, which the rates are to be read against.
+fn ceiling(checks: &Checks) -> Option<String> {
+    let ceiling = checks.ceiling.as_ref()?;
+    Some(format!(
+        "Against {}, which costs them least, the same clients reach {}/s with {:.0} % of their CPU, \
+         so they could reach {}/s.",
+        ceiling.server,
+        number(ceiling.replies_per_s),
+        ceiling.client_cpu_share * 100.0,
+        number(ceiling.reachable_per_s),
+    ))
+}
+
+/// How far apart two equal servers came out.
+fn noise_floor(checks: &Checks) -> Option<String> {
+    let control = checks.control.as_ref()?;
+    let told: Vec<String> = [
+        (control.rate_ratio, "rate"),
+        (control.cost_ratio, "CPU cost"),
+    ]
+    .iter()
+    .filter_map(|(ratio, what)| Some(format!("{} of its {what}", ratio_text(ratio.as_ref()?))))
+    .collect();
+    (!told.is_empty()).then(|| {
         format!(
-            "Server and load generator both had no CPU left with {}: such rates are close to the generator's own ceiling.",
-            list(&both)
+            "Measured a second time as its own control, {} came out at {}: what is nearer to 1 than \
+             that is not called a difference.",
+            control.server,
+            told.join(" and ")
         )
     })
 }
@@ -375,13 +425,10 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_near_the_ceiling_when_both_sides_are_full() {
+    fn rates_are_withheld_when_both_sides_are_full() {
         let text = answer(|trial| client_cpu(trial, 99.0));
-        assert!(
-            text.contains("close to the generator's own ceiling"),
-            "{text}"
-        );
-        assert!(text.contains("served most"), "{text}");
+        assert!(text.contains("the load generator was the limit"), "{text}");
+        assert!(!text.contains("served most"), "{text}");
     }
 
     #[test]

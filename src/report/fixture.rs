@@ -193,6 +193,9 @@ fn run(servers: &[Server]) -> Run {
             duration_s: 2.0,
             warm_up_s: 0.5,
             start_timeout_s: 10.0,
+            hook_timeout_s: 60.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 5.0,
             patience_s: 2.0,
             backlog: 4096,
@@ -200,6 +203,7 @@ fn run(servers: &[Server]) -> Run {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            control: None,
         },
         servers: servers
             .iter()
@@ -212,8 +216,10 @@ fn run(servers: &[Server]) -> Run {
                     _ => None,
                 },
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
+                ..ServerInfo::default()
             })
             .collect(),
+        null_server: None,
         host: Host {
             kernel: "Linux 6.18.1".to_owned(),
             cpu_model: Some("Example CPU 3000".to_owned()),
@@ -223,6 +229,7 @@ fn run(servers: &[Server]) -> Run {
             somaxconn: Some(4096),
             ..Host::default()
         },
+        comparison: None,
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),
@@ -300,6 +307,7 @@ fn trial(
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
         network: None,
+        spin: None,
         server_counts: None,
         warnings: Vec::new(),
     }

@@ -6,7 +6,7 @@ mod words;
 
 use serde::Serialize;
 
-use super::summary::{Full, Round, Row};
+use super::summary::{Round, Row};
 use crate::stats::scalability::{
     self as stats, Crowd, FEWEST_FOR_GROWTH, FEWEST_FOR_LAW, Growth, LEAST_SPAN, Law, Weights,
 };
@@ -142,7 +142,7 @@ fn why(row: &Row) -> Option<Why> {
         Some(Why::NotServed)
     } else if 2 * drifted >= row.rounds.len() {
         Some(Why::Unsteady)
-    } else if matches!(row.full, Some(Full::Client | Full::Both)) {
+    } else if row.client_limited() {
         Some(Why::ClientLimited)
     } else {
         None

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::checks::Checks;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
 use crate::record::{Load, Purpose, Run, Side, Trial};
@@ -38,6 +39,8 @@ pub struct Summary {
     /// How each server scales, where there are numbers of clients enough to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
+    /// What the run says about itself, by number of clients.
+    pub checks: Vec<Checks>,
 }
 
 /// A median over trials, with its 95 % interval when there are at least two.
@@ -107,6 +110,10 @@ pub struct Row {
     /// Which side had no CPU left, when both were measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<Full>,
+    /// Share of what the clients can reach, where they were so near it that it may have been the
+    /// limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near_ceiling: Option<f64>,
     /// From sending a request to its whole reply, over all trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Times>,
@@ -205,8 +212,12 @@ impl Summary {
         let mut clients: Vec<u32> = trials.iter().map(|trial| trial.clients).collect();
         clients.sort_unstable();
         clients.dedup();
+        let checks: Vec<Checks> = clients
+            .iter()
+            .map(|count| Checks::of(run, trials, *count))
+            .collect();
         let mut rows = Vec::new();
-        for count in &clients {
+        for (count, checks) in clients.iter().zip(&checks) {
             for server in &run.servers {
                 let of_row: Vec<&Trial> = trials
                     .iter()
@@ -216,6 +227,8 @@ impl Summary {
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
                     row.structural_limit.clone_from(&server.structural_limit);
+                    let rate = row.replies_per_s.map(|rate| rate.median);
+                    row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
                     rows.push(row);
                 }
             }
@@ -236,7 +249,13 @@ impl Summary {
             trials_planned: run.trials_planned,
             trials_run: trials.len() as u32,
             rows,
+            checks,
         })
+    }
+
+    /// What the run says about itself with one number of clients.
+    pub fn checks_at(&self, clients: u32) -> Option<&Checks> {
+        self.checks.iter().find(|checks| checks.clients == clients)
     }
 
     /// The rows of one number of clients, in the order of the servers.
@@ -294,6 +313,7 @@ impl Row {
                 cost.filter(|c| *c > 0.0).map(|c| 1e6 / c).collect(),
             ),
             full: full(run, &server_side, &client_side),
+            near_ceiling: None,
             server_side,
             client_side,
             service_time: merge(loads().filter_map(|load| load.service_time.as_ref()))?,
@@ -329,8 +349,16 @@ impl Quantity {
     }
 }
 
+impl Row {
+    /// Whether the clients can have been what limited the rate: their CPU was full, or they were
+    /// near what they can reach.
+    pub fn client_limited(&self) -> bool {
+        matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
+    }
+}
+
 impl Round {
-    fn of(trial: &Trial, load: &Load) -> Self {
+    pub(super) fn of(trial: &Trial, load: &Load) -> Self {
         let cost = trial
             .server_side
             .as_ref()
@@ -420,20 +448,12 @@ fn failures(trials: &[&Trial]) -> Vec<String> {
 /// Which side had no CPU left. A server with fewer threads than CPUs cannot use more than one CPU
 /// a thread, and neither can the load generator.
 fn full(run: &Run, server: &SideRow, client: &SideRow) -> Option<Full> {
-    let settings = &run.settings;
-    let cpus = |bound: &[u32]| {
-        if bound.is_empty() {
-            run.host.cpus.max(1)
-        } else {
-            bound.len() as u32
-        }
-    };
     let tasks = server
         .threads
         .unwrap_or(f64::INFINITY)
         .max(server.processes.unwrap_or(1.0));
-    let server_cpus = f64::from(cpus(&settings.server_cpus)).min(tasks.max(1.0));
-    let client_cpus = f64::from(cpus(&settings.client_cpus).min(settings.load_threads.max(1)));
+    let server_cpus = f64::from(run.server_cpus()).min(tasks.max(1.0));
+    let client_cpus = f64::from(run.client_cpus());
     let server = server.cpu_percent? >= 100.0 * FULL * server_cpus;
     let client = client.cpu_percent? >= 100.0 * FULL * client_cpus;
     Some(match (server, client) {

@@ -15,7 +15,16 @@ use serde_json::Value;
 const THRONG: &str = env!("CARGO_BIN_EXE_throng");
 
 /// `throng run` into `directory`, each trial counting for `duration`; to be given more options.
+/// A run of nothing but its timed trials.
 fn throng_run(directory: &Path, duration: &str) -> Command {
+    let mut command = checked_run(directory, duration);
+    command.args(["--control", "none", "--no-ceiling"]);
+    command.args(["--probes", "cpu,memory,switches"]);
+    command
+}
+
+/// A run with all that checks and explains it.
+fn checked_run(directory: &Path, duration: &str) -> Command {
     let mut command = Command::new(THRONG);
     command.args(["run", "--duration", duration, "--warm-up", "50ms", "-o"]);
     command.arg(directory);

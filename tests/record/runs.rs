@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use throng::record::{self, SCHEMA_VERSION, StoreError};
 
 use super::schemas::Schemas;
-use super::{THRONG, finish, json as read_json, text, throng_run, trial_lines};
+use super::{THRONG, checked_run, finish, json as read_json, text, throng_run, trial_lines};
 
 /// Requests that the server answers before it is loaded, on one connection: see
 /// `measure/verify.rs`.
@@ -40,6 +40,51 @@ fn a_record_is_as_described_and_both_sides_agree() {
     let again: Vec<Value> = trials.iter().map(|trial| json!(trial)).collect();
     assert_eq!(again, lines);
     assert_eq!(json!(record::read(directory).unwrap()), run);
+}
+
+#[test]
+fn a_server_is_its_own_control_and_the_clients_have_a_ceiling() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut command = checked_run(directory, "50ms");
+    command.args(["--models", "thread,poll", "--control", "poll"]);
+    command.args(["--clients", "5", "--repeats", "2", "--probes", "cpu"]);
+    command.arg("--json");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+
+    let schemas = Schemas::read();
+    schemas.check_run(&read_json(&directory.join("run.json")));
+    let trials = trial_lines(directory);
+    let of = |purpose: &str| -> Vec<&Value> {
+        trials
+            .iter()
+            .filter(|trial| trial["purpose"] == purpose)
+            .collect()
+    };
+    assert_eq!(of("timed").len(), 4);
+    for control in of("control") {
+        schemas.check_trial(control);
+        assert_eq!(control["server"], "poll");
+    }
+    for trial in of("ceiling") {
+        schemas.check_trial(trial);
+        assert!(trial["server_side"]["metrics"]["cpu_ms"].is_number());
+        assert!(trial["spin"]["client_after_ns"].as_f64() > Some(0.0));
+    }
+    assert_eq!((of("control").len(), of("ceiling").len()), (2, 2));
+    assert_eq!(trials.len(), 8);
+
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Neither is a row of its own, and both are checks.
+    assert_eq!(summary["rows"].as_array().unwrap().len(), 2);
+    let checks = &summary["checks"][0];
+    assert_eq!(checks["control"]["server"], "poll");
+    for ratio in ["rate_ratio", "cost_ratio"] {
+        assert!(checks["control"][ratio]["estimate"].as_f64() > Some(0.0));
+    }
+    let ceiling = &checks["ceiling"];
+    assert!(ceiling["reachable_per_s"].as_f64() >= ceiling["replies_per_s"].as_f64());
 }
 
 /// The totals of clients and server, where every request was answered.

@@ -6,9 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Purpose, Run,
-    SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, StudyInfo, Trial,
-    Warning, Window,
+    Ceiling, Comparison, Ending, Failure, Fairness, Foreign, Host, Latency, Load, OpenLoop,
+    ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings,
+    Side, Spin, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -137,12 +137,15 @@ fn full_run() -> Value {
         arguments: vec!["throng".to_owned()],
         settings: Settings {
             protocol: "echo".to_owned(),
+            dialogue: "echo of 1000 bytes".to_owned(),
+            load_options: vec!["--protocol".to_owned()],
             size_bytes: 1000,
             clients: vec![1],
             repeats: 1,
             duration_s: 1.0,
             warm_up_s: 0.0,
             start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,
@@ -150,13 +153,10 @@ fn full_run() -> Value {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            control: Some("epoll".to_owned()),
         },
-        servers: vec![ServerInfo {
-            name: "epoll".to_owned(),
-            summary: "one".to_owned(),
-            structural_limit: Some("some".to_owned()),
-            command: vec!["throng".to_owned()],
-        }],
+        servers: vec![server()],
+        null_server: Some(server()),
         host: Host {
             kernel: "Linux 6".to_owned(),
             cpu_model: Some("some".to_owned()),
@@ -170,6 +170,12 @@ fn full_run() -> Value {
             load_average_1min: Some(0.0),
             governor: Some("performance".to_owned()),
         },
+        comparison: Some(Comparison {
+            reference: "epoll".to_owned(),
+            fail_if: vec!["p99 > 1s".to_owned()],
+            slower_percent: Some(5.0),
+            baseline: Some("old".to_owned()),
+        }),
         trials_planned: 1,
         warnings: vec![warning()],
     };
@@ -195,6 +201,7 @@ fn full_trial() -> Value {
         server_side: Some(side()),
         client_side: Some(side()),
         network: Some(side()),
+        spin: Some(Spin::default()),
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),
@@ -291,6 +298,7 @@ fn side() -> Side {
         remedy: "some".to_owned(),
     };
     Side {
+        slowest_sample_ms: 0.0,
         metrics: BTreeMap::from([("cpu_percent".to_owned(), 1.0)]),
         unavailable: BTreeMap::from([("cpu".to_owned(), unsupported)]),
         probe_cost_ms: 0.1,
@@ -302,5 +310,20 @@ fn warning() -> Warning {
         kind: "loopback".to_owned(),
         message: "seen".to_owned(),
         remedy: "do".to_owned(),
+    }
+}
+
+fn server() -> ServerInfo {
+    ServerInfo {
+        name: "epoll".to_owned(),
+        summary: "one".to_owned(),
+        structural_limit: Some("some".to_owned()),
+        command: vec!["throng".to_owned()],
+        foreign: Some(Foreign {
+            ready: Some("listening".to_owned()),
+        }),
+        environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        prepare: vec!["true".to_owned()],
+        conclude: vec!["true".to_owned()],
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn reached(ceiling: Ceiling, load: &Load) -> Ceiling {
     }
 }
 
-fn cheapest(engine: Engine) -> &'static str {
+/// The model that costs the clients of `engine` least, of those that are supported here.
+pub(in crate::cli) fn cheapest(engine: Engine) -> &'static str {
     let is_there = |name: &&str| {
         let model = registry::find("model", MODELS, name);
         model.is_ok_and(|model| model.supported().is_ok())

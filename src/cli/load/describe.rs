@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 
 use super::targets;
 use crate::load::Plan;
+use crate::measure::warnings;
 use crate::record::{Ceiling, Latency, Load, OpenLoop};
 use crate::report::format;
 
@@ -27,6 +28,10 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
     );
     for (name, value) in lines(load, cpus) {
         let _ = writeln!(text, "  {name:<14} {value}");
+    }
+    for warning in warnings::of_load(load) {
+        let _ = writeln!(text, "\n  {}: {}", warning.kind, warning.message);
+        let _ = writeln!(text, "  {}", warning.remedy);
     }
     if let Some(limit) = client_limit(load, cpus) {
         let _ = writeln!(text, "\n  {limit}");

@@ -70,8 +70,7 @@ impl Watcher for Shown {
 
 /// What a load does at the moment.
 fn line(phase: Phase, progress: &Progress, rate: Option<f64>, times: Option<(u64, u64)>) -> String {
-    let open = progress.connected.saturating_sub(progress.failed);
-    let mut parts = vec![format!("{}: {open} clients", phase.name())];
+    let mut parts = vec![format!("{}: {} clients", phase.name(), open(progress))];
     if progress.answered < progress.connected {
         parts.push(format!("{} served", progress.answered));
     }
@@ -113,10 +112,11 @@ impl Rate {
     }
 }
 
-/// One line on standard output for each phase.
+/// One line on standard output for each phase, and where more clients are connected than before.
 #[derive(Serialize)]
-struct PhaseEvent {
-    phase: &'static str,
+struct Event {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'static str>,
     connected: u64,
     answered: u64,
     failed: u64,
@@ -125,22 +125,37 @@ struct PhaseEvent {
 /// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
 pub(super) struct Controlled {
     stop: Stop,
+    /// When clients were last told of, and how many were there.
+    told: Option<(Instant, u64)>,
 }
+
+/// Least time between two lines about clients.
+const NEWS: Duration = Duration::from_millis(100);
 
 impl Controlled {
     pub(super) fn new(stop: Stop) -> Self {
-        Self { stop }
+        Self { stop, told: None }
     }
+
+    fn tell(&mut self, phase: Option<&'static str>, progress: &Progress) -> anyhow::Result<()> {
+        self.told = Some((Instant::now(), open(progress)));
+        output::json_line(&Event {
+            phase,
+            connected: progress.connected,
+            answered: progress.answered,
+            failed: progress.failed,
+        })
+    }
+}
+
+/// Connections that are there now.
+fn open(progress: &Progress) -> u64 {
+    progress.connected.saturating_sub(progress.failed)
 }
 
 impl Watcher for Controlled {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
-        output::json_line(&PhaseEvent {
-            phase: phase.name(),
-            connected: progress.connected,
-            answered: progress.answered,
-            failed: progress.failed,
-        })?;
+        self.tell(Some(phase.name()), progress)?;
         if matches!(phase, Phase::WarmUp | Phase::Hold) {
             // End of input means the same as a line: whoever waited has gone.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
@@ -148,7 +163,15 @@ impl Watcher for Controlled {
         Ok(())
     }
 
-    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+    fn watch(&mut self, _: Phase, progress: &Progress, _: f64) {
+        let is_news = self
+            .told
+            .is_some_and(|(at, count)| count != open(progress) && at.elapsed() >= NEWS);
+        if is_news {
+            // Whoever does not listen any more shows when the next phase is told.
+            let _ = self.tell(None, progress);
+        }
+    }
 
     fn interrupted(&self) -> bool {
         self.stop.requested()

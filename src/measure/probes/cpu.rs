@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use super::pace::Pace;
 use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 use crate::sys::clock::process_cpu_time;
@@ -56,13 +57,29 @@ impl ProbeKind for Cpu {
     }
 }
 
-#[derive(Default)]
 struct CpuProbe {
+    pace: Pace,
     ticks_before: Option<Ticks>,
     start: Option<Reading>,
     last: Option<Reading>,
     end: Option<Reading>,
     ticks_after: Option<Ticks>,
+}
+
+/// Least time between two samples: none, each tick has one.
+const INTERVAL: Duration = Duration::ZERO;
+
+impl Default for CpuProbe {
+    fn default() -> Self {
+        Self {
+            pace: Pace::new(INTERVAL),
+            ticks_before: None,
+            start: None,
+            last: None,
+            end: None,
+            ticks_after: None,
+        }
+    }
 }
 
 /// Total CPU time at a moment.
@@ -127,17 +144,17 @@ impl Probe for CpuProbe {
         &mut self,
         moment: Moment,
         Target { tree, .. }: &Target,
-        _: Instant,
+        at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
         match moment {
             Moment::Before => self.ticks_before = Some(ticks(tree)),
             Moment::Start => {
-                self.start = Some(read(tree)?);
+                self.start = Some(self.pace.look(at, || read(tree))?);
                 self.last = self.start;
             }
-            Moment::Tick => {
-                let reading = read(tree)?;
+            Moment::Tick if self.pace.is_due(at) => {
+                let reading = self.pace.look(at, || read(tree))?;
                 if let Some(last) = self.last.replace(reading) {
                     let value = percent(&last, &reading);
                     out.push(Sample {
@@ -146,6 +163,7 @@ impl Probe for CpuProbe {
                     });
                 }
             }
+            Moment::Settle | Moment::Tick => {}
             Moment::End => self.end = Some(read(tree)?),
             Moment::After => {
                 self.ticks_after = Some(ticks(tree));

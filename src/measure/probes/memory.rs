@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use procfs::process::{MMapExtension, MMapPath, Process};
 
+use super::pace::Pace;
 use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 
@@ -64,18 +65,22 @@ impl ProbeKind for Memory {
     }
 }
 
-#[derive(Default)]
 struct MemoryProbe {
     figures: Vec<(&'static str, f64)>,
-    /// What one sample took, and when the next may be taken.
-    cost: Duration,
-    next: Option<Instant>,
+    pace: Pace,
 }
 
-/// Share of the time that samples within the steady part may take.
-const SHARE: u32 = 200;
-/// Least time between two of them.
-const INTERVAL: Duration = Duration::from_millis(200);
+/// Least time between two samples within the steady part.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+impl Default for MemoryProbe {
+    fn default() -> Self {
+        Self {
+            figures: Vec::new(),
+            pace: Pace::new(INTERVAL),
+        }
+    }
+}
 
 impl Probe for MemoryProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
@@ -93,22 +98,15 @@ impl Probe for MemoryProbe {
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
         match moment {
-            Moment::Before => {
-                pss(tree)?;
-                self.cost = at.elapsed();
+            Moment::Start => self.pace.wait_from(at),
+            Moment::Before => out.push(self.look(tree, at)?),
+            Moment::Tick if self.pace.is_due(at) => out.push(self.look(tree, at)?),
+            Moment::Settle | Moment::Tick | Moment::End => {}
+            Moment::After => {
+                let pss = self.look(tree, at)?;
+                out.push(pss);
+                self.figures = everything(tree, pss.value);
             }
-            Moment::Start => self.next = Some(at + self.pause()),
-            Moment::Tick if self.next.is_some_and(|next| at >= next) => {
-                let value = pss(tree)? as f64;
-                self.cost = self.cost.max(at.elapsed());
-                self.next = Some(at + self.pause());
-                out.push(Sample {
-                    metric: "pss_bytes",
-                    value,
-                });
-            }
-            Moment::Tick | Moment::End => {}
-            Moment::After => self.figures = everything(tree)?,
         }
         Ok(())
     }
@@ -121,13 +119,17 @@ impl Probe for MemoryProbe {
 }
 
 impl MemoryProbe {
-    fn pause(&self) -> Duration {
-        INTERVAL.max(self.cost * SHARE)
+    fn look(&mut self, tree: &Tree, at: Instant) -> procfs::ProcResult<Sample> {
+        let value = self.pace.look(at, || pss(tree))? as f64;
+        Ok(Sample {
+            metric: "pss_bytes",
+            value,
+        })
     }
 }
 
-fn everything(tree: &Tree) -> anyhow::Result<Vec<(&'static str, f64)>> {
-    let mut figures = vec![("pss_bytes", pss(tree)? as f64)];
+fn everything(tree: &Tree, pss_bytes: f64) -> Vec<(&'static str, f64)> {
+    let mut figures = vec![("pss_bytes", pss_bytes)];
     if let Ok(status) = Process::new(tree.root().cast_signed()).and_then(|root| root.status())
         && let Some(kib) = status.vmhwm
     {
@@ -142,7 +144,7 @@ fn everything(tree: &Tree) -> anyhow::Result<Vec<(&'static str, f64)>> {
     figures.push(("threads", threads as f64));
     figures.push(("processes", f64::from(processes)));
     figures.extend(descriptors.map(|count| ("descriptors", count as f64)));
-    Ok(figures)
+    figures
 }
 
 /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of entries; before, they are counted.

@@ -3,9 +3,14 @@
 //!
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
+mod accept_queue;
 mod cpu;
+mod established;
+mod machine;
 mod memory;
+mod pace;
 mod switches;
+mod tcp;
 mod tree;
 
 use std::net::SocketAddr;
@@ -20,7 +25,15 @@ use crate::sys::clock::thread_cpu_time;
 pub use tree::Tree;
 
 /// Every kind of probe there is.
-pub const PROBES: &[&dyn ProbeKind] = &[&cpu::Cpu, &memory::Memory, &switches::Switches];
+pub const PROBES: &[&dyn ProbeKind] = &[
+    &cpu::Cpu,
+    &memory::Memory,
+    &switches::Switches,
+    &established::Established,
+    &accept_queue::AcceptQueue,
+    &tcp::Tcp,
+    &machine::Machine,
+];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
 pub trait ProbeKind: Entry + Sync {
@@ -107,6 +120,8 @@ pub struct Metric {
 /// When a sample is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
+    /// Clients connect, or have begun to ask; comes again and again and must be quick.
+    Settle,
     /// The load is on, replies do not count yet; may take long.
     Before,
     /// The steady part begins; must be quick.
@@ -166,7 +181,8 @@ pub struct Panel {
     probes: Vec<(&'static str, Box<dyn Probe>)>,
     target: Option<Target>,
     side: Side,
-    samples: Vec<(Duration, Sample)>,
+    samples: Vec<(Instant, Sample)>,
+    /// When the steady part began; before that, when the panel was made.
     began: Instant,
     cost: Duration,
 }
@@ -175,6 +191,11 @@ impl Panel {
     /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
     /// [prepared](Probe::prepare).
     pub fn prepare(kinds: &[&'static dyn ProbeKind], subject: Subject, purpose: Purpose) -> Self {
+        let purpose = if purpose.is_timed() {
+            Purpose::Timed
+        } else {
+            purpose
+        };
         let mut panel = Self {
             probes: Vec::new(),
             target: None,
@@ -242,24 +263,38 @@ impl Panel {
                 remedy: "see whether the process ended or changed its user".to_owned(),
             })
         });
-        let at = now.saturating_duration_since(self.began);
         self.samples
-            .extend(out.into_iter().map(|sample| (at, sample)));
+            .extend(out.into_iter().map(|sample| (now, sample)));
         if matches!(moment, Moment::Start | Moment::Tick | Moment::End) {
             self.cost += thread_cpu_time().saturating_sub(cpu);
+            let took_ms = now.elapsed().as_secs_f64() * 1e3;
+            self.side.slowest_sample_ms = self.side.slowest_sample_ms.max(took_ms);
         }
         self.target = Some(target);
     }
 
-    /// The figures and the time series.
-    pub fn finish(mut self) -> (Side, Vec<(Duration, Sample)>) {
+    /// Adds to the time series what the subject told of itself.
+    pub fn note(&mut self, metric: &'static str, value: f64) {
+        let sample = Sample { metric, value };
+        self.samples.push((Instant::now(), sample));
+    }
+
+    /// The figures, and the time series with times in seconds since the steady part began: what came
+    /// before it has negative ones.
+    pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
         for (_, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
-        (self.side, self.samples)
+        let since_began = |at: Instant| match at.checked_duration_since(self.began) {
+            Some(after) => after.as_secs_f64(),
+            None => -self.began.duration_since(at).as_secs_f64(),
+        };
+        let samples = self.samples.iter();
+        let samples = samples.map(|(at, sample)| (since_began(*at), *sample));
+        (self.side, samples.collect())
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! The kernel counts switches by thread (`/proc/PID/task/TID/status`), so a look at thousands of
 //! threads takes a while. It is taken before the steady part and after it, and the figures are
-//! rates over the time between, in which the load was the same.
+//! rates over the time between, in which the load was the same. Where a look is cheap, as at one
+//! process with a few threads, there are some within the steady part too, for the time series.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use procfs::process::Process;
 
+use super::pace::Pace;
 use super::{Metric, Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use crate::registry::{Entry, Info, Unsupported};
 
@@ -54,11 +56,27 @@ impl ProbeKind for Switches {
     }
 }
 
-#[derive(Default)]
+/// Least time between two looks within the steady part.
+const INTERVAL: Duration = Duration::from_secs(1);
+
 struct SwitchesProbe {
+    pace: Pace,
     before: Option<(Instant, Counts)>,
+    last: Option<(Instant, Counts)>,
     ended: Option<Instant>,
     after: Option<Counts>,
+}
+
+impl Default for SwitchesProbe {
+    fn default() -> Self {
+        Self {
+            pace: Pace::new(INTERVAL),
+            before: None,
+            last: None,
+            ended: None,
+            after: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -103,13 +121,26 @@ impl Probe for SwitchesProbe {
         moment: Moment,
         Target { tree, .. }: &Target,
         at: Instant,
-        _: &mut Vec<Sample>,
+        out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
         match moment {
-            Moment::Before => self.before = Some((at, read(tree))),
+            Moment::Before => {
+                self.before = Some((at, self.pace.look(at, || read(tree))));
+                self.last = self.before;
+            }
+            Moment::Start => self.pace.wait_from(at),
+            Moment::Tick if self.pace.is_due(at) => {
+                let counts = self.pace.look(at, || read(tree));
+                if let Some((from, before)) = self.last.replace((at, counts)) {
+                    let elapsed = at.duration_since(from).as_secs_f64();
+                    rates(&before, &counts, elapsed, &mut |metric, value| {
+                        out.push(Sample { metric, value });
+                    });
+                }
+            }
             Moment::End => self.ended = Some(at),
             Moment::After => self.after = Some(read(tree)),
-            Moment::Start | Moment::Tick => {}
+            Moment::Settle | Moment::Tick => {}
         }
         Ok(())
     }
@@ -121,20 +152,26 @@ impl Probe for SwitchesProbe {
             return;
         };
         let elapsed = ended.duration_since(began).as_secs_f64();
-        let mut rate = |name, from: u64, to: u64| {
-            out(name, to.saturating_sub(from) as f64 / elapsed);
-        };
-        rate(
-            "voluntary_switches_per_s",
-            before.voluntary,
-            after.voluntary,
-        );
-        rate(
-            "involuntary_switches_per_s",
-            before.involuntary,
-            after.involuntary,
-        );
-        rate("minor_faults_per_s", before.minor, after.minor);
-        rate("major_faults_per_s", before.major, after.major);
+        rates(&before, &after, elapsed, out);
     }
+}
+
+/// What each count grew by in a second.
+fn rates(before: &Counts, after: &Counts, elapsed: f64, out: &mut dyn FnMut(&'static str, f64)) {
+    if elapsed <= 0.0 {
+        return;
+    }
+    let mut rate = |name, from: u64, to: u64| out(name, to.saturating_sub(from) as f64 / elapsed);
+    rate(
+        "voluntary_switches_per_s",
+        before.voluntary,
+        after.voluntary,
+    );
+    rate(
+        "involuntary_switches_per_s",
+        before.involuntary,
+        after.involuntary,
+    );
+    rate("minor_faults_per_s", before.minor, after.minor);
+    rate("major_faults_per_s", before.major, after.major);
 }

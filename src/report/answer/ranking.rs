@@ -1,7 +1,7 @@
 //! Servers ranked by one measure, with those that cannot be told apart from the best.
 
 use crate::report::format::{ABSENT, index, number, time};
-use crate::report::summary::{Round, Row};
+use crate::report::summary::{Round, Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio};
 
 /// What servers are ranked by.
@@ -13,7 +13,7 @@ pub(super) struct Measure {
     /// "cost the same", of several that cannot be told apart.
     pub(super) alike: &'static str,
     higher_is_better: bool,
-    of_round: fn(&Round) -> Option<f64>,
+    pub(super) of_round: fn(&Round) -> Option<f64>,
     pub(super) of_row: fn(&Row) -> Option<f64>,
     text: fn(f64) -> String,
     /// How others are told: by this of their own value, or else as times the best's. A multiple of
@@ -65,8 +65,15 @@ pub(super) struct Ranking<'a> {
     pub(super) behind: Vec<(&'a Row, Interval)>,
 }
 
-/// `None` when fewer than two of the rows have the measure.
-pub(super) fn rank<'a>(rows: &[&'a Row], measure: &Measure, seed: u64) -> Option<Ranking<'a>> {
+/// `None` when fewer than two of the rows have the measure. All rows have the same number of clients.
+pub(super) fn rank<'a>(
+    rows: &[&'a Row],
+    measure: &Measure,
+    summary: &Summary,
+) -> Option<Ranking<'a>> {
+    let seed = summary.seed;
+    let checks = summary.checks_at(rows.first()?.clients);
+    let floor = checks.map_or(0.0, |checks| checks.noise_floor(measure.of_round, seed));
     let mut valued: Vec<(&Row, f64)> = rows
         .iter()
         .filter_map(|row| Some((*row, (measure.of_row)(row)?)))
@@ -97,7 +104,8 @@ pub(super) fn rank<'a>(rows: &[&'a Row], measure: &Measure, seed: u64) -> Option
     };
     for (row, _) in &valued[1..] {
         let ratio = bootstrap_ratio(&rounds(row, measure), &best_rounds, seed);
-        match (Verdict::of_ratio(ratio, measure.higher_is_better), ratio) {
+        let verdict = Verdict::beyond(floor, ratio, measure.higher_is_better);
+        match (verdict, ratio) {
             (Verdict::NotDistinguishable, _) | (_, None) => ranking.level.push(&row.server),
             (_, Some(ratio)) => ranking.behind.push((row, ratio)),
         }

@@ -6,6 +6,7 @@ use super::{Exporter, command_line, facts};
 use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::columns::COLUMNS;
+use crate::report::comparison::Comparison;
 use crate::report::format::counted;
 use crate::report::scalability::columns as scalability;
 
@@ -37,6 +38,9 @@ impl Exporter for Markdown {
         writeln!(to, "## Answer\n")?;
         for sentence in report.answer.sentences() {
             writeln!(to, "- {}", escape(sentence))?;
+        }
+        if let Some(comparison) = &report.comparison {
+            compared(comparison, to)?;
         }
         tables(report, to)?;
         scalability(report, to)?;
@@ -76,6 +80,48 @@ impl Exporter for Markdown {
         )?;
         Ok(())
     }
+}
+
+/// The servers beside the one that they are compared with, and what was demanded.
+fn compared(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
+    if comparison.all_pairs().next().is_some() {
+        writeln!(to, "\n## Comparison")?;
+    }
+    for pair in comparison.all_pairs() {
+        let (server, reference) = (escape(&pair.server), escape(&pair.reference));
+        writeln!(
+            to,
+            "\n### {server} and {reference}, {}\n\n\
+             | | {reference} | {server} | Ratio (95 %) | {server} is |\n|---|---:|---:|---:|---|",
+            counted(pair.clients, "client")
+        )?;
+        for measured in &pair.measures {
+            writeln!(
+                to,
+                "| {} | {} |",
+                measured.title,
+                measured.cells().join(" | ")
+            )?;
+        }
+    }
+    if !comparison.demands.is_empty() {
+        writeln!(
+            to,
+            "\n## Thresholds\n\n| Server | Clients | Fail if | Seen | |\n|---|---:|---|---|---|"
+        )?;
+    }
+    for judged in &comparison.demands {
+        writeln!(
+            to,
+            "| {} | {} | {} | {} | {} |",
+            escape(&judged.server),
+            judged.clients,
+            escape(&judged.demand),
+            escape(&judged.seen),
+            judged.word()
+        )?;
+    }
+    Ok(())
 }
 
 fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {

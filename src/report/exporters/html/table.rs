@@ -6,7 +6,7 @@ use super::swatch;
 use crate::report::Report;
 use crate::report::columns::{COLUMNS, Column};
 use crate::report::format::counted;
-use crate::report::summary::{Full, Row};
+use crate::report::summary::Row;
 
 /// The section, or nothing when there are no rows.
 pub(super) fn section(report: &Report<'_>) -> Markup {
@@ -56,7 +56,7 @@ fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> Markup {
         tr class=(class) {
             th scope="row" {
                 (swatch(report, &row.server)) (row.server)
-                @if row.full == Some(Full::Client) { small.flag { "load generator was the limit" } }
+                @if row.client_limited() { small.flag { "load generator was the limit" } }
                 @if !row.failures.is_empty() { small.flag title=(row.failures.join("; ")) { (counted(row.trials_failed, "trial")) " failed" } }
             }
             @for column in columns { (cell(report, column, row)) }
