@@ -45,6 +45,21 @@ enum Sent {
 }
 
 impl Speech {
+    /// Whether what is sent was written out.
+    pub(super) fn is_custom(&self) -> bool {
+        self.send.is_some()
+    }
+
+    /// The protocol that was named.
+    pub(super) fn named_protocol(&self) -> Option<&str> {
+        self.protocol.as_deref()
+    }
+
+    /// Bytes in the largest request asked for.
+    pub(super) fn largest(&self) -> usize {
+        self.size.largest()
+    }
+
     /// What is said to servers like this one, and how.
     pub(super) fn resolve(
         &self,

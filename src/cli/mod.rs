@@ -5,6 +5,12 @@
 #[cfg(target_os = "linux")]
 mod arrival;
 #[cfg(target_os = "linux")]
+mod asking;
+#[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
+mod conduct;
+#[cfg(target_os = "linux")]
 mod dialogue;
 #[cfg(target_os = "linux")]
 mod doctor;
@@ -19,6 +25,8 @@ mod report;
 #[cfg(target_os = "linux")]
 mod run;
 mod serve;
+#[cfg(target_os = "linux")]
+mod servers;
 #[cfg(target_os = "linux")]
 mod shape;
 mod tuning;
@@ -52,19 +60,23 @@ const EXAMPLES: &str = "\
 Examples:
   throng run                                every model under the same small load, about 2 minutes
   throng run --clients 10,2000 -o results   other crowds, record and report in ./results
+  throng compare epoll 'node server.js {port}'   which serves better, by how much, or neither
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
   throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
     #[cfg(target_os = "linux")]
     Run(run::Arguments),
+    /// Put the same load on several servers, anybody's or throng's own, and say which is better.
+    #[cfg(target_os = "linux")]
+    Compare(Box<compare::Arguments>),
     /// Run one reference server by itself.
     Serve(serve::Arguments),
     /// Run a crowd of clients by itself, against any server.
@@ -90,6 +102,9 @@ enum Exit {
     Failed = 1,
     /// The command line was wrong.
     Usage = 2,
+    /// Measured, and a threshold that was given is missed.
+    #[cfg(target_os = "linux")]
+    Missed = 3,
     /// Stopped by a signal; what was measured until then is kept.
     #[cfg(target_os = "linux")]
     Interrupted = 130,
@@ -118,6 +133,8 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => run::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Exit, output};
+use crate::report::comparison::Comparison;
 use crate::report::exporters::EXPORTERS;
 use crate::{registry, report};
 
@@ -27,22 +28,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes the report of the record in a directory and prints its summary.
-pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<()> {
+/// Makes the report of the record in a directory and prints its summary. Whether a threshold is missed.
+pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
     let loaded = report::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_all(&report, directory)?;
+    let missed = report.comparison.as_ref().is_some_and(Comparison::missed);
     if json {
         let exporter = registry::find("exporter", EXPORTERS, "json")?;
         let mut text = Vec::new();
         exporter.render(&report, &mut text)?;
-        return output::text(&String::from_utf8_lossy(&text));
+        output::text(&String::from_utf8_lossy(&text))?;
+        return Ok(missed);
     }
-    output::text(&report::terminal::table(
-        &report.summary,
-        output::width(),
-        true,
-    ))?;
+    let width = output::width();
+    output::text(&match &report.comparison {
+        Some(comparison) => {
+            report::terminal::comparison(&report.summary, &report.answer, comparison, width, true)
+        }
+        None => report::terminal::table(&report.summary, width, true),
+    })?;
     let page = written.first().map_or(directory, PathBuf::as_path);
-    output::text(&format!("\nReport: {}", page.display()))
+    output::text(&format!("\nReport: {}", page.display()))?;
+    Ok(missed)
 }

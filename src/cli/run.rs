@@ -3,20 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
-
+use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
-use super::progress::Bar;
 use super::values::{self, CpuList};
-use super::{Exit, Usage, has_viewer, report};
+use super::{Exit, Usage, servers};
 use crate::load::{Engine, foresee};
-use crate::measure::{self, Observer, RunPlan, Started, host, plan, probes};
+use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::PROTOCOLS;
-use crate::record::{Purpose, ServerInfo, Settings, Store, StudyInfo, Trial};
+use crate::record::{ServerInfo, Settings, Store, StudyInfo};
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::study::{ServerSpec, Study};
-use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -92,30 +89,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let (mut store, plan) = match &arguments.resume {
-        Some(directory) => resume(directory)?,
+    let (store, plan) = match &arguments.resume {
+        Some(directory) => conduct::resume(directory)?,
         None => begin(arguments)?,
     };
-    let directory = store.directory().to_owned();
-    let stop = Stop::install().context("cannot handle signals")?;
-    let mut shown = Shown {
-        bar: has_viewer().then(|| Bar::new("starting")),
-        plain: !has_viewer() && !arguments.json,
-    };
-    let (run, trials) = measure::run(&plan, &mut store, &mut shown, stop)?;
-    drop(shown);
-    report::make(&directory, arguments.json)?;
-    if stop.requested() {
-        anstream::eprintln!(
-            "interrupted: {} of {} trials are in {}",
-            trials.len(),
-            run.trials_planned,
-            directory.display()
-        );
-    } else if trials.iter().all(|trial| trial.failure.is_some()) {
-        anyhow::bail!("every trial failed; the reasons are in the report");
-    }
-    Ok(Exit::unless_stopped(stop))
+    conduct::conduct(&plan, store, arguments.json)
 }
 
 /// A new run, resolved, with its directory made.
@@ -125,40 +103,8 @@ fn begin(arguments: &Arguments) -> anyhow::Result<(Store, RunPlan)> {
     study.check()?;
     let plan = resolve(&study, arguments)?;
     let directory = arguments.output.clone();
-    let directory = directory.unwrap_or_else(|| default_directory(&study.name));
-    let store = Store::create(&directory).map_err(|error| Usage(chain(&error)))?;
-    Ok((store, plan))
-}
-
-/// An earlier run, with what it has.
-fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
-    let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
-    host::raise_descriptor_limit();
-    let plan = RunPlan {
-        study: run.study,
-        protocol: registry::find("protocol", PROTOCOLS, &run.settings.protocol)?,
-        control: run
-            .servers
-            .iter()
-            .position(|server| Some(&server.name) == run.settings.control.as_ref()),
-        null_server: run.null_server,
-        probes: probes::choose(&run.settings.probes)?,
-        settings: run.settings,
-        servers: run.servers,
-        program: std::env::current_exe().context("cannot find this program's file")?,
-        seed: run.seed,
-        arguments: run.arguments,
-        host: host::look(),
-        done,
-    };
-    Ok((store, plan))
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
+    let directory = directory.unwrap_or_else(|| conduct::default_directory(&study.name));
+    Ok((conduct::create(&directory)?, plan))
 }
 
 fn override_study(study: &mut Study, arguments: &Arguments) {
@@ -193,16 +139,19 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
         _ => plan::divide_cpus(&host::usable_cpus()),
     };
-    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let program = conduct::program()?;
     let probes = probes::choose(&study.probes)?;
     let mut settings = Settings {
         protocol: study.protocol.clone(),
+        dialogue: String::new(),
+        load_options: Vec::new(),
         size_bytes: protocol.size(study.size) as u64,
         clients: study.clients.clone(),
         repeats: study.repeats,
         duration_s: study.duration.as_secs_f64(),
         warm_up_s: study.warm_up.as_secs_f64(),
         start_timeout_s: study.start_timeout.as_secs_f64(),
+        hook_timeout_s: servers::HOOK_TIMEOUT.as_secs_f64(),
         connect_timeout_s: study.connect_timeout.as_secs_f64(),
         patience_s: study.patience.as_secs_f64(),
         backlog: study.backlog,
@@ -215,8 +164,15 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
             .collect(),
         control: None,
     };
+    let said = Said::of(&settings)?;
+    settings.dialogue = said.dialogue.describe(&said.asking);
     let servers = servers(study, &settings, &program)?;
-    let control = control(&servers, arguments.control.as_deref())?;
+    let called = |name: &str| servers.iter().position(|server| server.name == name);
+    let usual = called("epoll").or_else(|| {
+        let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
+        servers.iter().position(unlimited)
+    });
+    let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
     settings.control = control.map(|index| servers[index].name.clone());
     let null_server = (!arguments.no_ceiling)
         .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
@@ -226,7 +182,10 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
             name: study.name.clone(),
             question: study.question.clone(),
         },
-        protocol,
+        dialogue: said.dialogue,
+        asking: said.asking,
+        coming: said.coming,
+        comparison: None,
         servers,
         control,
         null_server,
@@ -277,114 +236,16 @@ fn of_model(name: &str) -> ServerSpec {
     }
 }
 
-/// The server that is its own control.
-fn control(servers: &[ServerInfo], named: Option<&str>) -> anyhow::Result<Option<usize>> {
-    let called = |name: &str| servers.iter().position(|server| server.name == name);
-    match named {
-        Some("none") => Ok(None),
-        Some(name) => match called(name) {
-            None => Err(Usage(format!(
-                "`{name}` is to be its own control, and does not take part"
-            ))
-            .into()),
-            found => Ok(found),
-        },
-        None => Ok(called("epoll").or_else(|| {
-            let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
-            servers.iter().position(unlimited)
-        })),
-    }
-}
-
 fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
-    let model = registry::find("model", MODELS, &spec.model)?;
-    model.supported()?;
-    let info = model.info();
-    let mut command = vec![
-        program.to_string_lossy().into_owned(),
-        "serve".to_owned(),
-        info.name.to_owned(),
-    ];
-    let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
-    option("--listen", "127.0.0.1:0".to_owned());
-    option("--protocol", settings.protocol.clone());
-    option("--size", settings.size_bytes.to_string());
-    option("--backlog", settings.backlog.to_string());
-    if let Some(workers) = spec.workers {
-        option("--workers", workers.to_string());
-    }
-    if let Some(size) = spec.fd_setsize {
-        option("--fd-setsize", size.to_string());
-    }
-    command.push("--json".to_owned());
-    let limit = match spec.fd_setsize {
-        Some(size) => format!("its sets hold descriptors below {size}"),
-        None => model.card().limit.to_owned(),
+    let mut options = Vec::new();
+    let mut option = |name: &str, value: Option<u32>| {
+        options.extend(value.map(|value| format!("--{name}={value}")));
     };
-    Ok(ServerInfo {
-        name: spec.name.clone().unwrap_or_else(|| info.name.to_owned()),
-        summary: info.summary.to_owned(),
-        structural_limit: (!limit.is_empty()).then_some(limit),
-        command,
-    })
-}
-
-fn default_directory(study: &str) -> PathBuf {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    Path::new("throng-results").join(format!("{time}-{study}"))
-}
-
-/// What a trial is for, where it is not for its own figures.
-fn purpose(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Timed => "",
-        Purpose::Control => "as its own control",
-        Purpose::Ceiling => "for the clients' ceiling",
-        Purpose::Counted => "counting",
-        Purpose::Captured => "capturing packets",
+    option("workers", spec.workers);
+    option("fd-setsize", spec.fd_setsize);
+    let mut server = servers::own(&spec.model, &options, settings, program)?;
+    if let Some(name) = &spec.name {
+        server.name.clone_from(name);
     }
-}
-
-/// How the run goes: a bar on a terminal, plain lines elsewhere.
-struct Shown {
-    bar: Option<Bar>,
-    plain: bool,
-}
-
-impl Observer for Shown {
-    fn begins(&mut self, started: &Started<'_>) {
-        if let Some(bar) = &self.bar {
-            bar.set(started.index as f64 / started.total as f64);
-            let what = match purpose(started.purpose) {
-                "" => format!("round {}", started.round + 1),
-                special => format!("round {}, {special}", started.round + 1),
-            };
-            bar.say(&format!(
-                "trial {} of {}: {} with {} clients, {what}",
-                started.index + 1,
-                started.total,
-                started.server,
-                started.clients,
-            ));
-        }
-    }
-
-    fn ended(&mut self, trial: &Trial) {
-        if self.plain {
-            let told = match (&trial.failure, &trial.load) {
-                (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
-                (None, Some(load)) => format!(
-                    "{:.0} replies/s, {} of {} clients served",
-                    load.window.replies_per_s, load.served, load.clients
-                ),
-                (None, None) => "no figures".to_owned(),
-            };
-            let special = match purpose(trial.purpose) {
-                "" => String::new(),
-                special => format!(" ({special})"),
-            };
-            let (server, clients) = (&trial.server, trial.clients);
-            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
-        }
-    }
+    Ok(server)
 }

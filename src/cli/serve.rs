@@ -12,13 +12,13 @@ use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
-use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
 use crate::serve::worker::Worker;
+use crate::serve::{Model, Server};
 use crate::sys::process;
 use crate::sys::signal::Stop;
 
@@ -79,6 +79,24 @@ pub(super) struct Arguments {
     json: bool,
     #[command(flatten)]
     tuning: tuning::Arguments,
+}
+
+impl Arguments {
+    /// The model, if this machine and it can do all that was asked.
+    pub(super) fn check(&self) -> anyhow::Result<&'static dyn Model> {
+        let model = registry::find("model", MODELS, &self.model)?;
+        model.supported()?;
+        self.tuning.resolve(model)?;
+        Ok(model)
+    }
+
+    /// What limits such a server by design, in words; empty when nothing does.
+    pub(super) fn limit(&self, model: &dyn Model) -> String {
+        match self.tuning.fd_setsize() {
+            Some(size) => format!("its sets hold descriptors below {size}"),
+            None => model.card().limit.to_owned(),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {

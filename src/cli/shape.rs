@@ -38,14 +38,9 @@ pub(super) struct Shape {
     #[arg(long, value_name = "N", default_value = "10", requires = "probe_clients",
           value_parser = per_second, help_heading = "When requests come due")]
     probe_rate: f64,
-    /// Where everything random begins; the same seed gives the same times.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value = "1",
-        help_heading = "When requests come due"
-    )]
-    seed: u64,
+    /// Where everything random begins; the same seed gives the same times [default: 1].
+    #[arg(long, value_name = "N", help_heading = "When requests come due")]
+    seed: Option<u64>,
 
     /// The time over which clients come, evenly.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
@@ -112,7 +107,7 @@ impl Shape {
             clients,
             rate_per_s: self.probe_rate,
         });
-        plan.seed = self.seed;
+        plan.seed = self.seed.unwrap_or(1);
         plan.connects_per_s = self
             .ramp
             .map(|ramp| f64::from(plan.clients) / ramp.as_secs_f64())
@@ -125,5 +120,18 @@ impl Shape {
         };
         plan.reconnect = self.reconnect;
         plan.request_timeout = self.request_timeout;
+    }
+    /// The seed, if one was given.
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// The time over which so many clients come, where that is slow on purpose.
+    pub(super) fn coming(&self, clients: u32) -> Duration {
+        let by_rate = self
+            .connect_rate
+            .map(|per_s| Duration::try_from_secs_f64(f64::from(clients) / per_s));
+        let by_rate = by_rate.map(|time| time.unwrap_or(Duration::MAX));
+        self.ramp.or(by_rate).unwrap_or_default()
     }
 }

@@ -31,6 +31,11 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Descriptors that the sets of select are to hold, if that was said.
+    pub(super) fn fd_setsize(&self) -> Option<usize> {
+        self.fd_setsize
+    }
+
     /// What the model is told, if it knows every flag that was given.
     pub(super) fn resolve(&self, model: &dyn Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [

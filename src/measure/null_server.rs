@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use super::process::{NoLine, Process};
-use super::trial::listening_address;
+use super::process::{Heard, NoLine, Process, Whom};
+use super::server::listening_address;
 
 /// How long it may take to listen, and to stop.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ impl NullServer {
         let mut command = Command::new(program);
         command.args(["serve", model, "--listen", "127.0.0.1:0"]);
         command.args(options);
-        let process = Process::start("the server to calibrate with", command, cpus)?;
+        let process = Process::start("the server to calibrate with", command, cpus, Heard::Output)?;
         let deadline = Instant::now() + LIMIT;
         loop {
             match process.line(deadline) {
@@ -54,6 +54,6 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        self.process.stop(LIMIT);
+        self.process.stop(LIMIT, Whom::Leader);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub(super) struct Process {
     lines: Receiver<String>,
     tail: Tail,
     reaped: Option<ExitStatus>,
+    /// Keeps the thread that started it, with which the kernel would kill it.
+    _parent: Sender<()>,
 }
 
 /// The last lines a process wrote on either stream.
@@ -58,6 +60,24 @@ impl Tail {
     }
 }
 
+/// What of its output is heard line by line; all of it is kept to explain a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Standard output.
+    Output,
+    /// Standard error too.
+    Both,
+}
+
+/// Who is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// The process alone; it tells its children.
+    Leader,
+    /// All of its group, as a terminal or systemd does.
+    Group,
+}
+
 /// Why a line did not come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoLine {
@@ -69,34 +89,68 @@ pub(super) enum NoLine {
 
 impl Process {
     /// Starts `command`, called `what` in messages, on `cpus`.
-    pub(super) fn start(what: &str, mut command: Command, cpus: &[u32]) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        what: &str,
+        command: Command,
+        cpus: &[u32],
+        heard: Heard,
+    ) -> anyhow::Result<Self> {
+        Self::start_prepared(what, command, cpus, heard, || ()).map(|(process, ())| process)
+    }
+
+    /// The same from a thread that has called `prepare` before, does nothing else, and lives as long
+    /// as the process: what children inherit from it, only this process has.
+    pub(super) fn start_prepared<P: Send + 'static>(
+        what: &str,
+        mut command: Command,
+        cpus: &[u32],
+        heard: Heard,
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
-        let mut child = spawn(&mut command, cpus).with_context(|| {
-            format!("cannot start {what} ({})", command.get_program().display())
-        })?;
+        let program = command.get_program().to_owned();
+        let cpus = cpus.to_vec();
+        let (parent, until_the_end) = channel::<()>();
+        let (tell, told) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("parent".to_owned())
+            .spawn(move || {
+                let prepared = prepare();
+                // Whoever waits for it is there until it has come.
+                let _ = tell.send((spawn(&mut command, &cpus), prepared));
+                // Nothing is ever sent: this ends when the process is dropped.
+                let _ = until_the_end.recv();
+            })
+            .context("cannot start a thread")?;
+        let (child, prepared) = told.recv().context("the thread that starts it has ended")?;
+        let mut child =
+            child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         let tail = Tail::default();
         let (sender, lines) = sync_channel(QUEUE_LINES);
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
-        listen(stdout, tail.clone(), Some(sender))?;
-        listen(stderr, tail.clone(), None)?;
-        Ok(Self {
+        let errors = (heard == Heard::Both).then(|| sender.clone());
+        let process = Self {
             what: what.to_owned(),
             input: child.stdin.take(),
             child,
             lines,
-            tail,
+            tail: tail.clone(),
             reaped: None,
-        })
+            _parent: parent,
+        };
+        listen(stdout, tail.clone(), Some(sender))?;
+        listen(stderr, tail, errors)?;
+        Ok((process, prepared))
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The next line on standard output, awaited until `deadline`.
+    /// The next line of what is heard, awaited until `deadline`.
     pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
         let left = deadline.saturating_duration_since(Instant::now());
         self.lines.recv_timeout(left).map_err(|error| match error {
@@ -148,11 +202,24 @@ impl Process {
         self.tail.text()
     }
 
+    /// Takes note of its end, without ending what else is in its group; none while it runs.
+    pub(super) fn reap(&mut self) -> Option<ExitStatus> {
+        if self.reaped.is_none() && self.has_ended() {
+            self.reaped = self.child.wait().ok();
+        }
+        self.reaped
+    }
+
     /// Asks it to stop and waits for `grace`; then ends it and its process group for certain.
     ///
     /// Whether it stopped when asked.
-    pub(super) fn stop(&mut self, grace: Duration) -> bool {
-        self.signal(Signal::TERM);
+    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> bool {
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = match whom {
+                Whom::Leader => kill_process(pid, Signal::TERM),
+                Whom::Group => kill_process_group(pid, Signal::TERM),
+            };
+        }
         let deadline = Instant::now() + grace;
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
@@ -160,12 +227,6 @@ impl Process {
         let stopped = self.has_ended();
         self.kill();
         stopped
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = kill_process(pid, signal);
-        }
     }
 
     /// Ends it and every process of its group.

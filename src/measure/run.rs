@@ -1,17 +1,23 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::plan::{Entrant, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
+use super::server::{Launch, State};
 use super::trial::{self, Setup};
+use super::verify::Rigour;
 use super::{host, spin, warnings};
-use crate::protocol::{self, Mix, Protocol};
+use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
+    Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
+    StudyInfo, Trial,
 };
+use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
 
 /// A run, resolved and ready to begin.
@@ -21,7 +27,13 @@ pub struct RunPlan {
     /// The settings in force.
     pub settings: Settings,
     /// What is said.
-    pub protocol: &'static dyn Protocol,
+    pub dialogue: &'static dyn Dialogue,
+    /// How it is said.
+    pub asking: protocol::Settings,
+    /// The time over which the largest crowd comes, where that is slow on purpose.
+    pub coming: Duration,
+    /// What the servers are compared with, where that was asked for.
+    pub comparison: Option<Comparison>,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
     /// The one of them that takes part a second time, as its own control.
@@ -144,6 +156,8 @@ pub fn run(
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
+        unavailable: unavailable(&plan.probes),
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -213,27 +227,31 @@ fn one_trial(
         warnings: Vec::new(),
     };
     let began = Instant::now();
-    let mut server = Command::new(&plan.server(planned).command[0]);
-    server.args(&plan.server(planned).command[1..]);
-    server.arg("--log").arg(store.csv("server", &trial));
-    let mut load = load_command(plan, planned);
-    load.arg("--clients-csv").arg(store.csv("clients", &trial));
+    let info = plan.server(planned);
+    let load = |address: SocketAddr| {
+        let mut load = load_command(plan, planned);
+        load.arg("--clients-csv").arg(store.csv("clients", &trial));
+        load.arg(address.to_string());
+        load
+    };
     let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
-        Setup {
-            server,
-            counts: true,
-            start_limit: Duration::from_secs_f64(settings.start_timeout_s),
-            server_cpus: &settings.server_cpus,
-            load,
-            client_cpus: &settings.client_cpus,
-            protocol: plan.protocol,
-            settings: protocol::Settings {
-                size: Mix::One(settings.size_bytes as usize),
-                ..protocol::Settings::default()
+        &Setup {
+            launch: Launch {
+                info,
+                log: store.csv("server", &trial),
+                limit: Duration::from_secs_f64(settings.start_timeout_s),
+                hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+                cpus: &settings.server_cpus,
+                state: State::default(),
             },
-            load_limit: Duration::from_secs_f64(timed + settings.patience_s),
+            load: &load,
+            client_cpus: &settings.client_cpus,
+            dialogue: plan.dialogue,
+            settings: plan.asking,
+            rigour: rigour(info, settings),
+            load_limit: plan.coming + Duration::from_secs_f64(timed + settings.patience_s),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
@@ -264,8 +282,38 @@ fn one_trial(
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(&trial, settings);
+    let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
+    trial.warnings.extend(of_network);
     store.add_trial(&trial)?;
     Ok(Some(trial))
+}
+
+/// A server that is not ours has to master what the load asks of it, and no more.
+fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+    match &server.foreign {
+        None => Rigour::All,
+        Some(_) if settings.pipelines() => Rigour::Pipelined,
+        Some(_) => Rigour::OneByOne,
+    }
+}
+
+/// The probes that were chosen and cannot measure here.
+fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupported> {
+    let why_not = |kind: &&dyn ProbeKind| {
+        let unsupported = kind.supported().err()?;
+        Some((kind.info().name.to_owned(), unsupported))
+    };
+    probes.iter().filter_map(why_not).collect()
+}
+
+/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
+/// second where that is less: nothing is timed, and counts of a reply differ little.
+fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
+    let full = settings.duration_s;
+    match purpose {
+        Purpose::Counted => full.min((full / 4.0).max(0.5)),
+        _ => full,
+    }
 }
 
 fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
@@ -273,10 +321,10 @@ fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = Command::new(&plan.program);
     load.arg("load").arg("--controlled");
-    load.args(["--protocol", &settings.protocol]);
-    load.args(["--size", &settings.size_bytes.to_string()]);
+    load.args(settings.options_of_load());
     load.args(["--clients", &planned.clients.to_string()]);
-    load.args(["--duration", &seconds(settings.duration_s)]);
+    let duration = duration_s(settings, planned.purpose);
+    load.args(["--duration", &seconds(duration)]);
     load.args(["--warm-up", &seconds(settings.warm_up_s)]);
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
     load.args(["--patience", &seconds(settings.patience_s)]);
@@ -289,4 +337,24 @@ pub(super) fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counting_takes_less_time_than_timing() {
+        let mut settings = Settings {
+            duration_s: 20.0,
+            ..Settings::default()
+        };
+        let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
+        assert!((counted(&settings) - 5.0).abs() < 1e-9);
+        settings.duration_s = 1.0;
+        assert!((counted(&settings) - 0.5).abs() < 1e-9);
+        settings.duration_s = 0.1;
+        assert!((counted(&settings) - 0.1).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Timed) - 0.1).abs() < 1e-9);
+    }
 }

@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::probes::{Moment, Panel, ProbeKind, Sample, Subject, Target, Tree};
-use super::process::{NoLine, Process};
-use super::verify::verify;
-use crate::protocol::{Protocol, Settings};
+use super::process::{Heard, NoLine, Process, Whom};
+use super::server::{Launch, Server};
+use super::stage::{Halt, Stage, failed};
+use super::strays;
+use super::verify::{Rigour, verify};
+use crate::protocol::{Dialogue, Settings};
 use crate::record::{Failure, Load, Purpose, ServerCounts, Side};
 use crate::sys::signal::Stop;
 
@@ -28,18 +31,15 @@ const CLIENTS: usize = 1;
 
 /// Everything that one trial needs.
 pub(super) struct Setup<'a> {
-    /// Starts the server; it must print "listening on ADDRESS".
-    pub(super) server: Command,
-    /// Whether the server is one of ours and prints its counts at the end.
-    pub(super) counts: bool,
-    /// How long it may take until it listens.
-    pub(super) start_limit: Duration,
-    pub(super) server_cpus: &'a [u32],
-    /// Starts the load, all but the address.
-    pub(super) load: Command,
+    /// Starts the server.
+    pub(super) launch: Launch<'a>,
+    /// The command that loads the server at an address.
+    pub(super) load: &'a dyn Fn(SocketAddr) -> Command,
     pub(super) client_cpus: &'a [u32],
-    pub(super) protocol: &'a dyn Protocol,
+    pub(super) dialogue: &'a dyn Dialogue,
     pub(super) settings: Settings,
+    /// How much a server must master before it is timed.
+    pub(super) rigour: Rigour,
     /// What settle, warm-up and steady part take together, at most.
     pub(super) load_limit: Duration,
     pub(super) clients: u32,
@@ -64,26 +64,12 @@ pub(super) struct Result {
     pub(super) interrupted: bool,
 }
 
-/// Why a stage did not go on.
-enum Halt {
-    Failed(Failure),
-    Interrupted,
-}
-
-type Stage<T> = std::result::Result<T, Halt>;
-
-fn failed<T>(stage: &str, reason: impl Into<String>, output: String) -> Stage<T> {
-    Err(Halt::Failed(Failure {
-        stage: stage.to_owned(),
-        reason: reason.into(),
-        output,
-    }))
-}
-
 /// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
-pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
+pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
     let mut result = Result::default();
-    match attempt(setup, stop, &mut result) {
+    let attempted = attempt(setup, stop, &mut result);
+    // Also after a failure: what was prepared is to be cleared away.
+    match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
         // Figures of a load that went wrong would pass for those of one that did not.
         Err(Halt::Failed(failure)) => {
@@ -94,19 +80,29 @@ pub(super) fn run(setup: Setup<'_>, stop: Stop) -> Result {
         }
         Err(Halt::Interrupted) => result.interrupted = true,
     }
+    strays::end_all(STOP_LIMIT);
     result
 }
 
-fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
-    let prepared = |subject| Panel::prepare(setup.probes, subject, setup.purpose);
-    let mut server_side = prepared(Subject::Processes);
-    let started = Process::start("the server", setup.server, setup.server_cpus);
-    let mut server =
-        started.or_else(|error| failed("start", format!("{error:#}"), String::new()))?;
-    let address = wait_until_listening(&mut server, setup.start_limit, stop)?;
-    if let Err(error) = verify(address, setup.protocol, setup.settings) {
+fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
+    let prepare = |subject| {
+        let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+        move || Panel::prepare(&probes, subject, purpose)
+    };
+    let launch = &setup.launch;
+    let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
+    let Server {
+        process: mut server,
+        address,
+    } = server;
+    let settings = Settings {
+        // As many as there are trials.
+        host: address.to_string().leak(),
+        ..setup.settings
+    };
+    if let Err(error) = verify(address, setup.dialogue, settings, setup.rigour) {
         let ended = if server.has_ended() {
-            server.ending() + "; "
+            launch.ending(&mut server) + "; "
         } else {
             String::new()
         };
@@ -119,30 +115,33 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         files: setup.files.clone(),
     };
     server_side.attach(target(&server));
-    let mut network = prepared(Subject::Network);
+    let mut network = prepare(Subject::Network)();
     network.attach(target(&server));
-    let mut client_side = prepared(Subject::Processes);
-    let mut load = setup.load;
-    load.arg(address.to_string());
-    let started = Process::start("the load", load, setup.client_cpus);
-    let mut load = started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
+    let of_side = prepare(Subject::Processes);
+    let (load, cpus) = ((setup.load)(address), setup.client_cpus);
+    let started = Process::start_prepared("the load", load, cpus, Heard::Output, of_side);
+    let (mut load, mut client_side) =
+        started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
     client_side.attach(target(&load));
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;
     let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
-    load.stop(STOP_LIMIT);
-    let died = server.has_ended();
-    let stopped = server.stop(STOP_LIMIT);
+    load.stop(STOP_LIMIT, Whom::Leader);
+    if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
+        return failed("load", launch.ending(&mut server), server.output());
+    }
+    let whole = launch.check_tree(&server);
+    let stopped = server.stop(STOP_LIMIT, launch.whom());
     result.load = Some(watched?);
     result.take(panels);
-    if died {
-        return failed("load", server.ending(), server.output());
-    }
+    whole.or_else(|reason| failed("load", reason, server.output()))?;
     if !stopped {
-        let reason = format!("the server did not stop within {} s", STOP_LIMIT.as_secs());
+        let seconds = STOP_LIMIT.as_secs();
+        let reason =
+            format!("the server did not stop within {seconds} s of SIGTERM and was killed");
         return failed("stop", reason, server.output());
     }
-    if setup.counts {
+    if launch.is_ours() {
         let deadline = Instant::now() + STOP_LIMIT;
         while let Ok(line) = server.line(deadline) {
             result.server_counts = serde_json::from_str(&line)
@@ -151,38 +150,6 @@ fn attempt(setup: Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         }
     }
     Ok(())
-}
-
-/// Waits for the line that says where the server listens.
-fn wait_until_listening(server: &mut Process, limit: Duration, stop: Stop) -> Stage<SocketAddr> {
-    let deadline = Instant::now() + limit;
-    loop {
-        match server.line(deadline.min(Instant::now() + TICK)) {
-            Ok(line) => {
-                if let Some(address) = listening_address(&line) {
-                    return Ok(address);
-                }
-            }
-            Err(NoLine::Ended) => return failed("start", server.ending(), server.output()),
-            Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
-            Err(NoLine::Late) if Instant::now() >= deadline => {
-                let reason = format!("the server did not listen within {limit:?}");
-                return failed("start", reason, server.output());
-            }
-            Err(NoLine::Late) => {}
-        }
-    }
-}
-
-/// The address in "listening on ADDRESS ...".
-pub(super) fn listening_address(line: &str) -> Option<SocketAddr> {
-    let (_, after) = line.split_once("listening on ")?;
-    after
-        .split_whitespace()
-        .next()?
-        .trim_end_matches(',')
-        .parse()
-        .ok()
 }
 
 /// A line of a controlled load: a phase, or the result.
@@ -245,8 +212,9 @@ fn watch(
             Err(NoLine::Late) if Instant::now() >= deadline => {
                 return failed("load", "the load did not end in time", load.output());
             }
+            // Whoever asked looks how it ended.
             Err(NoLine::Late) if server.has_ended() => {
-                return failed("load", server.ending(), server.output());
+                return failed("load", "the server ended", String::new());
             }
             Err(NoLine::Late) => match stage {
                 Part::Settling | Part::WarmingUp => sample(panels, Moment::Settle),
@@ -327,24 +295,4 @@ pub(super) fn write_samples(
         writeln!(file, "{at:.4},{side},{},{}", sample.metric, sample.value)?;
     }
     file.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_where_a_server_listens() {
-        let address = |line| listening_address(line).map(|address| address.to_string());
-        assert_eq!(
-            address("listening on 127.0.0.1:80 (epoll)").unwrap(),
-            "127.0.0.1:80"
-        );
-        assert_eq!(
-            address("now listening on [::1]:8080, ok").unwrap(),
-            "[::1]:8080"
-        );
-        assert_eq!(address("listening on all ports"), None);
-        assert_eq!(address("hello"), None);
-    }
 }

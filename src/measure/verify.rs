@@ -14,6 +14,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Requests sent one after the other without waiting.
 const BURST: u32 = 3;
 
+/// How much a server must master before it is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rigour {
+    /// Everything that throng's own servers do: several requests at once, answers after half-close.
+    All,
+    /// What the load asks of it: whole and cut requests one after the other.
+    OneByOne,
+    /// And several at once.
+    Pipelined,
+}
+
 /// Asks one connection after the other and checks every byte of the answers.
 ///
 /// # Errors
@@ -22,6 +33,7 @@ pub(super) fn verify(
     target: SocketAddr,
     dialogue: &dyn Dialogue,
     settings: Settings,
+    rigour: Rigour,
 ) -> anyhow::Result<()> {
     let talk = |number| Talk {
         target,
@@ -44,11 +56,14 @@ pub(super) fn verify(
         for other in &mut others {
             other.hear(1).context("several clients at once")?;
         }
-    } else {
+    } else if rigour != Rigour::OneByOne {
         first
             .ask(BURST, Pace::Whole)
             .context("several requests at once")?;
         first.hear(BURST).context("several requests at once")?;
+    }
+    if rigour != Rigour::All {
+        return Ok(());
     }
     first
         .ask(1, Pace::Last)

@@ -2,6 +2,7 @@
 
 mod across;
 mod load;
+pub(super) mod network;
 
 use crate::record::{Host, Load, Settings, Side, Trial, Warning};
 use crate::report::format;
@@ -10,6 +11,10 @@ pub use load::of_load;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
+/// CPU time of others that is told.
+const OTHERS_PERCENT: f64 = 10.0;
+/// CPU time taken by the host that is told.
+const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the steady part.
 const PROBES_SHARE: f64 = 0.02;
 /// Time that one look of all probes may take, so that the next one is not late.
@@ -93,6 +98,7 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
     if trial.purpose.is_timed() {
         warnings.extend(client_limited(trial, load, settings));
         warnings.extend(struggling(trial, load));
+        warnings.extend(others(trial, load));
     }
     warnings
 }
@@ -116,6 +122,29 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
             ),
             "read the costs with this in mind; leave out probes that this needs not (--probes), or take \
              a longer --duration",
+        )
+    })
+}
+
+/// CPU time that neither side had and somebody else did, on this machine or on its host.
+fn others(trial: &Trial, load: &Load) -> Option<Warning> {
+    let metric = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
+    let steal = metric(&trial.network, "machine_steal_percent")?;
+    let busy = metric(&trial.network, "machine_busy_percent")?;
+    let server = metric(&trial.server_side, "cpu_percent")?;
+    let client = metric(&trial.client_side, "cpu_percent")?;
+    let others = (busy - server - client).max(0.0);
+    // Ticks of 10 ms on two readings make so much of an error.
+    let rough = 100.0 * 0.04 / load.window.duration_s.max(1e-9);
+    let (most_others, most_steal) = (OTHERS_PERCENT + rough, STEAL_PERCENT + rough);
+    (others > most_others || steal > most_steal).then(|| {
+        warning(
+            "others",
+            format!(
+                "neither server nor clients used it: {others:.0} % of a CPU went to other processes \
+                 and {steal:.0} % to the machine's host (steal)"
+            ),
+            "end what else runs here, and run again",
         )
     })
 }
@@ -170,8 +199,38 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_before_the_first_trial_is_told() {
-        let mut settings = Settings {
+    fn what_others_took_is_told() {
+        let side = |metrics: &[(&str, f64)]| {
+            let metrics = metrics
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value));
+            Some(Side {
+                metrics: metrics.collect(),
+                ..Side::default()
+            })
+        };
+        let with = |busy, steal| {
+            let mut load = Load::default();
+            load.window.duration_s = 2.0;
+            let trial = Trial {
+                server_side: side(&[("cpu_percent", 99.0)]),
+                client_side: side(&[("cpu_percent", 90.0)]),
+                network: side(&[
+                    ("machine_busy_percent", busy),
+                    ("machine_steal_percent", steal),
+                ]),
+                ..Trial::default()
+            };
+            others(&trial, &load)
+        };
+        assert_eq!(with(196.0, 0.0), None);
+        assert!(with(230.0, 0.0).unwrap().message.contains("41 % of a CPU"));
+        assert!(with(190.0, 20.0).unwrap().message.contains("20 % to"));
+    }
+
+    /// Settings of a run with too few repeats.
+    pub(super) fn settings() -> Settings {
+        Settings {
             protocol: "echo".to_owned(),
             size_bytes: 1000,
             clients: vec![1],
@@ -179,6 +238,9 @@ mod tests {
             duration_s: 1.0,
             warm_up_s: 0.1,
             start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,
@@ -187,7 +249,12 @@ mod tests {
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
             control: None,
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_known_before_the_first_trial_is_told() {
+        let mut settings = settings();
         let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
             of_run(host, settings)
                 .into_iter()

@@ -21,7 +21,7 @@ mod upload;
 use std::fmt;
 
 use crate::registry::Entry;
-pub use custom::{Custom, Expectation, unescape};
+pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use mix::{MOST_WEIGHT, Mix, parse_weight};
 pub use top::{Busiest, Processes, Used};
 

@@ -1,7 +1,13 @@
 //! What the clients of a trial saw.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use serde::{Deserialize, Serialize};
 
 /// What the clients saw. Also what `throng load --json` prints.
@@ -175,6 +181,22 @@ pub struct Latency {
     /// The whole histogram in nanoseconds: `HdrHistogram` V2 deflate, base64. Merge these, never
     /// average percentiles.
     pub histogram: String,
+}
+
+impl Latency {
+    /// The histogram, in nanoseconds.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn times(&self) -> anyhow::Result<Histogram<u64>> {
+        let bytes = BASE64_STANDARD
+            .decode(&self.histogram)
+            .context("a histogram in the record is not base64; the record is damaged")?;
+        Deserializer::new()
+            .deserialize(&mut Cursor::new(bytes))
+            .ok()
+            .context("a histogram in the record is not an HdrHistogram; the record is damaged")
+    }
 }
 
 /// How evenly clients were served. Over clients with at least one answer.

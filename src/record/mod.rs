@@ -7,7 +7,9 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod comparison;
 mod load;
+mod settings;
 mod store;
 
 use std::collections::BTreeMap;
@@ -16,11 +18,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use comparison::Comparison;
 pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The directory within a record that holds a copy of the one it is compared with.
+pub const BASELINE: &str = "baseline";
 
 /// `run.json`: everything about a run but the trials themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +58,12 @@ pub struct Run {
     pub null_server: Option<ServerInfo>,
     /// The machine.
     pub host: Host,
+    /// What the servers are compared with, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Probes that were chosen and cannot measure on this machine, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavailable: BTreeMap<String, Unsupported>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
@@ -102,11 +114,18 @@ pub enum Ending {
 }
 
 /// The settings of a run, in force for all of its trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Protocol spoken.
+    /// Protocol spoken; "custom" when what is sent and expected was written out.
     pub protocol: String,
+    /// What is said, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialogue: String,
+    /// What `throng load` is told about what to say and when, as its options; absent in records that
+    /// name protocol and size alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_options: Vec<String>,
     /// Bytes in one request, or in one reply where the protocol lets the user choose that.
     pub size_bytes: u64,
     /// Numbers of clients, in rising order.
@@ -119,6 +138,9 @@ pub struct Settings {
     pub warm_up_s: f64,
     /// How long a server may take from its start until it listens.
     pub start_timeout_s: f64,
+    /// How long a command before or after a trial may take.
+    #[serde(default = "usual_hook_timeout")]
+    pub hook_timeout_s: f64,
     /// How long a client may take to connect.
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.
@@ -139,8 +161,13 @@ pub struct Settings {
     pub control: Option<String>,
 }
 
+/// Where a record does not say it.
+fn usual_hook_timeout() -> f64 {
+    60.0
+}
+
 /// One of the servers compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerInfo {
     /// Name it goes by in trials, tables and figures.
@@ -150,8 +177,32 @@ pub struct ServerInfo {
     /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
-    /// The command line that starts it.
+    /// The command line that starts it; `{port}` and `{address}` in it stand for where it is to
+    /// listen.
     pub command: Vec<String>,
+    /// What is particular to a server that is not one of throng's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<Foreign>,
+    /// Variables that its environment has beside throng's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The command line run before each of its trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<String>,
+    /// The command line run after each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclude: Vec<String>,
+}
+
+/// How a server is dealt with that is not one of throng's own. It is given a free port, in its command
+/// line or as `PORT` in its environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The regular expression that its output matches once it is ready; absent: it is ready when it
+    /// accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
 }
 
 /// The machine a run was made on.
@@ -298,7 +349,7 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Where in the trial's life: "start", "verify", "load", "stop".
+    /// Where in the trial's life: "prepare", "start", "verify", "load", "stop", "conclude".
     pub stage: String,
     /// What went wrong.
     pub reason: String,

@@ -10,7 +10,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::checks::Checks;
+use super::comparison::{Comparison, Pair};
 use super::format::{counted, list, number, whole};
+use super::scalability;
 use super::summary::{Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
@@ -42,6 +44,7 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(scalability::sentences(summary));
         answer.others = others
             .iter()
             .rev()
@@ -49,6 +52,34 @@ impl Answer {
             .collect();
         answer.notes = notes(summary);
         answer
+    }
+
+    /// Answers how servers differ from the one that they are compared with.
+    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison) -> Self {
+        let largest = summary.clients.last().copied().unwrap_or(0);
+        let (most, fewer): (Vec<&Pair>, Vec<&Pair>) = comparison
+            .all_pairs()
+            .partition(|pair| pair.clients == largest);
+        let sentences = |pairs: Vec<&Pair>| -> Vec<String> {
+            pairs.iter().map(|pair| pair.sentence.clone()).collect()
+        };
+        if most.is_empty() {
+            return Self::of(summary); // a server by itself, judged by conditions alone
+        }
+        let mut headline = sentences(most);
+        headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
+        headline.extend(summary.checks_at(largest).and_then(ceiling));
+        let noise = summary.checks_at(largest).and_then(noise_floor);
+        Self {
+            headline,
+            others: sentences(fewer),
+            notes: [
+                noise.into_iter().collect(),
+                notes(summary),
+                comparison.notes(summary),
+            ]
+            .concat(),
+        }
     }
 
     /// All sentences in reading order.

@@ -55,6 +55,29 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
     (run(&SERVERS), trials)
 }
 
+/// The same servers under enough numbers of clients to see how they scale.
+pub(crate) fn growing() -> (Run, Vec<Trial>) {
+    let mut random = fastrand::Rng::with_seed(17);
+    let mut run = run(&SERVERS);
+    run.settings.clients = vec![1, 5, 20, 100, 300, 600, 900];
+    run.trials_planned = 189;
+    let mut trials = Vec::new();
+    for round in 0..3 {
+        for clients in run.settings.clients.clone() {
+            for server in &SERVERS {
+                let index = trials.len() as u32;
+                let mut trial = trial(index, round, clients, server, &mut random);
+                if let Some(load) = &mut trial.load {
+                    // A few clients do not keep a server busy.
+                    load.window.replies_per_s *= f64::from(clients) / f64::from(clients + 4);
+                }
+                trials.push(trial);
+            }
+        }
+    }
+    (run, trials)
+}
+
 /// A failure of the server.
 pub(crate) fn failure() -> Failure {
     Failure {
@@ -170,6 +193,9 @@ fn run(servers: &[Server]) -> Run {
             duration_s: 2.0,
             warm_up_s: 0.5,
             start_timeout_s: 10.0,
+            hook_timeout_s: 60.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 5.0,
             patience_s: 2.0,
             backlog: 4096,
@@ -190,6 +216,7 @@ fn run(servers: &[Server]) -> Run {
                     _ => None,
                 },
                 command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
+                ..ServerInfo::default()
             })
             .collect(),
         null_server: None,
@@ -202,6 +229,8 @@ fn run(servers: &[Server]) -> Run {
             somaxconn: Some(4096),
             ..Host::default()
         },
+        comparison: None,
+        unavailable: BTreeMap::new(),
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),

@@ -1,12 +1,7 @@
 //! Distributions of several trials made one: histograms are added, percentiles never averaged.
 
-use std::io::Cursor;
-
 use anyhow::Context as _;
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use serde::Serialize;
 
 use crate::record::Latency;
@@ -39,13 +34,7 @@ pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Latency>) -> anyhow::Result
     let mut whole: Histogram<u64> = Histogram::new(3).context("cannot make a histogram")?;
     let mut max_us = f64::NEG_INFINITY;
     for part in parts {
-        let bytes = BASE64_STANDARD
-            .decode(&part.histogram)
-            .context("a histogram in the record is not base64; the record is damaged")?;
-        let histogram: Histogram<u64> = Deserializer::new()
-            .deserialize(&mut Cursor::new(bytes))
-            .ok()
-            .context("a histogram in the record is not an HdrHistogram; the record is damaged")?;
+        let histogram = part.times()?;
         max_us = max_us.max(part.max_us);
         whole
             .add(&histogram)

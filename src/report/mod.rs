@@ -7,12 +7,15 @@ pub mod answer;
 pub mod checks;
 pub mod clients;
 mod columns;
+pub mod comparison;
 pub mod exporters;
 pub mod figures;
 pub mod format;
 pub mod histograms;
+pub mod metrics;
 pub mod palette;
 pub mod render;
+pub mod scalability;
 pub mod summary;
 pub mod terminal;
 pub mod wire;
@@ -29,6 +32,7 @@ use anyhow::Context as _;
 use crate::record::{self, Run, Trial};
 use answer::Answer;
 use clients::ClientLog;
+use comparison::Comparison;
 use exporters::EXPORTERS;
 use figures::{FIGURES, Figure, Source};
 use summary::Summary;
@@ -42,6 +46,8 @@ pub struct Report<'a> {
     pub trials: &'a [Trial],
     /// The numbers.
     pub summary: Summary,
+    /// The servers compared, where that was asked for.
+    pub comparison: Option<Comparison>,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
@@ -54,7 +60,21 @@ impl<'a> Report<'a> {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn of(run: &'a Run, trials: &'a [Trial], clients: &[ClientLog]) -> anyhow::Result<Self> {
+        Self::beside(run, trials, clients, None)
+    }
+
+    /// Makes the report of a run that is compared with an earlier one.
+    ///
+    /// # Errors
+    /// When a histogram in either record cannot be read.
+    pub fn beside(
+        run: &'a Run,
+        trials: &'a [Trial],
+        clients: &[ClientLog],
+        baseline: Option<&(Run, Vec<Trial>)>,
+    ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
+        let comparison = Comparison::of(run, trials, &summary, baseline)?;
         let source = Source {
             summary: &summary,
             clients,
@@ -66,7 +86,11 @@ impl<'a> Report<'a> {
         Ok(Self {
             run,
             trials,
-            answer: Answer::of(&summary),
+            answer: match &comparison {
+                Some(comparison) => Answer::of_comparison(&summary, comparison),
+                None => Answer::of(&summary),
+            },
+            comparison,
             summary,
             figures,
         })
@@ -82,6 +106,8 @@ pub struct Loaded {
     pub trials: Vec<Trial>,
     /// The clients of the largest load.
     pub clients: Vec<ClientLog>,
+    /// An earlier run that it is compared with.
+    pub baseline: Option<(Run, Vec<Trial>)>,
 }
 
 impl Loaded {
@@ -90,7 +116,8 @@ impl Loaded {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn report(&self) -> anyhow::Result<Report<'_>> {
-        Report::of(&self.run, &self.trials, &self.clients)
+        let baseline = self.baseline.as_ref();
+        Report::beside(&self.run, &self.trials, &self.clients, baseline)
     }
 }
 
@@ -102,10 +129,17 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
     let run = record::read(dir)?;
     let trials = record::read_trials(dir)?;
     let clients = clients::read_largest(dir, &run, &trials)?;
+    let earlier = dir.join(record::BASELINE);
+    let baseline = if earlier.is_dir() {
+        Some((record::read(&earlier)?, record::read_trials(&earlier)?))
+    } else {
+        None
+    };
     Ok(Loaded {
         run,
         trials,
         clients,
+        baseline,
     })
 }
 
@@ -147,6 +181,9 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
 mod tests {
     use super::*;
 
+    /// Figures that three loads are too few for.
+    const OF_MORE_LOADS: usize = 2;
+
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
     }
@@ -172,7 +209,7 @@ mod tests {
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::client_logs(&run)).unwrap();
-        assert_eq!(report.figures.len(), FIGURES.len());
+        assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
             render::still::png(figure, &dir.path().join("one.png")).unwrap();

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use super::checks::Checks;
 use super::histograms::{Times, merge};
+use super::scalability::Scaling;
 use super::wire::Wire;
 use crate::record::{Load, Purpose, Run, Side, Trial};
-use crate::stats::{bootstrap_median, median};
+use crate::stats::{bootstrap_median, is_unsteady, median};
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
 const FULL: f64 = 0.95;
@@ -38,6 +39,9 @@ pub struct Summary {
     pub rows: Vec<Row>,
     /// What the run says about itself, by number of clients.
     pub checks: Vec<Checks>,
+    /// How each server scales, where there are numbers of clients enough to tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
 }
 
 /// A median over trials, with its 95 % interval when there are at least two.
@@ -199,6 +203,8 @@ pub struct Round {
     /// Jain's index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
+    /// Whether the rate did not drift while it was measured.
+    pub steady: bool,
 }
 
 impl Summary {
@@ -234,16 +240,18 @@ impl Summary {
                 }
             }
         }
+        let servers: Vec<String> = run
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect();
         Ok(Self {
+            scaling: Scaling::of_run(&servers, &clients, &rows, run.seed),
             study: run.study.name.clone(),
             question: run.study.question.clone(),
             seed: run.seed,
             repeats: run.settings.repeats,
-            servers: run
-                .servers
-                .iter()
-                .map(|server| server.name.clone())
-                .collect(),
+            servers,
             clients,
             trials_planned: run.trials_planned,
             trials_run: trials.len() as u32,
@@ -368,6 +376,7 @@ impl Round {
             replies_per_s: load.window.replies_per_s,
             server_cpu_us_per_reply: cost.map(|milliseconds| milliseconds * 1000.0),
             jain: load.fairness.as_ref().map(|fairness| fairness.jain),
+            steady: !is_unsteady(&load.window.slices),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! server's name, the rate and the CPU cost always stay. The best of a group is marked `*`, so
 //! that nothing depends on colour.
 
+mod comparison;
+
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
@@ -12,6 +14,7 @@ use super::answer::Answer;
 use super::columns::{COLUMNS, Column};
 use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
+pub use comparison::comparison;
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
@@ -67,15 +70,7 @@ const TABLE: &[Cells] = &[
 pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     let paint = Paint(colour);
     let answer = Answer::of(summary);
-    let mut text = String::new();
-    for sentence in &answer.headline {
-        wrap(&mut text, sentence, width, "", str::to_owned);
-    }
-    for sentence in &answer.others {
-        wrap(&mut text, sentence, width, "  ", |line| {
-            paint.with(QUIET, line)
-        });
-    }
+    let mut text = sentences(&answer, width, &paint);
     let columns = fitting(summary, width);
     for clients in summary.clients.iter().rev() {
         group(&mut text, summary, *clients, &columns, &paint);
@@ -92,6 +87,20 @@ pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     }
     for note in &answer.notes {
         wrap(&mut text, note, width, "", |line| paint.with(QUIET, line));
+    }
+    text
+}
+
+/// What is said before any table.
+fn sentences(answer: &Answer, width: usize, paint: &Paint) -> String {
+    let mut text = String::new();
+    for sentence in &answer.headline {
+        wrap(&mut text, sentence, width, "", str::to_owned);
+    }
+    for sentence in &answer.others {
+        wrap(&mut text, sentence, width, "  ", |line| {
+            paint.with(QUIET, line)
+        });
     }
     text
 }

@@ -1,9 +1,10 @@
 //! Servers that fail: their trials say why, and the run goes on with the others.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use throng::measure::{self, Observer, RunPlan, Started, probes};
-use throng::protocol::PROTOCOLS;
+use throng::protocol::{PROTOCOLS, Settings as Asking};
 use throng::record::{Ending, Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
 use throng::sys::signal::Stop;
 
@@ -25,9 +26,8 @@ impl Observer for Unseen {
 fn beside_a_good_one(script: &str) -> Trial {
     let server = |name: &str, command: &[&str]| ServerInfo {
         name: name.to_owned(),
-        summary: String::new(),
-        structural_limit: None,
         command: command.iter().map(ToString::to_string).collect(),
+        ..ServerInfo::default()
     };
     let good = [
         THRONG,
@@ -55,7 +55,7 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
     let plan = RunPlan {
         control: None,
         null_server: None,
-        probes: probes::by_default(),
+        probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
         study: StudyInfo {
             name: "failures".to_owned(),
             question: "does it go on?".to_owned(),
@@ -68,6 +68,9 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
             duration_s: 0.5,
             warm_up_s: 0.0,
             start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
             connect_timeout_s: 2.0,
             patience_s: 0.5,
             backlog: 16,
@@ -77,7 +80,10 @@ fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
             probes: vec!["cpu".to_owned()],
             control: None,
         },
-        protocol: PROTOCOLS[0],
+        dialogue: PROTOCOLS[0],
+        asking: Asking::default(),
+        coming: Duration::ZERO,
+        comparison: None,
         servers,
         program: PathBuf::from(THRONG),
         seed: 1,
@@ -117,9 +123,8 @@ fn a_server_that_dies_at_once() {
 fn a_server_that_cannot_be_started() {
     let name = |name: &str, program: &str| ServerInfo {
         name: name.to_owned(),
-        summary: String::new(),
-        structural_limit: None,
         command: vec![program.to_owned()],
+        ..ServerInfo::default()
     };
     let (_, trials) = run(vec![
         name("none", "/nonexistent/server"),

@@ -6,9 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Ending, Failure, Fairness, Host, Latency, Load, OpenLoop, ProbeClients, Purpose, Run,
-    SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings, Side, Spin, StudyInfo, Trial,
-    Warning, Window,
+    Ceiling, Comparison, Ending, Failure, Fairness, Foreign, Host, Latency, Load, OpenLoop,
+    ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings,
+    Side, Spin, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -137,12 +137,15 @@ fn full_run() -> Value {
         arguments: vec!["throng".to_owned()],
         settings: Settings {
             protocol: "echo".to_owned(),
+            dialogue: "echo of 1000 bytes".to_owned(),
+            load_options: vec!["--protocol".to_owned()],
             size_bytes: 1000,
             clients: vec![1],
             repeats: 1,
             duration_s: 1.0,
             warm_up_s: 0.0,
             start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
             connect_timeout_s: 1.0,
             patience_s: 1.0,
             backlog: 1,
@@ -167,6 +170,13 @@ fn full_run() -> Value {
             load_average_1min: Some(0.0),
             governor: Some("performance".to_owned()),
         },
+        comparison: Some(Comparison {
+            reference: "epoll".to_owned(),
+            fail_if: vec!["p99 > 1s".to_owned()],
+            slower_percent: Some(5.0),
+            baseline: Some("old".to_owned()),
+        }),
+        unavailable: side().unavailable,
         trials_planned: 1,
         warnings: vec![warning()],
     };
@@ -310,5 +320,11 @@ fn server() -> ServerInfo {
         summary: "one".to_owned(),
         structural_limit: Some("some".to_owned()),
         command: vec!["throng".to_owned()],
+        foreign: Some(Foreign {
+            ready: Some("listening".to_owned()),
+        }),
+        environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        prepare: vec!["true".to_owned()],
+        conclude: vec!["true".to_owned()],
     }
 }

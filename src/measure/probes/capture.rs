@@ -13,7 +13,7 @@ use super::{Metric, Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::flows::row::write_csv;
 use crate::flows::summary::Percentiles;
 use crate::flows::{Report, Settings, analyse};
-use crate::measure::process::Process;
+use crate::measure::process::{Heard, Process, Whom};
 use crate::record::Purpose;
 use crate::registry::{Entry, Info, Unsupported};
 use crate::sys::process::usable_cpus;
@@ -162,7 +162,12 @@ impl Probe for Capturing {
                 remedy: "choose another directory for the record".to_owned(),
             })?;
         }
-        let started = Process::start("tcpdump", command(target, &file), &usable_cpus());
+        let started = Process::start(
+            "tcpdump",
+            command(target, &file),
+            &usable_cpus(),
+            Heard::Both,
+        );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
         while let Ok(line) = tcpdump.line(deadline) {
@@ -188,7 +193,7 @@ impl Probe for Capturing {
             return Ok(());
         };
         std::thread::sleep(BLOCK);
-        tcpdump.stop(LIMIT);
+        tcpdump.stop(LIMIT, Whom::Leader);
         while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
             self.dropped = dropped(&line).or(self.dropped);
         }
@@ -259,9 +264,7 @@ impl Probe for Capturing {
 /// what is seen on two counts once.
 fn command(target: &Target, file: &Path) -> Command {
     let local = std::net::UdpSocket::bind((target.server.ip(), 0)).is_ok();
-    // It tells its news on standard error, and a process of ours is read on standard output.
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" \"$@\" 2>&1", "tcpdump"]);
+    let mut command = Command::new("tcpdump");
     command.args([
         "-i",
         if local { "lo" } else { "any" },

@@ -5,11 +5,15 @@
 
 mod accept_queue;
 mod capture;
+mod counters;
 mod cpu;
 mod established;
+mod events;
+mod machine;
 mod memory;
 mod pace;
 mod switches;
+mod syscalls;
 mod tcp;
 mod tree;
 
@@ -32,6 +36,9 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &established::Established,
     &accept_queue::AcceptQueue,
     &tcp::Tcp,
+    &machine::Machine,
+    &counters::Counters,
+    &syscalls::Syscalls,
     &capture::Capture,
 ];
 
@@ -183,6 +190,11 @@ pub trait Probe: Send {
 
     /// The figures of the steady part; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
+
+    /// Which of its figures cannot be had here, and why, when others can.
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &[]
+    }
 }
 
 /// All probes on one subject, in one trial.
@@ -300,10 +312,14 @@ impl Panel {
                 })
             });
         }
-        for (_, probe) in &self.probes {
+        for (name, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
+            for (figure, why) in probe.missing() {
+                let name = format!("{name}: {figure}");
+                self.side.unavailable.insert(name, why.clone());
+            }
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
         let since_began = |at: Instant| match at.checked_duration_since(self.began) {

@@ -13,6 +13,7 @@ use super::{Dialogue, ProtocolError, Replies, Requester, Settings};
 pub use escapes::unescape;
 pub use expectation::Expectation;
 use expectation::Progress;
+pub use pattern::Pattern;
 
 /// Bytes to send and what is expected for them.
 #[derive(Debug)]

@@ -18,14 +18,17 @@ use super::super::ProtocolError;
 const MOST_MEMORY: usize = 4 * 1024 * 1024;
 
 /// A regular expression.
-pub(super) struct Pattern {
+pub struct Pattern {
     automaton: dense::DFA<Vec<u32>>,
     start: StateID,
 }
 
 impl Pattern {
     /// An expression in the syntax of the crate `regex`, for bytes.
-    pub(super) fn new(expression: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// When it is none, matches nothing at all, or asks what follows a match.
+    pub fn new(expression: &str) -> Result<Self, String> {
         let refused = |why: &dyn fmt::Display| {
             format!("`{expression}` is no regular expression that can be used here: {why}")
         };
@@ -62,6 +65,11 @@ impl Pattern {
             ));
         }
         Ok(Self { automaton, start })
+    }
+
+    /// Whether it matches anywhere in `text`.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        matches!(self.find(&mut self.start(), text), Ok(Some(_)))
     }
 
     /// The state before a reply.

@@ -1,17 +1,19 @@
 //! The report as one page that works without a network.
 
+mod comparison;
+mod scalability;
 mod table;
 
 use std::io::Write;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Exporter, command_line, facts};
+use super::{Exporter, command_line, facts, said};
 use crate::record::Ending;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::figures::Kind;
-use crate::report::format::{counted, whole};
+use crate::report::format::counted;
 use crate::report::palette::{hex, look};
 use crate::report::render::interactive;
 
@@ -57,7 +59,9 @@ fn page(report: &Report<'_>) -> Markup {
                 (opening(report))
                 main {
                     (answer(report))
+                    @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
                     (table::section(report))
+                    (scalability::section(report))
                     (figures(report))
                     (warnings(report))
                     (failures(report))
@@ -120,7 +124,7 @@ fn opening(report: &Report<'_>) -> Markup {
                 span { (counted(servers, "server")) }
                 span { (counted(loads, "load")) }
                 span { (counted(report.summary.trials_run, "trial")) }
-                span { (run.settings.protocol) ", " (whole(run.settings.size_bytes as f64)) " bytes" }
+                span { (said(run)) }
                 span { (run.host.kernel) ", " (counted(run.host.cpus, "CPU")) }
                 span { time datetime=(run.started_at) { (run.started_at) } }
                 @match run.ending {

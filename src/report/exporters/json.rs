@@ -8,6 +8,7 @@ use super::Exporter;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::answer::Answer;
+use crate::report::comparison::Comparison;
 use crate::report::summary::Summary;
 
 /// See the module.
@@ -25,6 +26,8 @@ impl Entry for Json {
 #[derive(Serialize)]
 struct Whole<'a> {
     answer: &'a Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<&'a Comparison>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -37,6 +40,7 @@ impl Exporter for Json {
     fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         let whole = Whole {
             answer: &report.answer,
+            comparison: report.comparison.as_ref(),
             summary: &report.summary,
         };
         serde_json::to_writer_pretty(&mut *to, &whole)?;

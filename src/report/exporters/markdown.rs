@@ -6,7 +6,9 @@ use super::{Exporter, command_line, facts};
 use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::columns::COLUMNS;
+use crate::report::comparison::Comparison;
 use crate::report::format::counted;
+use crate::report::scalability::columns as scalability;
 
 /// See the module.
 pub(super) struct Markdown;
@@ -37,7 +39,11 @@ impl Exporter for Markdown {
         for sentence in report.answer.sentences() {
             writeln!(to, "- {}", escape(sentence))?;
         }
+        if let Some(comparison) = &report.comparison {
+            compared(comparison, to)?;
+        }
         tables(report, to)?;
+        scalability(report, to)?;
         if !report.figures.is_empty() {
             writeln!(to, "\n## Figures")?;
             for figure in &report.figures {
@@ -74,6 +80,48 @@ impl Exporter for Markdown {
         )?;
         Ok(())
     }
+}
+
+/// The servers beside the one that they are compared with, and what was demanded.
+fn compared(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
+    if comparison.all_pairs().next().is_some() {
+        writeln!(to, "\n## Comparison")?;
+    }
+    for pair in comparison.all_pairs() {
+        let (server, reference) = (escape(&pair.server), escape(&pair.reference));
+        writeln!(
+            to,
+            "\n### {server} and {reference}, {}\n\n\
+             | | {reference} | {server} | Ratio (95 %) | {server} is |\n|---|---:|---:|---:|---|",
+            counted(pair.clients, "client")
+        )?;
+        for measured in &pair.measures {
+            writeln!(
+                to,
+                "| {} | {} |",
+                measured.title,
+                measured.cells().join(" | ")
+            )?;
+        }
+    }
+    if !comparison.demands.is_empty() {
+        writeln!(
+            to,
+            "\n## Thresholds\n\n| Server | Clients | Fail if | Seen | |\n|---|---:|---|---|---|"
+        )?;
+    }
+    for judged in &comparison.demands {
+        writeln!(
+            to,
+            "| {} | {} | {} | {} | {} |",
+            escape(&judged.server),
+            judged.clients,
+            escape(&judged.demand),
+            escape(&judged.seen),
+            judged.word()
+        )?;
+    }
+    Ok(())
 }
 
 fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
@@ -117,6 +165,37 @@ fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         }
     }
     writeln!(to)?;
+    for column in columns {
+        writeln!(to, "- **{}**: {}.", column.title, column.note)?;
+    }
+    Ok(())
+}
+
+/// How each server scales, where the run has numbers of clients enough to tell.
+fn scalability(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let columns = scalability::columns(&report.summary);
+    if columns.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n## Scalability\n")?;
+    let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+    writeln!(to, "| Server | {} |", titles.join(" | "))?;
+    writeln!(to, "|---|{}", "---:|".repeat(columns.len()))?;
+    for one in &report.summary.scaling {
+        write!(to, "| {} |", escape(&one.server))?;
+        for column in &columns {
+            let detail = match (column.detail)(one) {
+                none if none.is_empty() => none,
+                detail => format!(" ({detail})"),
+            };
+            write!(to, " {}{detail} |", (column.text)(one))?;
+        }
+        writeln!(to)?;
+    }
+    writeln!(to)?;
+    for (server, why) in scalability::missing(&report.summary) {
+        writeln!(to, "- {}: {why}.", escape(server))?;
+    }
     for column in columns {
         writeln!(to, "- **{}**: {}.", column.title, column.note)?;
     }

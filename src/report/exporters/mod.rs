@@ -10,7 +10,7 @@ use std::io::Write;
 
 use super::Report;
 use super::format::{ABSENT, bytes, list, or_absent, whole};
-use crate::record::Run;
+use crate::record::{Run, Settings};
 use crate::registry::Entry;
 
 /// Every form, in the order in which they are written.
@@ -44,14 +44,9 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
             list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
         }
     };
-    vec![
-        (
-            "Protocol",
-            format!(
-                "{}, {} bytes a request",
-                settings.protocol, settings.size_bytes
-            ),
-        ),
+    let facts = vec![
+        ("Protocol", said(run)),
+        ("Load", options(settings)),
         ("Repeats", settings.repeats.to_string()),
         (
             "Steady part",
@@ -73,7 +68,39 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         ("Client CPUs", cpus(&settings.client_cpus)),
         ("Load threads", settings.load_threads.to_string()),
         ("Seed", run.seed.to_string()),
-    ]
+    ];
+    facts
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+/// What is said, in words.
+fn said(run: &Run) -> String {
+    let settings = &run.settings;
+    if settings.dialogue.is_empty() {
+        return format!(
+            "{}, {} bytes a request",
+            settings.protocol,
+            whole(settings.size_bytes as f64)
+        );
+    }
+    settings.dialogue.clone()
+}
+
+/// What else a load was told about what to say and when.
+fn options(settings: &Settings) -> String {
+    let plain = |option: &&String| {
+        let common = ["--protocol=", "--size=", "--path=", "--send=", "--expect="];
+        !common.iter().any(|common| option.starts_with(common))
+    };
+    let options: Vec<&str> = settings
+        .load_options
+        .iter()
+        .filter(plain)
+        .map(String::as_str)
+        .collect();
+    options.join(" ")
 }
 
 fn of_host(run: &Run) -> Vec<(&'static str, String)> {

@@ -10,6 +10,7 @@ mod first_answer;
 mod flows;
 mod memory;
 mod per_client;
+mod scalability;
 mod service_time;
 mod throughput;
 
@@ -23,6 +24,8 @@ use crate::registry::Entry;
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
     &throughput::Throughput,
+    &scalability::Scalability,
+    &scalability::Residuals,
     &cpu_cost::CpuCost,
     &cpu_efficiency::CpuEfficiency,
     &service_time::ServiceTime::MEDIAN,
@@ -105,6 +108,20 @@ pub struct Series {
     pub place: usize,
     /// In order of x.
     pub points: Vec<Point>,
+    /// How they are drawn among [`Kind::Lines`].
+    pub trace: Trace,
+}
+
+/// How the points of a series are drawn among [`Kind::Lines`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trace {
+    /// Markers joined by lines.
+    Joined,
+    /// Markers by themselves.
+    Markers,
+    /// A line without markers: a curve put through the markers of another series.
+    Curve,
 }
 
 /// One point.
@@ -120,6 +137,21 @@ pub struct Point {
     pub high: Option<f64>,
     /// Not all clients were served: drawn hollow.
     pub partial: bool,
+}
+
+impl Figure {
+    /// Where measurements lie horizontally, each place once, rising.
+    pub(super) fn marked(&self) -> Vec<f64> {
+        let mut places: Vec<f64> = self
+            .series
+            .iter()
+            .filter(|series| series.trace != Trace::Curve)
+            .flat_map(|series| series.points.iter().map(|point| point.x))
+            .collect();
+        places.sort_unstable_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
 }
 
 impl Axis {
@@ -177,6 +209,7 @@ impl AgainstClients {
                     .filter(|row| row.server == *name)
                     .filter_map(|row| self.point(row))
                     .collect(),
+                trace: Trace::Joined,
             })
             .filter(|series| !series.points.is_empty())
             .collect();
@@ -282,8 +315,15 @@ mod tests {
             summary: &summary,
             clients: &clients,
         };
+        let (run, trials) = fixture::growing();
+        let growing = Summary::of(&run, &trials).unwrap();
+        let growing = Source {
+            summary: &growing,
+            clients: &[],
+        };
         for kind in FIGURES {
-            let figure = kind.build(&source).unwrap();
+            let built = kind.build(&source).or_else(|| kind.build(&growing));
+            let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
         }

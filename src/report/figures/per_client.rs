@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source};
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
 use crate::report::clients::ClientLog;
 use crate::report::format::{counted, whole};
@@ -34,6 +34,7 @@ impl FigureKind for PerClient {
                     name: log.server.clone(),
                     place,
                     points: points(log),
+                    trace: Trace::Markers,
                 })
             })
             .filter(|series| !series.points.is_empty())

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::report::figures::{Axis, Figure, Kind, Series};
+use crate::report::figures::{Axis, Figure, Kind, Series, Trace};
 use crate::report::format::{number, whole};
 use crate::report::palette::{hex, look};
 
@@ -38,13 +38,7 @@ fn figure(figure: &Figure) -> Value {
 }
 
 fn horizontal(figure: &Figure) -> Value {
-    let mut values: Vec<f64> = figure
-        .series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|point| point.x))
-        .collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup();
+    let values = figure.marked();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
         Kind::Points => axis(&figure.x),
@@ -117,29 +111,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         trace["text"] = json!("");
     }
     match figure.kind {
-        Kind::Lines => {
-            let open = if series.points.iter().any(|point| point.partial) {
-                "-open"
-            } else {
-                ""
-            };
-            let symbols: Vec<String> = series
-                .points
-                .iter()
-                .map(|p| {
-                    format!(
-                        "{}{}",
-                        look.marker.plotly(),
-                        if p.partial { open } else { "" }
-                    )
-                })
-                .collect();
-            trace["type"] = json!("scatter");
-            trace["mode"] = json!("lines+markers");
-            trace["line"] =
-                json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
-            trace["marker"] = json!({ "size": 9, "symbol": symbols });
-        }
+        Kind::Lines => draw_lines(&mut trace, series),
         Kind::Points => {
             trace["type"] = json!("scatter");
             trace["mode"] = json!("markers");
@@ -154,6 +126,38 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         }
     }
     trace
+}
+
+/// Markers, lines or both, in the look of a server.
+fn draw_lines(trace: &mut Value, series: &Series) {
+    let look = look(series.place);
+    if series.trace == Trace::Curve {
+        trace["hovertemplate"] = json!("%{x:,.0f} clients, fitted: <b>%{y:,.4~r}</b>");
+    }
+    let open = if series.points.iter().any(|point| point.partial) {
+        "-open"
+    } else {
+        ""
+    };
+    let symbols: Vec<String> = series
+        .points
+        .iter()
+        .map(|p| {
+            format!(
+                "{}{}",
+                look.marker.plotly(),
+                if p.partial { open } else { "" }
+            )
+        })
+        .collect();
+    trace["type"] = json!("scatter");
+    trace["mode"] = json!(match series.trace {
+        Trace::Joined => "lines+markers",
+        Trace::Markers => "markers",
+        Trace::Curve => "lines",
+    });
+    trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
+    trace["marker"] = json!({ "size": 9, "symbol": symbols });
 }
 
 /// plotly.js reads a little HTML in names, and a template's braces; neither may come from outside.

@@ -11,7 +11,7 @@ use plotters::style::register_font;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ticks::{self, Tick};
-use crate::report::figures::{Axis, Figure, Kind, Point, Series};
+use crate::report::figures::{Axis, Figure, Kind, Point, Series, Trace};
 use crate::report::palette::look;
 
 /// Width and height in pixels.
@@ -21,6 +21,8 @@ const LEFT: i32 = 92;
 const RIGHT: i32 = 800;
 const TOP: i32 = 62;
 const BOTTOM: i32 = 532;
+/// Length of a dash, and of the gap after it.
+const DASH: f64 = 6.0;
 const FONT: &str = "DejaVu Sans";
 const INK: RGBColor = RGBColor(31, 35, 40);
 const QUIET: RGBColor = RGBColor(89, 96, 105);
@@ -98,12 +100,13 @@ impl Scale {
             ..figure.x.clone()
         };
         let mut scale = Self::of(&axis, &values, LEFT, RIGHT);
+        let marked = figure.marked();
         match figure.kind {
             Kind::Bars => {
                 (scale.low, scale.high) = (-0.6, figure.series.len() as f64 - 0.4);
                 scale.ticks = Vec::new();
             }
-            Kind::Lines if values.len() <= 10 => scale.ticks = ticks::at_values(&values),
+            Kind::Lines if marked.len() <= 10 => scale.ticks = ticks::at_values(&marked),
             Kind::Lines | Kind::Points => {}
         }
         scale
@@ -260,8 +263,11 @@ impl<B: DrawingBackend> Canvas<B> {
                     .iter()
                     .map(|p| (self.x.pixel(p.x), self.y.pixel(p.y)))
                     .collect();
-                for pair in ends.windows(2) {
-                    self.stroke([pair[0], pair[1]], series.place)?;
+                if series.trace != Trace::Markers {
+                    self.stroke(&ends, series.place)?;
+                }
+                if series.trace == Trace::Curve {
+                    return Ok(());
                 }
                 for (point, at) in series.points.iter().zip(ends) {
                     self.interval(point, at.0, colour)?;
@@ -314,26 +320,14 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     /// A line in the look of a server: whole or dashed.
-    fn stroke(&self, ends: [(i32, i32); 2], place: usize) -> Drawn<B> {
+    fn stroke(&self, path: &[(i32, i32)], place: usize) -> Drawn<B> {
         let style = colour(place).stroke_width(2);
         if !look(place).dashed {
-            return self.line(ends, style);
+            return self.area.draw(&PathElement::new(path.to_vec(), style));
         }
-        let across = (
-            f64::from(ends[1].0 - ends[0].0),
-            f64::from(ends[1].1 - ends[0].1),
-        );
-        let pieces = (across.0.hypot(across.1) / 6.0).ceil().max(1.0) as usize;
-        let at = |piece: usize| {
-            let share = piece as f64 / pieces as f64;
-            (
-                ends[0].0 + (across.0 * share) as i32,
-                ends[0].1 + (across.1 * share) as i32,
-            )
-        };
-        (0..pieces)
-            .step_by(2)
-            .try_for_each(|piece| self.line([at(piece), at((piece + 1).min(pieces))], style))
+        dashes(path)
+            .into_iter()
+            .try_for_each(|dash| self.line(dash, style))
     }
 
     fn interval(&self, point: &Point, x: i32, colour: RGBColor) -> Drawn<B> {
@@ -373,13 +367,18 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let rows = i32::try_from(figure.series.len().max(1)).unwrap_or(i32::MAX);
+        let named: Vec<&Series> = figure
+            .series
+            .iter()
+            .filter(|series| series.trace != Trace::Curve)
+            .collect();
+        let rows = i32::try_from(named.len().max(1)).unwrap_or(i32::MAX);
         let step = (480 / rows).clamp(14, 26);
-        for (row, series) in (0..).zip(&figure.series) {
+        for (row, series) in (0..).zip(named) {
             let y = TOP + 10 + row * step;
             let (left, right) = (RIGHT + 18, RIGHT + 46);
             if figure.kind == Kind::Lines {
-                self.stroke([(left, y), (right, y)], series.place)?;
+                self.stroke(&[(left, y), (right, y)], series.place)?;
                 self.marker((i32::midpoint(left, right), y), series.place, false)?;
             } else {
                 let hollow = figure.kind == Kind::Points;
@@ -390,6 +389,30 @@ impl<B: DrawingBackend> Canvas<B> {
         }
         Ok(())
     }
+}
+
+/// A path cut into dashes, as long as the gaps between them, whatever the length of its pieces.
+fn dashes(path: &[(i32, i32)]) -> Vec<[(i32, i32); 2]> {
+    let mut marks = Vec::new();
+    let (mut travelled, mut next) = (0.0, 0.0);
+    for pair in path.windows(2) {
+        let [from, to] = [pair[0], pair[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
+        let length = (to.0 - from.0).hypot(to.1 - from.1);
+        while next <= travelled + length && length > 0.0 {
+            let share = (next - travelled) / length;
+            marks.push((
+                (from.0 + (to.0 - from.0) * share).round() as i32,
+                (from.1 + (to.1 - from.1) * share).round() as i32,
+            ));
+            next += DASH;
+        }
+        travelled += length;
+    }
+    marks
+        .chunks(2)
+        .filter(|ends| ends.len() == 2)
+        .map(|ends| [ends[0], ends[1]])
+        .collect()
 }
 
 fn colour(place: usize) -> RGBColor {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::resample::resamples;
 use super::{
-    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, typical,
+    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
 };
 use crate::stats::interval::median_in_place;
 
@@ -18,7 +18,7 @@ use crate::stats::interval::median_in_place;
 pub struct Growth {
     /// e, in cost ∝ clients^e.
     pub exponent: Estimate,
-    /// Root mean square of the residuals.
+    /// Median size of the residuals, which one odd measurement does not move either.
     pub typical_residual: f64,
     /// By number of clients.
     pub residuals: Vec<Residual>,
@@ -75,10 +75,21 @@ pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
 }
 
 impl Growth {
+    /// Smallest and largest number of clients that it was told from.
+    pub fn range(&self) -> (u32, u32) {
+        range(&self.residuals)
+    }
+
     /// The measurement farthest from the power law.
     pub fn worst(&self) -> Option<Residual> {
         farthest(&self.residuals)
     }
+}
+
+/// The median size.
+fn typical(residuals: &[Residual]) -> f64 {
+    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.relative.abs()).collect();
+    median_in_place(&mut sizes)
 }
 
 /// The median slope of log(cost) between all pairs.

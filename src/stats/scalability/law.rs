@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::least_squares::{Equation, Three, non_negative, refine};
 use super::resample::resamples;
 use super::{
-    Crowd, Estimate, FARTHEST, FEWEST_FOR_LAW, Residual, TooFar, Unfit, farthest, medians,
+    Crowd, Estimate, FARTHEST, FEWEST_FOR_LAW, Residual, TooFar, Unfit, farthest, medians, range,
 };
 
 /// Smaller than this, relative to what it stands beside, is 0: what is left of it is rounding.
@@ -95,7 +95,7 @@ pub fn fit(crowds: &[Crowd], weights: Weights, seed: u64) -> Result<Law, Unfit> 
         coherency: estimate(&Curve::coherency),
         peak_clients: estimate(&|curve| curve.peak(most)),
         r_squared: curve.r_squared(&clients, &rates, weights),
-        typical_residual: super::typical(&residuals),
+        typical_residual: typical(&residuals),
         residuals,
         curve,
     })
@@ -119,10 +119,7 @@ impl Law {
 
     /// Smallest and largest number of clients that it was fitted to.
     pub fn range(&self) -> (u32, u32) {
-        match self.residuals.as_slice() {
-            [first, .., last] => (first.clients, last.clients),
-            [] | [_] => (0, 0),
-        }
+        range(&self.residuals)
     }
 
     /// The measurement farthest from the curve.
@@ -207,6 +204,12 @@ impl Curve {
         let scale = rates.iter().map(|rate| seen(*rate).powi(2)).sum::<f64>();
         (all > NOTHING * NOTHING * scale.max(1.0)).then(|| (1.0 - left / all).max(0.0))
     }
+}
+
+/// Root mean square of the residuals.
+fn typical(residuals: &[Residual]) -> f64 {
+    let squares: f64 = residuals.iter().map(|r| r.relative * r.relative).sum();
+    (squares / residuals.len().max(1) as f64).sqrt()
 }
 
 fn basis(clients: f64) -> Three {

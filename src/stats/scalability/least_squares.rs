@@ -62,9 +62,12 @@ fn solve(gram: [Three; 3], right: Three, set: u8) -> Option<Three> {
     let within = |i: usize| set & (1 << i) != 0;
     let mut right = from_fn(|i| if within(i) { right[i] } else { 0.0 });
     let mut left: [Three; 3] = from_fn(|i| {
-        from_fn(|j| match within(i) && within(j) {
-            true => gram[i][j],
-            false => f64::from(u8::from(i == j)),
+        from_fn(|j| {
+            if within(i) && within(j) {
+                gram[i][j]
+            } else {
+                f64::from(u8::from(i == j))
+            }
         })
     });
     // Gauss without pivoting: the matrix is symmetric and its diagonal is 1.

@@ -153,10 +153,12 @@ fn medians(crowds: &[Crowd]) -> Result<(Vec<Crowd>, Vec<f64>), Unfit> {
     Ok((joined, middle))
 }
 
-/// Root mean square of the residuals.
-fn typical(residuals: &[Residual]) -> f64 {
-    let squares: f64 = residuals.iter().map(|r| r.relative * r.relative).sum();
-    (squares / residuals.len().max(1) as f64).sqrt()
+/// Smallest and largest number of clients.
+fn range(residuals: &[Residual]) -> (u32, u32) {
+    match residuals {
+        [first, .., last] => (first.clients, last.clients),
+        [] | [_] => (0, 0),
+    }
 }
 
 /// The residual farthest from 0.

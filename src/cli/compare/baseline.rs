@@ -1,0 +1,58 @@
+//! An earlier record, to compare with.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::{Usage, conduct};
+use crate::measure::RunPlan;
+use crate::record::{self, Store};
+
+/// An earlier record to compare with.
+pub(super) struct Baseline {
+    directory: PathBuf,
+}
+
+impl Baseline {
+    /// Makes sure that there is something to compare, under the same settings.
+    pub(super) fn read(directory: &Path, plan: &RunPlan) -> anyhow::Result<Self> {
+        let refused = |why: String| Usage(format!("--baseline {}: {why}", directory.display()));
+        let run = record::read(directory).map_err(|error| refused(conduct::chain(&error)))?;
+        record::read_trials(directory).map_err(|error| refused(conduct::chain(&error)))?;
+        let differences = plan.settings.differences(&run.settings);
+        if !differences.is_empty() {
+            let differences = differences.join("; ");
+            return Err(refused(format!("it was another load: {differences}")).into());
+        }
+        let there: Vec<&str> = run
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+        if !plan
+            .servers
+            .iter()
+            .any(|server| there.contains(&server.name.as_str()))
+        {
+            let there = there.join(", ");
+            return Err(refused(format!(
+                "it has no server of the same name; it has: {there} (--name gives a server its name)"
+            ))
+            .into());
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+        })
+    }
+
+    /// Copies what the report needs, so that the record stands by itself.
+    pub(super) fn copy_into(&self, store: &Store) -> anyhow::Result<()> {
+        let to = store.directory().join(record::BASELINE);
+        let copy = || -> std::io::Result<()> {
+            std::fs::create_dir_all(&to)?;
+            for file in ["run.json", "trials.jsonl"] {
+                std::fs::copy(self.directory.join(file), to.join(file))?;
+            }
+            Ok(())
+        };
+        copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
+    }
+}

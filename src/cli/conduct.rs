@@ -1,0 +1,194 @@
+//! A run from its plan to its report, for every subcommand that measures.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::asking::Asking;
+use super::progress::Bar;
+use super::{Exit, Usage, has_viewer, report};
+use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
+use crate::protocol::{self, Dialogue};
+use crate::record::{Purpose, Run, Settings, Store, Trial};
+use crate::sys::signal::Stop;
+
+/// Runs what is planned, makes the report and says how it ended.
+pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::Result<Exit> {
+    let directory = store.directory().to_owned();
+    let stop = Stop::install().context("cannot handle signals")?;
+    strays::adopt().context("cannot take care of processes that leave their tree")?;
+    let mut shown = Shown {
+        bar: has_viewer().then(|| Bar::new("starting")),
+        plain: !has_viewer() && !json,
+    };
+    let (run, trials) = measure::run(plan, &mut store, &mut shown, stop)?;
+    drop(shown);
+    let missed = report::make(&directory, json)?;
+    if stop.requested() {
+        anstream::eprintln!(
+            "interrupted: {} of {} trials are in {}",
+            trials.len(),
+            run.trials_planned,
+            directory.display()
+        );
+        return Ok(Exit::Interrupted);
+    }
+    refuse_failures(&run, &trials)?;
+    Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
+fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
+    let failed = |trial: &Trial| trial.failure.is_some();
+    if trials.iter().all(failed) {
+        anyhow::bail!("every trial failed; the reasons are in the report");
+    }
+    let compared = run.servers.iter().filter(|_| run.comparison.is_some());
+    for server in compared {
+        let mut of_server = trials.iter().filter(|trial| trial.server == server.name);
+        if of_server.all(failed) {
+            let name = &server.name;
+            anyhow::bail!("every trial of {name} failed; the reasons are in the report");
+        }
+    }
+    Ok(())
+}
+
+/// An earlier run, with what it has.
+pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
+    let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
+    host::raise_descriptor_limit();
+    let said = Said::of(&run.settings)?;
+    let plan = RunPlan {
+        study: run.study,
+        dialogue: said.dialogue,
+        asking: said.asking,
+        coming: said.coming,
+        comparison: run.comparison,
+        control: run
+            .servers
+            .iter()
+            .position(|server| Some(&server.name) == run.settings.control.as_ref()),
+        null_server: run.null_server,
+        probes: probes::choose(&run.settings.probes)?,
+        settings: run.settings,
+        servers: run.servers,
+        program: program()?,
+        seed: run.seed,
+        arguments: run.arguments,
+        host: host::look(),
+        done,
+    };
+    Ok((store, plan))
+}
+
+/// What is said in a run, worked out from its settings.
+pub(super) struct Said {
+    pub(super) dialogue: &'static dyn Dialogue,
+    pub(super) asking: protocol::Settings,
+    pub(super) coming: Duration,
+}
+
+impl Said {
+    pub(super) fn of(settings: &Settings) -> anyhow::Result<Self> {
+        let asking = Asking::read(&settings.options_of_load()).map_err(|error| {
+            let line = first_line(&error);
+            Usage(format!(
+                "the settings cannot be given to `throng load`: {line}"
+            ))
+        })?;
+        let (dialogue, protocol_settings) = asking.dialogue()?;
+        let most = settings.clients.iter().max().copied().unwrap_or(0);
+        Ok(Self {
+            dialogue,
+            asking: protocol_settings,
+            coming: asking.shape.coming(most),
+        })
+    }
+}
+
+/// What is wrong with a command line, without usage and tips.
+pub(super) fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// The directory of a record that was given no other.
+pub(super) fn default_directory(study: &str) -> PathBuf {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    Path::new("throng-results").join(format!("{time}-{study}"))
+}
+
+/// A record in this directory that does not hold one yet.
+pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
+    Store::create(directory).map_err(|error| Usage(chain(&error)))
+}
+
+/// This program, to start servers and loads with.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's file")
+}
+
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// What a trial is for, where it is not for its own figures.
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Timed => "",
+        Purpose::Control => "as its own control",
+        Purpose::Ceiling => "for the clients' ceiling",
+        Purpose::Counted => "counting",
+        Purpose::Captured => "capturing packets",
+    }
+}
+
+/// How the run goes: a bar on a terminal, plain lines elsewhere.
+struct Shown {
+    bar: Option<Bar>,
+    plain: bool,
+}
+
+impl Observer for Shown {
+    fn begins(&mut self, started: &Started<'_>) {
+        if let Some(bar) = &self.bar {
+            bar.set(started.index as f64 / started.total as f64);
+            let what = match purpose(started.purpose) {
+                "" => format!("round {}", started.round + 1),
+                special => format!("round {}, {special}", started.round + 1),
+            };
+            bar.say(&format!(
+                "trial {} of {}: {} with {} clients, {what}",
+                started.index + 1,
+                started.total,
+                started.server,
+                started.clients,
+            ));
+        }
+    }
+
+    fn ended(&mut self, trial: &Trial) {
+        if self.plain {
+            let told = match (&trial.failure, &trial.load) {
+                (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+                (None, Some(load)) => format!(
+                    "{:.0} replies/s, {} of {} clients served",
+                    load.window.replies_per_s, load.served, load.clients
+                ),
+                (None, None) => "no figures".to_owned(),
+            };
+            let special = match purpose(trial.purpose) {
+                "" => String::new(),
+                special => format!(" ({special})"),
+            };
+            let (server, clients) = (&trial.server, trial.clients);
+            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Servers as they are named on the command line: a model, a model with options, or a command line.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::parser::ValueSource;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use super::{Usage, conduct, serve};
+use crate::record::{Foreign, ServerInfo, Settings};
+use crate::registry;
+use crate::serve::models::MODELS;
+
+/// How long a command before or after a trial may take when nothing else is said.
+pub(super) const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Options of `throng serve` that are the same for all servers, and who says them.
+const COMMON: [(&str, &str); 6] = [
+    ("listen", "compare gives every server an address"),
+    ("protocol", "give --protocol to compare, for all servers"),
+    ("size", "give --size to compare, for all servers"),
+    ("cpus", "give --server-cpus to compare, for all servers"),
+    ("log", "the record has a log of each trial"),
+    ("json", "the record has the counts of each trial"),
+];
+
+/// One of throng's own servers, with further options of `throng serve`.
+pub(super) fn own(
+    model: &str,
+    options: &[String],
+    settings: &Settings,
+    program: &Path,
+) -> anyhow::Result<ServerInfo> {
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        #[command(flatten)]
+        serve: serve::Arguments,
+    }
+    let line = std::iter::once(model).chain(options.iter().map(String::as_str));
+    let wrong = |error: clap::Error| Usage(format!("{model}: {}", conduct::first_line(&error)));
+    let matches = Line::command().try_get_matches_from(line).map_err(wrong)?;
+    let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+    if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {
+        return Err(Usage(format!("{model}: --{name} is not its own choice: {why}")).into());
+    }
+    let serve = Line::from_arg_matches(&matches).map_err(wrong)?.serve;
+    let checked = serve.check()?;
+    let mut command = vec![
+        program.to_string_lossy().into_owned(),
+        "serve".to_owned(),
+        model.to_owned(),
+    ];
+    let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
+    option("--listen", "127.0.0.1:0".to_owned());
+    option("--protocol", settings.protocol.clone());
+    option("--size", settings.size_bytes.to_string());
+    if !given("backlog") {
+        option("--backlog", settings.backlog.to_string());
+    }
+    command.extend(options.iter().cloned());
+    command.push("--json".to_owned());
+    let info = checked.info();
+    let limit = serve.limit(checked);
+    Ok(ServerInfo {
+        name: info.name.to_owned(),
+        summary: info.summary.to_owned(),
+        structural_limit: (!limit.is_empty()).then_some(limit),
+        command,
+        ..ServerInfo::default()
+    })
+}
+
+/// What a server on the command line turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A model and options of `throng serve`.
+    Own(String, Vec<String>),
+    /// A command line, in words.
+    Foreign(Vec<String>),
+}
+
+/// Tells what a server is. A word that is neither a model nor a program is an error, with the model
+/// that may have been meant.
+pub(super) fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
+    let words = shlex::split(text)
+        .ok_or_else(|| Usage(format!("`{text}` has a quote that is not closed")))?;
+    let [first, rest @ ..] = words.as_slice() else {
+        return Err(Usage(
+            "a server is a model or a command line, and this is empty".to_owned(),
+        ));
+    };
+    let Err(unknown) = registry::find("model", MODELS, first) else {
+        return Ok(Kind::Own(first.clone(), rest.to_vec()));
+    };
+    let runs = is_executable(first);
+    // What a shell makes of more than a word, only it knows.
+    if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
+        let help = match unknown.suggestion {
+            Some(suggestion) => format!("did you mean the model `{suggestion}`?"),
+            None => "`throng list models` says what models there are".to_owned(),
+        };
+        return Err(Usage(format!(
+            "`{first}` is no model, and no program that can be run; {help}"
+        )));
+    }
+    command_line(text, shell).map(Kind::Foreign)
+}
+
+/// A command line in words, or given to a shell.
+pub(super) fn command_line(text: &str, shell: bool) -> Result<Vec<String>, Usage> {
+    if shell {
+        return Ok(["sh", "-c", text].map(str::to_owned).to_vec());
+    }
+    if let Some(sign) = has_shell_syntax(text) {
+        let help = if text.contains("$PORT") || text.contains("${PORT}") {
+            "write {port} instead of $PORT"
+        } else {
+            "quote it if it is meant as it stands"
+        };
+        return Err(Usage(format!(
+            "`{text}` has `{sign}`, which only a shell understands: add --shell, or {help}"
+        )));
+    }
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(words),
+        Some(_) => Err(Usage("a command line is empty".to_owned())),
+        None => Err(Usage(format!("`{text}` has a quote that is not closed"))),
+    }
+}
+
+/// The first sign in a command line that means something to a shell beyond quotes.
+fn has_shell_syntax(text: &str) -> Option<char> {
+    let (mut quoted, mut escaped) = (None, false);
+    for sign in text.chars() {
+        if escaped {
+            escaped = false;
+            continue;
+        }
+        match (quoted, sign) {
+            (Some(quote), sign) if sign == quote => quoted = None,
+            (Some('\''), _) => {}
+            (_, '\\') => escaped = true,
+            (_, '$' | '`') | (None, '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n') => {
+                return Some(sign);
+            }
+            (None, '\'' | '"') => quoted = Some(sign),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_executable(word: &str) -> bool {
+    let runs = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if word.contains('/') {
+        return runs(Path::new(word));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| runs(&directory.join(word)))
+}
+
+/// A server that is not ours.
+pub(super) fn foreign(command: Vec<String>, ready: Option<&str>) -> ServerInfo {
+    ServerInfo {
+        summary: "not one of throng's own".to_owned(),
+        command,
+        foreign: Some(Foreign {
+            ready: ready.map(str::to_owned),
+        }),
+        ..ServerInfo::default()
+    }
+}
+
+/// A name for a server as it was typed: a model as it stands, of a command line the program and what
+/// it runs ("node server.js").
+pub(super) fn short_name(text: &str, kind: &Kind) -> String {
+    let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    match kind {
+        Kind::Own(..) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Kind::Foreign(_) => {
+            let words = shlex::split(text).unwrap_or_default();
+            let program = words
+                .first()
+                .map(|word| last_part(word))
+                .unwrap_or_default();
+            let script = words
+                .get(1)
+                .filter(|word| !word.starts_with('-') && !word.contains(['{', '=']))
+                .map(|word| last_part(word))
+                .filter(|word| word.chars().any(char::is_alphabetic));
+            match script {
+                Some(script) => format!("{program} {script}"),
+                None => program,
+            }
+        }
+    }
+}
+
+/// The server that takes part a second time, as its own control: the one that was named, or the usual
+/// one unless that is `none`.
+pub(super) fn control(
+    servers: &[ServerInfo],
+    named: Option<&str>,
+    usual: Option<usize>,
+) -> Result<Option<usize>, Usage> {
+    match named {
+        None => Ok(usual),
+        Some("none") => Ok(None),
+        Some(name) => match servers.iter().position(|server| server.name == name) {
+            None => Err(Usage(format!(
+                "`{name}` is to be its own control, and does not take part"
+            ))),
+            found => Ok(found),
+        },
+    }
+}
+
+/// Makes the names that are the same differ: "epoll", "epoll (2)".
+pub(super) fn make_unique(names: &mut [String]) {
+    for place in 1..names.len() {
+        let wanted = names[place].clone();
+        for number in 2.. {
+            if !names[..place].contains(&names[place]) {
+                break;
+            }
+            names[place] = format!("{wanted} ({number})");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_model_or_a_program() {
+        let own = |model: &str, options: &[&str]| {
+            let options = options.iter().map(ToString::to_string).collect();
+            Kind::Own(model.to_owned(), options)
+        };
+        assert_eq!(kind("epoll", false).unwrap(), own("epoll", &[]));
+        assert_eq!(
+            kind("prefork --workers 2", false).unwrap(),
+            own("prefork", &["--workers", "2"])
+        );
+        let words = |kind: Kind| match kind {
+            Kind::Foreign(words) => words,
+            Kind::Own(..) => panic!("{kind:?}"),
+        };
+        assert_eq!(
+            words(kind("sleep '1 2' {port}", false).unwrap()),
+            ["sleep", "1 2", "{port}"]
+        );
+        assert_eq!(
+            words(kind("cd /tmp && sleep 1", true).unwrap()),
+            ["sh", "-c", "cd /tmp && sleep 1"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_server_is_told_before_anything_starts() {
+        for (text, shell, why) in [
+            ("", false, "is empty"),
+            ("epol", false, "did you mean the model `epoll`?"),
+            ("epol", true, "did you mean the model `epoll`?"),
+            (
+                "./epoll-nowhere {port}",
+                false,
+                "no program that can be run",
+            ),
+            ("sleep 'a", false, "quote that is not closed"),
+            (
+                "sleep 1 | cat",
+                false,
+                "`|`, which only a shell understands",
+            ),
+            ("sleep $PORT", false, "write {port} instead of $PORT"),
+            ("sleep \"$X\"", false, "`$`, which only a shell"),
+        ] {
+            let error = kind(text, shell).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        assert_eq!(has_shell_syntax("a '|' \\; \"<\" {port}"), None);
+    }
+
+    #[test]
+    fn names_are_short_and_differ() {
+        let short = |text: &str| short_name(text, &kind(text, false).unwrap());
+        assert_eq!(short("epoll  --delay"), "epoll --delay");
+        assert_eq!(short("/bin/sleep x/server.py {port}"), "sleep server.py");
+        assert_eq!(short("sleep -p 5"), "sleep");
+        assert_eq!(short("sleep {port}"), "sleep");
+        assert_eq!(short("sleep 10"), "sleep");
+        let mut names = ["a", "b", "a", "a (2)", "a"].map(str::to_owned);
+        make_unique(&mut names);
+        assert_eq!(names, ["a", "b", "a (2)", "a (2) (2)", "a (3)"]);
+    }
+}

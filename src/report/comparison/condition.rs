@@ -1,0 +1,284 @@
+//! Conditions under which a run counts as failed: `p99 > 10ms`, `node: errors > 0`.
+
+use serde::Serialize;
+
+use super::pair::Values;
+use crate::report::metrics::{METRICS, Metric, Unit, Whole};
+use crate::stats::{bootstrap_median, median};
+
+/// A condition, read.
+#[derive(Debug)]
+pub struct Condition {
+    /// The one server it is about; none: every one.
+    pub server: Option<String>,
+    metric: &'static Metric,
+    operator: Operator,
+    limit: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// What became of a demand on one server with one number of clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// What was demanded, as it was written.
+    pub demand: String,
+    /// Of which server.
+    pub server: String,
+    /// With how many clients.
+    pub clients: u32,
+    /// Whether it was missed; also when it could not be judged.
+    pub missed: bool,
+    /// What was seen, in words.
+    pub seen: String,
+}
+
+impl Judged {
+    /// Whether it was missed, in a word.
+    pub fn word(&self) -> &'static str {
+        if self.missed { "missed" } else { "met" }
+    }
+}
+
+/// Where in a text something is wrong, and what.
+struct Wrong {
+    from: usize,
+    to: usize,
+    why: String,
+}
+
+impl Condition {
+    /// Reads `METRIC OPERATOR VALUE`, or `NAME:` and that.
+    ///
+    /// # Errors
+    /// Says what is wrong and points at it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::read(text).map_err(|Wrong { from, to, why }| {
+            let before = text[..from].chars().count();
+            let length = text[from..to].chars().count().max(1);
+            format!(
+                "{why}\n  {text}\n  {}{}",
+                " ".repeat(before),
+                "^".repeat(length)
+            )
+        })
+    }
+
+    fn read(text: &str) -> Result<Self, Wrong> {
+        // Neither a metric nor a value has a colon.
+        let start = text.rfind(':').map_or(0, |colon| colon + 1);
+        let server = text[..start].trim_end_matches(':').trim();
+        if start > 0 && server.is_empty() {
+            return Err(wrong(
+                text,
+                0,
+                start,
+                "the name of a server stands before the colon",
+            ));
+        }
+        let is_sign = |sign: char| "<>=!".contains(sign);
+        let Some(sign) = text[start..].find(is_sign).map(|at| start + at) else {
+            let why = "it has no operator; there are >, >=, < and <=";
+            return Err(wrong(text, text.len(), text.len(), why));
+        };
+        let after = text[sign..]
+            .find(|c| !is_sign(c))
+            .map_or(text.len(), |at| sign + at);
+        let operator = match &text[sign..after] {
+            ">" => Operator::Above,
+            ">=" => Operator::AtLeast,
+            "<" => Operator::Below,
+            "<=" => Operator::AtMost,
+            other => {
+                let why = format!("`{other}` is no operator; there are >, >=, < and <=");
+                return Err(wrong(text, sign, after, &why));
+            }
+        };
+        let metric = Metric::find(&text[start..sign]).map_err(|close| {
+            let name = text[start..sign].trim();
+            let names = || METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>();
+            let help = close.map_or_else(
+                || format!("there are: {}", names().join(", ")),
+                |close| format!("did you mean `{close}`?"),
+            );
+            wrong(
+                text,
+                start,
+                sign,
+                &format!("there is no metric `{name}`; {help}"),
+            )
+        })?;
+        let limit = value(&text[after..], metric.unit)
+            .map_err(|why| wrong(text, after, text.len(), &why))?;
+        Ok(Self {
+            server: (!server.is_empty()).then(|| server.to_owned()),
+            metric,
+            operator,
+            limit,
+        })
+    }
+
+    /// Whether it is so of a server.
+    pub(super) fn judge(&self, text: &str, values: &Values<'_>, random: u64) -> Judged {
+        let all: Vec<f64> = values.of(self.metric).map(|(_, value)| value).collect();
+        let judged = |missed, seen| Judged {
+            demand: text.to_owned(),
+            server: values.server.to_owned(),
+            clients: values.clients,
+            missed,
+            seen,
+        };
+        let unit = self.metric.unit;
+        let (value, interval) = match self.metric.whole {
+            Whole::Median => (median(&all), bootstrap_median(&all, random)),
+            Whole::Sum => ((!all.is_empty()).then(|| all.iter().sum()), None),
+            Whole::Greatest => (all.iter().copied().max_by(f64::total_cmp), None),
+        };
+        let Some(value) = value else {
+            let seen = format!(
+                "{} was not measured, so this cannot be judged",
+                self.metric.name
+            );
+            return judged(true, seen);
+        };
+        let interval = interval.map_or_else(String::new, |interval| {
+            format!(
+                " ({}–{})",
+                unit.text(interval.low),
+                unit.text(interval.high)
+            )
+        });
+        judged(self.holds(value), format!("{}{interval}", unit.text(value)))
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        match self.operator {
+            Operator::Above => value > self.limit,
+            Operator::AtLeast => value >= self.limit,
+            Operator::Below => value < self.limit,
+            Operator::AtMost => value <= self.limit,
+        }
+    }
+}
+
+/// Points at a part of a text, without the spaces around it.
+fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
+    let part = &text[from..to];
+    let trimmed = part.trim();
+    let from = if trimmed.is_empty() {
+        from
+    } else {
+        from + (part.len() - part.trim_start().len())
+    };
+    Wrong {
+        from,
+        to: from + trimmed.len(),
+        why: why.to_owned(),
+    }
+}
+
+/// A value with its unit, in that of the metric.
+fn value(text: &str, unit: Unit) -> Result<f64, String> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && !"._".contains(c))
+        .unwrap_or(text.len());
+    let (digits, unit_text) = (text[..end].replace('_', ""), text[end..].trim());
+    let Ok(number) = digits.parse::<f64>() else {
+        return Err(match text {
+            "" => "a value is missing".to_owned(),
+            text => format!("`{text}` is no value; it begins with a number"),
+        });
+    };
+    let units: &[(&str, f64)] = match unit {
+        Unit::Time => &[
+            ("ns", 1e-3),
+            ("us", 1.0),
+            ("µs", 1.0),
+            ("ms", 1e3),
+            ("s", 1e6),
+        ],
+        Unit::Bytes => &[
+            ("B", 1.0),
+            ("kB", 1e3),
+            ("MB", 1e6),
+            ("GB", 1e9),
+            ("KiB", 1024.0),
+            ("MiB", 1_048_576.0),
+            ("GiB", 1_073_741_824.0),
+        ],
+        Unit::PerSecond | Unit::Count | Unit::Index => &[("", 1.0)],
+    };
+    let found = units.iter().find(|(name, _)| *name == unit_text);
+    found.map(|(_, factor)| number * factor).ok_or_else(|| {
+        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+        match (unit_text, unit) {
+            (_, Unit::PerSecond | Unit::Count | Unit::Index) => {
+                format!("`{text}` has a unit, but this is a plain number")
+            }
+            ("", _) => format!("`{text}` needs a unit: {}", names.join(", ")),
+            _ => format!(
+                "`{unit_text}` is no unit of it; there are: {}",
+                names.join(", ")
+            ),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read() {
+        for (text, server, name, limit) in [
+            ("p99 > 10ms", None, "p99", 10_000.0),
+            ("p99.9>=1.5s", None, "p99.9", 1_500_000.0),
+            ("a: b:memory<64 MiB", Some("a: b"), "memory", 67_108_864.0),
+            (
+                "node server.js: errors > 0",
+                Some("node server.js"),
+                "errors",
+                0.0,
+            ),
+            ("replies_per_s <= 10_000", None, "replies_per_s", 10_000.0),
+        ] {
+            let condition = Condition::parse(text).unwrap();
+            assert_eq!(condition.server.as_deref(), server, "{text}");
+            assert_eq!(condition.metric.name, name, "{text}");
+            assert!((condition.limit - limit).abs() < 1e-6, "{text}");
+        }
+        let at_most = Condition::parse("errors <= 3").unwrap();
+        assert!(at_most.holds(3.0) && !at_most.holds(4.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_pointed_at() {
+        for (text, why, place) in [
+            ("p99", "no operator", "     ^"),
+            ("p99 => 10ms", "`=>` is no operator", "      ^^"),
+            ("p99 = 10ms", "`=` is no operator", "      ^"),
+            ("p98 > 10ms", "no metric `p98`; did you mean `p9", "  ^^^"),
+            ("x:weight > 1", "there is no metric `weight`", "    ^^^^^^"),
+            ("> 1", "there is no metric ``", "  ^"),
+            ("p99 >", "a value is missing", "       ^"),
+            ("p99 > fast", "`fast` is no value", "        ^^^^"),
+            ("p99 > 10", "`10` needs a unit: ns, us", "        ^^"),
+            ("p99 > 10 days", "`days` is no unit", "        ^^^^^^^"),
+            ("errors > 1ms", "plain number", "           ^^^"),
+            (": p99 > 1s", "before the colon", "  ^"),
+        ] {
+            let error = Condition::parse(text).unwrap_err();
+            let lines: Vec<&str> = error.lines().collect();
+            assert!(lines[0].contains(why), "{text}: {error}");
+            assert_eq!(lines[1], format!("  {text}"));
+            assert_eq!(lines[2], place, "{text}: {error}");
+        }
+    }
+}

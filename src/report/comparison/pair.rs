@@ -1,0 +1,364 @@
+//! Two servers under the same load, by every measure that they have.
+
+use serde::Serialize;
+
+use super::condition::Judged;
+use super::words;
+use crate::record::{Purpose, Run, Trial};
+use crate::report::format::{ABSENT, counted, or_absent};
+use crate::report::metrics::{COMPARED, METRICS, Metric, RATE, RATE_PER_CPU};
+use crate::report::summary::{Row, Summary};
+use crate::stats::{Interval, Verdict, bootstrap_ratio, median};
+
+/// Share of the requests that came due from which on an open loop set the rate, and not the server.
+const KEPT_UP: f64 = 0.99;
+
+/// Two servers under the same load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pair {
+    /// Number of clients.
+    pub clients: u32,
+    /// The server.
+    pub server: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// Both by each measure that either has.
+    pub measures: Vec<Measured>,
+    /// Why they are not compared at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<String>,
+    /// What that says.
+    pub sentence: String,
+}
+
+/// Two servers by one measure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Name of the measure.
+    pub name: &'static str,
+    /// Heading in tables.
+    #[serde(skip)]
+    pub title: &'static str,
+    /// Median of the reference over trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<f64>,
+    /// Median of the server over trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The server's over the reference's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<Interval>,
+    /// By what share two equal servers came out apart, where one was measured twice; a ratio nearer
+    /// to 1 is not told apart from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<f64>,
+    /// What that says of the server.
+    pub verdict: Word,
+    /// Why there is no verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    #[serde(skip)]
+    metric: &'static Metric,
+}
+
+/// A verdict, or that there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// The server is better.
+    Better,
+    /// It is worse.
+    Worse,
+    /// The trials do not tell them apart.
+    NotDistinguishable,
+    /// The figures do not allow a comparison.
+    Withheld,
+}
+
+impl Word {
+    /// As it stands in tables.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NotDistinguishable => "not told apart",
+            Self::Withheld => "not compared",
+        }
+    }
+}
+
+impl PartialEq for &'static Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+/// The trials of one server under one number of clients, for one purpose.
+pub(super) struct Values<'a> {
+    pub(super) server: &'a str,
+    pub(super) clients: u32,
+    trials: Vec<&'a Trial>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(
+        trials: &'a [Trial],
+        server: &'a str,
+        clients: u32,
+        purpose: Purpose,
+    ) -> Self {
+        let of_both = trials.iter().filter(|trial| {
+            trial.server == server && trial.clients == clients && trial.purpose == purpose
+        });
+        Self {
+            server,
+            clients,
+            trials: of_both.collect(),
+        }
+    }
+
+    /// A metric by round.
+    pub(super) fn of(&self, metric: &'static Metric) -> impl Iterator<Item = (u32, f64)> {
+        self.trials
+            .iter()
+            .filter_map(|trial| Some((trial.round, metric.of(trial)?)))
+    }
+
+    /// The ratio of both by a metric.
+    fn over(
+        &self,
+        others: &Self,
+        metric: &'static Metric,
+        together: Together,
+        seed: u64,
+    ) -> Option<Interval> {
+        let values: Vec<(u32, f64)> = self.of(metric).collect();
+        let mut others: Vec<(u32, f64)> = others.of(metric).collect();
+        if together == Together::Apart {
+            // Rounds of another run are other rounds, whatever their numbers.
+            for (round, _) in &mut others {
+                *round += 1 << 31;
+            }
+        }
+        bootstrap_ratio(&values, &others, seed)
+    }
+
+    fn median(&self, metric: &'static Metric) -> Option<f64> {
+        let values: Vec<f64> = self.of(metric).map(|(_, value)| value).collect();
+        median(&values)
+    }
+
+    /// Whether it answered what came due in an open loop, so that the load set the rate.
+    fn kept_up(&self) -> bool {
+        let mut loads = self
+            .trials
+            .iter()
+            .filter_map(|trial| trial.load.as_ref())
+            .peekable();
+        loads.peek().is_some()
+            && loads.all(|load| {
+                load.open_loop
+                    .as_ref()
+                    .is_some_and(|open| load.window.replies as f64 >= KEPT_UP * open.due as f64)
+            })
+    }
+}
+
+/// One of two that are compared.
+pub(super) struct Side<'a> {
+    values: Values<'a>,
+    row: &'a Row,
+    /// How it is called beside the other.
+    called: &'a str,
+}
+
+/// A whole run, to take sides from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) run: &'a Run,
+    pub(super) summary: &'a Summary,
+    pub(super) trials: &'a [Trial],
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn side(self, server: &'a str, clients: u32, called: &'a str) -> Option<Side<'a>> {
+        let row = self
+            .summary
+            .rows_at(clients)
+            .find(|row| row.server == server)?;
+        Some(Side {
+            values: Values::new(self.trials, server, clients, Purpose::Timed),
+            row,
+            called,
+        })
+    }
+    /// Compares a server of this run with another one, or with what it was in another run.
+    pub(super) fn pair(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
+        let not_compared = [side, reference].into_iter().find_map(not_comparable);
+        let measures: Vec<Measured> = METRICS[..COMPARED]
+            .iter()
+            .map(|metric| self.measured(metric, side, reference, together))
+            .map(|measured| match &not_compared {
+                Some(why) => measured.withheld(why),
+                None => measured,
+            })
+            .filter(|measured| measured.reference.is_some() || measured.value.is_some())
+            .collect();
+        let mut pair = Pair {
+            clients: side.values.clients,
+            server: side.called.to_owned(),
+            reference: reference.called.to_owned(),
+            measures,
+            not_compared,
+            sentence: String::new(),
+        };
+        pair.sentence = words::sentence(&pair);
+        pair
+    }
+
+    fn measured(
+        self,
+        metric: &'static Metric,
+        side: &Side<'_>,
+        reference: &Side<'_>,
+        together: Together,
+    ) -> Measured {
+        let (values, others) = (&side.values, &reference.values);
+        let ratio = values.over(others, metric, together, self.run.seed);
+        let noise = self.noise(metric, values.clients);
+        let floor = noise.unwrap_or(0.0);
+        let verdict = match Verdict::beyond(floor, ratio, metric.higher_is_better) {
+            Verdict::Better => Word::Better,
+            Verdict::Worse => Word::Worse,
+            Verdict::NotDistinguishable => Word::NotDistinguishable,
+        };
+        let measured = Measured {
+            name: metric.name,
+            title: metric.title,
+            reference: others.median(metric),
+            value: values.median(metric),
+            ratio,
+            noise,
+            verdict,
+            why: None,
+            metric,
+        };
+        let enough = [side, reference].iter().all(|side| side.row.trials_ok >= 2);
+        match (rate_means_nothing(metric, side, reference), ratio) {
+            (Some(why), _) => measured.withheld(&why),
+            (None, None) if enough => measured.withheld("there are too few replies"),
+            (None, None) => measured.withheld("it takes two trials of each"),
+            (None, Some(_)) => measured,
+        }
+    }
+
+    /// By what share the server that was measured twice came out apart.
+    fn noise(self, metric: &'static Metric, clients: u32) -> Option<f64> {
+        let control = self.run.settings.control.as_deref()?;
+        let of = |purpose| Values::new(self.trials, control, clients, purpose);
+        let (again, timed) = (of(Purpose::Control), of(Purpose::Timed));
+        let ratio = again.over(&timed, metric, Together::Interleaved, self.run.seed)?;
+        Some((ratio.estimate - 1.0).abs())
+    }
+}
+
+/// Whether two were measured in the same rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Together {
+    /// In an order of their own in each round.
+    Interleaved,
+    /// In different runs.
+    Apart,
+}
+
+/// Why a server cannot be compared with others.
+fn not_comparable(side: &Side<'_>) -> Option<String> {
+    let (row, called) = (side.row, side.called);
+    if row.trials_ok == 0 {
+        let reason = row.failures.first().map_or("", String::as_str);
+        return Some(format!("every trial of {called} failed ({reason})"));
+    }
+    (!row.served_all).then(|| {
+        let served = row
+            .served
+            .map_or_else(String::new, |served| format!("{served:.0} of "));
+        format!("{called} served {served}{}", counted(row.clients, "client"))
+    })
+}
+
+fn rate_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
+    if metric.name != RATE.name {
+        return None;
+    }
+    let limited: Vec<&str> = [side, reference]
+        .into_iter()
+        .filter(|side| side.row.client_limited())
+        .map(|side| side.called)
+        .collect();
+    if !limited.is_empty() {
+        return Some(format!(
+            "the clients were the limit for {}",
+            limited.join(" and ")
+        ));
+    }
+    (side.values.kept_up() && reference.values.kept_up())
+        .then(|| "the load set the rate, and both kept up".to_owned())
+}
+
+impl Measured {
+    fn withheld(self, why: &str) -> Self {
+        Self {
+            ratio: None,
+            verdict: Word::Withheld,
+            why: self.why.or_else(|| Some(why.to_owned())),
+            ..self
+        }
+    }
+
+    /// The values of both, the ratio and the verdict, as they stand in tables.
+    pub fn cells(&self) -> [String; 4] {
+        let value = |value: Option<f64>| or_absent(value, |value| self.metric.unit.text(value));
+        let ratio = self
+            .ratio
+            .as_ref()
+            .map_or_else(|| ABSENT.to_owned(), words::ratio);
+        [
+            value(self.reference),
+            value(self.value),
+            ratio,
+            self.verdict.text().to_owned(),
+        ]
+    }
+}
+
+impl Pair {
+    fn by(&self, metric: &Metric) -> Option<&Measured> {
+        self.measures
+            .iter()
+            .find(|measured| measured.name == metric.name)
+    }
+
+    /// Judges that the server must not be slower by more than so many percent.
+    pub(super) fn not_slower(&self, percent: f64) -> Judged {
+        let told = |measured: &&Measured| measured.ratio.is_some();
+        let by = [RATE, RATE_PER_CPU]
+            .into_iter()
+            .find_map(|metric| self.by(metric).filter(told));
+        let (missed, seen) = if let Some((by, ratio)) = by.and_then(|by| Some((by, by.ratio?))) {
+            let (times, what) = (words::ratio(&ratio), words::noun(by));
+            let seen = format!("{times} times the {what} of {}", self.reference);
+            (ratio.high < 1.0 - percent / 100.0, seen)
+        } else {
+            let why = self.not_compared.as_deref();
+            let why = why.unwrap_or("nothing could be compared");
+            (true, format!("cannot be judged: {why}"))
+        };
+        Judged {
+            demand: format!("slower by more than {percent} %"),
+            server: self.server.clone(),
+            clients: self.clients,
+            missed,
+            seen,
+        }
+    }
+}
