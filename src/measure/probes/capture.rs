@@ -166,7 +166,7 @@ impl Probe for Capturing {
             "tcpdump",
             command(target, &file),
             &usable_cpus(),
-            Heard::Output,
+            Heard::Both,
         );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
@@ -264,9 +264,7 @@ impl Probe for Capturing {
 /// what is seen on two counts once.
 fn command(target: &Target, file: &Path) -> Command {
     let local = std::net::UdpSocket::bind((target.server.ip(), 0)).is_ok();
-    // It tells its news on standard error, and a process of ours is read on standard output.
-    let mut command = Command::new("sh");
-    command.args(["-c", "exec \"$0\" \"$@\" 2>&1", "tcpdump"]);
+    let mut command = Command::new("tcpdump");
     command.args([
         "-i",
         if local { "lo" } else { "any" },
