@@ -10,7 +10,8 @@ use super::{Exporter, command_line, facts};
 use crate::record::Ending;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
-use crate::report::figures::Kind;
+use crate::report::costs::{COSTS, NOTE as COSTS_NOTE};
+use crate::report::figures::{Figure, Kind};
 use crate::report::format::{counted, whole};
 use crate::report::palette::{hex, look};
 use crate::report::render::interactive;
@@ -59,6 +60,7 @@ fn page(report: &Report<'_>) -> Markup {
                     (answer(report))
                     (table::section(report))
                     (figures(report))
+                    (costs(report))
                     (warnings(report))
                     (failures(report))
                     (conditions(report))
@@ -152,6 +154,22 @@ fn answer(report: &Report<'_>) -> Markup {
     }
 }
 
+fn costs(report: &Report<'_>) -> Markup {
+    if !report.has_costs() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="costs" {
+            h2 #costs { "What a request costs" }
+            p.hint { (COSTS_NOTE) }
+            (table::grouped(report, COSTS, "What a request costs, for each server and number of clients"))
+            @for (what, why) in &report.not_here {
+                div.warning { p { "Not here: " (what) ": " (why.reason) "." } p.remedy { (why.remedy) } }
+            }
+        }
+    }
+}
+
 fn figures(report: &Report<'_>) -> Markup {
     if report.figures.is_empty() {
         return html! {};
@@ -169,9 +187,9 @@ fn figures(report: &Report<'_>) -> Markup {
             }
             div.figures {
                 @for figure in &report.figures {
-                    figure.(if figure.kind == Kind::Points { "wide" } else { "half" }) {
+                    figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
                         h3 { (figure.title) }
-                        div.plot id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
+                        div.plot id=(format!("plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
                             noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
                         }
                         figcaption { (figure.caption) }
@@ -180,6 +198,12 @@ fn figures(report: &Report<'_>) -> Markup {
             }
         }
     }
+}
+
+/// Lying bars need room by their number.
+fn height(figure: &Figure) -> Option<String> {
+    let bars = figure.series.len();
+    (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
 }
 
 fn warnings(report: &Report<'_>) -> Markup {

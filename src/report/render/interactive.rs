@@ -1,6 +1,8 @@
 //! Figures for the page: data for plotly.js, whose script is embedded so that the page works
 //! without a network. Colours are left to the page's own script, which knows light from dark.
 
+mod stacked;
+
 use serde_json::{Value, json};
 
 use crate::report::figures::{Axis, Figure, Kind, Series};
@@ -26,6 +28,13 @@ pub fn data(figures: &[Figure]) -> String {
 }
 
 fn figure(figure: &Figure) -> Value {
+    if figure.kind == Kind::Stacked {
+        return json!({
+            "id": figure.id,
+            "traces": stacked::traces(figure),
+            "layout": stacked::layout(figure),
+        });
+    }
     json!({
         "id": figure.id,
         "traces": figure.series.iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
@@ -47,7 +56,7 @@ fn horizontal(figure: &Figure) -> Value {
     values.dedup();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points => axis(&figure.x),
+        Kind::Points | Kind::Stacked => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -152,6 +161,8 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             trace["hovertemplate"] = json!(format!("<b>%{{y:,.4~r}}</b> {unit}%{{text}}"));
             trace["marker"] = json!({ "opacity": if partial { 0.4 } else { 1.0 } });
         }
+        // Made by part, not by server.
+        Kind::Stacked => {}
     }
     trace
 }
