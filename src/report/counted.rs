@@ -50,7 +50,10 @@ impl Counted {
     pub(super) fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Self> {
         let mut trials = trials.filter(|trial| trial.purpose == Purpose::Counted);
         let trial = trials.find(|trial| trial.failure.is_none() && trial.load.is_some())?;
-        let replies = trial.load.as_ref()?.window.replies;
+        let load = trial.load.as_ref()?;
+        // Counted is from rest to rest: all replies but the first one to each client, which it had to
+        // have before.
+        let replies = load.verified.saturating_sub(load.served.into());
         let costs = |side: &Option<Side>| {
             let side = side.as_ref();
             side.map_or_else(Costs::default, |side| Costs::of(side, replies))

@@ -63,7 +63,8 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
 
 /// The trial with what counts events in place of what times.
 fn counted(trial: Trial) -> Trial {
-    let replies = trial.load.as_ref().unwrap().window.replies as f64;
+    let load = trial.load.as_ref().unwrap();
+    let replies = (load.verified - u64::from(load.served)) as f64;
     let waits = match trial.server.as_str() {
         "epoll" | "epoll-et" => Some(("syscalls_epoll_pwait", 0.2)),
         "select" => Some(("syscalls_pselect6", 0.02)),

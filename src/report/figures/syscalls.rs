@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use super::{AgainstClients, Axis, Figure, FigureKind, Kind, Point, Series, Source, bare};
 use crate::registry::{Entry, Info};
 use crate::report::format::counted;
-use crate::report::palette::role;
+use crate::report::palette::{Role, role};
 use crate::report::summary::Row;
 
 /// Calls that are drawn by name; the rest is one part.
-const MOST_PARTS: usize = 11;
+const MOST_PARTS: usize = 13;
 /// What that part is called.
 const REST: &str = "other calls";
 /// A call that no server makes this often for one reply is part of the rest.
-const LEAST: f64 = 0.02;
+const LEAST: f64 = 0.004;
 
 /// What a reply costs by name, a bar for each server.
 pub(super) struct ByName;
@@ -69,6 +69,9 @@ impl FigureKind for ByName {
             series,
             parts,
         };
+        if rows.iter().any(|row| !row.served_all) {
+            figure.caption += " Pale: not all clients were served.";
+        }
         if figure.cut().is_some() {
             figure.caption += " The longest bars are cut; the number tells how long they are.";
         }
@@ -82,7 +85,8 @@ fn calls(row: &Row) -> Vec<(&str, f64)> {
     counted.map_or_else(Vec::new, |counted| counted.server.calls())
 }
 
-/// The calls that matter most to any server, by what they are for; then the rest.
+/// The calls that matter most to any server, by what they are for; then the rest. How a server waits
+/// tells it from the others, so that matters most.
 fn parts(rows: &[&Row]) -> Vec<String> {
     let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
     for row in rows {
@@ -100,9 +104,10 @@ fn parts(rows: &[&Row]) -> Vec<String> {
         .filter(|(_, most)| *most > 0.0)
         .collect();
     names.sort_by(|one, other| other.1.total_cmp(&one.1));
+    names.sort_by_key(|(name, _)| role(name) != Role::Wait);
     names.truncate(MOST_PARTS);
     let mut names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
-    names.sort_by_key(|name| (role(name), *name));
+    names.sort_by_key(|name| role(name));
     names.push(REST);
     names.into_iter().map(str::to_owned).collect()
 }
