@@ -146,7 +146,8 @@ mod tests {
     /// The record of the fixture with `server` again in each round, its figures changed.
     fn again(server: &str, purpose: Purpose, change: fn(&mut Trial)) -> (Run, Vec<Trial>) {
         let (run, mut trials) = fixture::record();
-        let of_server = trials.iter().filter(|trial| trial.server == server);
+        let timed = trials.iter().filter(|trial| trial.purpose.is_timed());
+        let of_server = timed.filter(|trial| trial.server == server);
         let mut more: Vec<Trial> = of_server.cloned().collect();
         for trial in &mut more {
             trial.purpose = purpose;

@@ -1,6 +1,7 @@
 //! The columns of the tables in the page and the Markdown, in reading order.
 
-use super::format::{ABSENT, bytes, index, number, or_absent, time, whole};
+use super::costs::{INSTRUCTIONS, NOT_HERE, SYSTEM_CALLS};
+use super::format::{ABSENT, bytes, hundredths, index, number, or_absent, time, whole};
 use super::summary::{Quantity, Row, Summary};
 
 /// One column.
@@ -176,16 +177,20 @@ pub(super) const COLUMNS: &[Column] = &[
     Column {
         title: "Switches/reply",
         note: "context switches of the server for one reply because it waited; beside it, because its turn was over",
-        text: |row| or_absent(row.server_side.voluntary_switches_per_reply, small),
+        text: |row| or_absent(row.server_side.voluntary_switches_per_reply, hundredths),
         detail: |row| {
             row.server_side
                 .involuntary_switches_per_reply
-                .map_or_else(String::new, |switches| format!("+ {}", small(switches)))
+                .map_or_else(String::new, |switches| {
+                    format!("+ {}", hundredths(switches))
+                })
         },
         value: |row| row.server_side.voluntary_switches_per_reply,
         best: Best::Lowest,
         bar: false,
     },
+    SYSTEM_CALLS,
+    INSTRUCTIONS,
     Column {
         title: "Fairness",
         note: "Jain's index over the served clients: 1 when all got the same; beside it, fewest to most replies of a client",
@@ -273,7 +278,8 @@ impl Column {
 
     /// Whether any row has anything to show.
     pub(super) fn has_data(&self, summary: &Summary) -> bool {
-        summary.rows.iter().any(|row| (self.text)(row) != ABSENT)
+        let says = |row| ![ABSENT, NOT_HERE].contains(&&*(self.text)(row));
+        summary.rows.iter().any(says)
     }
 
     /// The greatest value over all rows, for bars.
@@ -296,15 +302,6 @@ fn range(quantity: Option<Quantity>, text: fn(f64) -> String) -> String {
             _ => String::new(),
         }
     })
-}
-
-/// Two decimals at most, for values around 1.
-fn small(value: f64) -> String {
-    if value < 100.0 {
-        format!("{value:.2}")
-    } else {
-        whole(value)
-    }
 }
 
 fn nothing(_: &Row) -> String {

@@ -54,6 +54,12 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
         trial.failure = Some(failure());
         trial.load = None;
     }
+    for clients in LOADS {
+        for server in &SERVERS {
+            let index = trials.len() as u32;
+            trials.push(counted(trial(index, 0, clients, server, &mut random)));
+        }
+    }
     (run(&SERVERS), trials)
 }
 
@@ -78,6 +84,51 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
         }
     }
     (run, trials)
+}
+
+/// The trial with what counts events in place of what times.
+fn counted(trial: Trial) -> Trial {
+    let load = trial.load.as_ref().unwrap();
+    let replies = (load.verified - u64::from(load.served)) as f64;
+    let waits = match trial.server.as_str() {
+        "epoll" | "epoll-et" => Some(("syscalls_epoll_pwait", 0.2)),
+        "select" => Some(("syscalls_pselect6", 0.02)),
+        "poll" => Some(("syscalls_poll", 0.03)),
+        _ => None,
+    };
+    let moves: &[(&str, f64)] = match trial.server.as_str() {
+        "io-uring" => &[("syscalls_io_uring_enter", 0.04)],
+        _ => &[("syscalls_recvfrom", 1.0), ("syscalls_sendto", 1.0)],
+    };
+    let side = |calls: &[(&str, f64)], instructions: f64| {
+        let total: f64 = calls.iter().map(|(_, each)| each).sum();
+        let each = [
+            ("syscalls", total),
+            ("instructions", instructions),
+            ("cycles", instructions * 1.1),
+            ("context_switches", 0.01),
+            ("task_clock_ns", 7000.0),
+        ];
+        let each = calls.iter().chain(&each);
+        let mut metrics: BTreeMap<String, f64> = each
+            .map(|(name, each)| ((*name).to_owned(), each * replies))
+            .collect();
+        metrics.insert("instructions_per_cycle".to_owned(), 1.0 / 1.1);
+        Side {
+            metrics,
+            ..Side::default()
+        }
+    };
+    let calls: Vec<(&str, f64)> = moves.iter().copied().chain(waits).collect();
+    Trial {
+        purpose: Purpose::Counted,
+        server_side: Some(side(&calls, 9000.0 + 700.0 * calls.len() as f64)),
+        client_side: Some(side(
+            &[("syscalls_recvfrom", 1.0), ("syscalls_sendto", 1.0)],
+            11_000.0,
+        )),
+        ..trial
+    }
 }
 
 /// A failure of the server.
@@ -299,7 +350,7 @@ fn run(servers: &[Server]) -> Run {
         },
         comparison: None,
         unavailable: BTreeMap::new(),
-        trials_planned: 81,
+        trials_planned: 108,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),
             message: "server and clients share one machine and talk over loopback, which is not a network".to_owned(),

@@ -47,6 +47,15 @@ pub fn whole(value: f64) -> String {
     }
 }
 
+/// Two decimals, for values around 1; none from 100 on.
+pub fn hundredths(value: f64) -> String {
+    if value < 100.0 {
+        format!("{value:.2}")
+    } else {
+        whole(value)
+    }
+}
+
 /// A time given in microseconds: "6.41 µs", "12.3 ms", "1.02 s".
 pub fn time(microseconds: f64) -> String {
     if microseconds < 999.5 {

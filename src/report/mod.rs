@@ -8,6 +8,8 @@ pub mod checks;
 pub mod clients;
 mod columns;
 pub mod comparison;
+mod costs;
+pub mod counted;
 pub mod exporters;
 pub mod figures;
 pub mod format;
@@ -31,6 +33,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::record::{self, Run, Trial};
+use crate::registry::Unsupported;
 use answer::Answer;
 use clients::ClientLog;
 use comparison::Comparison;
@@ -54,6 +57,8 @@ pub struct Report<'a> {
     pub answer: Answer,
     /// The figures the record has data for.
     pub figures: Vec<Figure>,
+    /// What a request costs that could not be counted, and why: each reason once.
+    pub not_here: Vec<(String, Unsupported)>,
 }
 
 impl<'a> Report<'a> {
@@ -96,7 +101,14 @@ impl<'a> Report<'a> {
             comparison,
             summary,
             figures,
+            not_here: counted::not_here(run, trials),
         })
+    }
+
+    /// Whether there is something to say about what a request costs, or a reason why not.
+    fn has_costs(&self) -> bool {
+        let mut rows = self.summary.rows.iter();
+        rows.any(|row| row.counted.is_some()) || !self.not_here.is_empty()
     }
 }
 

@@ -85,6 +85,70 @@ pub fn look(place: usize) -> Look {
     }
 }
 
+/// What a system call is for, in the order in which bars are made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It takes bytes in.
+    Receive,
+    /// It sends bytes out.
+    Send,
+    /// It waits for, or hands over, many things at once.
+    Wait,
+    /// It begins or ends connections.
+    Connect,
+    /// It shares work out among threads and processes, or makes them.
+    Share,
+    /// It has to do with signals.
+    Signal,
+    /// All else.
+    Rest,
+}
+
+/// What the system call of this name is for.
+pub fn role(call: &str) -> Role {
+    match call {
+        "recvfrom" | "read" | "readv" | "recvmsg" | "pread64" => Role::Receive,
+        "sendto" | "write" | "writev" | "sendmsg" | "pwrite64" | "sendfile64" => Role::Send,
+        "poll" | "ppoll" | "select" | "pselect6" | "io_uring_enter" | "rt_sigtimedwait" => {
+            Role::Wait
+        }
+        "accept" | "accept4" | "socket" | "shutdown" | "close" | "setsockopt" => Role::Connect,
+        "futex" | "sched_yield" | "clone" | "clone3" | "exit" | "wait4" => Role::Share,
+        "getpid" | "getuid" => Role::Signal,
+        name if name.starts_with("epoll_") => Role::Wait,
+        name if name.starts_with("rt_sig") => Role::Signal,
+        _ => Role::Rest,
+    }
+}
+
+/// The colours of the parts of a stacked bar, on a light page and on a dark one: a hue for what a
+/// part is for, a shade for which of those it is.
+pub fn shades(parts: &[String]) -> Vec<(Rgb, Rgb)> {
+    let shade = |(place, part): (usize, &String)| {
+        let alike = parts[..place].iter();
+        let earlier = alike.filter(|other| role(other) == role(part)).count();
+        let hue = match role(part) {
+            Role::Receive => 0,
+            Role::Send => 2,
+            Role::Wait => 1,
+            Role::Connect => 5,
+            Role::Share => 6,
+            Role::Signal => 3,
+            Role::Rest => 7,
+        };
+        let share = 1.0 - 0.72_f64.powi(earlier as i32);
+        let towards = |(red, green, blue): Rgb, goal: f64| {
+            let mix = |channel: u8| {
+                let channel = f64::from(channel);
+                (channel + (goal - channel) * share).round() as u8
+            };
+            (mix(red), mix(green), mix(blue))
+        };
+        (towards(LIGHT[hue], 0.0), towards(DARK[hue], 255.0))
+    };
+    parts.iter().enumerate().map(shade).collect()
+}
+
 /// "#0069aa".
 pub fn hex((red, green, blue): Rgb) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
@@ -158,6 +222,24 @@ mod tests {
                     "{one} and {other}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn parts_for_the_same_have_one_hue_in_several_shades() {
+        let parts = [
+            "recvfrom",
+            "read",
+            "sendto",
+            "epoll_pwait",
+            "futex",
+            "other calls",
+        ];
+        let shades = shades(&parts.map(str::to_owned));
+        assert_eq!(shades[0].0, LIGHT[0]);
+        assert_eq!(shades[2], (LIGHT[2], DARK[2]));
+        for (place, shade) in shades.iter().enumerate() {
+            assert!(!shades[..place].contains(shade), "{}", parts[place]);
         }
     }
 

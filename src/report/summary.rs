@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::checks::Checks;
+use super::counted::Counted;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
 use super::wire::Wire;
@@ -140,6 +141,9 @@ pub struct Row {
     pub all_verified: bool,
     /// The values of each trial that ratios are made from.
     pub rounds: Vec<Round>,
+    /// What one reply cost both sides, from the trial in which that was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Counted>,
 }
 
 /// One side of a row: medians over trials.
@@ -223,17 +227,18 @@ impl Summary {
         let mut rows = Vec::new();
         for (count, checks) in clients.iter().zip(&checks) {
             for server in &run.servers {
-                let of_pair = trials
-                    .iter()
-                    .filter(|trial| trial.clients == *count && trial.server == server.name);
-                let of_row: Vec<&Trial> = of_pair
-                    .clone()
+                let of_pair = || {
+                    let trials = trials.iter();
+                    trials.filter(|trial| trial.clients == *count && trial.server == server.name)
+                };
+                let of_row: Vec<&Trial> = of_pair()
                     .filter(|trial| trial.purpose == Purpose::Timed)
                     .collect();
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
+                    row.counted = Counted::of(of_pair());
                     row.structural_limit.clone_from(&server.structural_limit);
-                    row.wire = Wire::of(of_pair, run.seed);
+                    row.wire = Wire::of(of_pair(), run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
                     rows.push(row);
@@ -341,6 +346,7 @@ impl Row {
             verified,
             all_verified: requests == verified && requests > 0,
             rounds,
+            counted: None,
         })
     }
 }

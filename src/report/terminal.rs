@@ -63,7 +63,8 @@ const TABLE: &[Cells] = &[
     cells("Errors", false, false, 6),
     cells("CPU used", false, true, 9),
     cells("In kernel", false, false, 10),
-    cells("Switches/reply", false, false, 11),
+    cells("Switches/reply", false, false, 12),
+    cells("System calls/reply", false, false, 11),
 ];
 
 /// The summary as text of at most `width` columns, ending with a line break.

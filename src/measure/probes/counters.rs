@@ -36,7 +36,7 @@ const SOFTWARE: [Counted; 4] = [
     counted(
         Event::TASK_CLOCK,
         "task_clock_ns",
-        "time on a CPU, counted in the steady part",
+        "time on a CPU; this and all below from when the clients were let go until their last replies",
     ),
     counted(
         Event::CONTEXT_SWITCHES,
@@ -48,11 +48,7 @@ const SOFTWARE: [Counted; 4] = [
         "cpu_migrations",
         "times a thread moved to another CPU",
     ),
-    counted(
-        Event::PAGE_FAULTS,
-        "page_faults",
-        "page faults in the steady part",
-    ),
+    counted(Event::PAGE_FAULTS, "page_faults", "page faults"),
 ];
 
 /// The CPU's, the most telling ones first.

@@ -1,5 +1,5 @@
 //! What probes that count events of the kernel share: a group of counters, each with its metric,
-//! looked at when the steady part begins and ends.
+//! looked at when the clients rest.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use crate::sys::perf::{Counts, Event, Group};
 pub(super) struct Events {
     group: Group,
     metrics: Vec<&'static str>,
-    start: Option<(Instant, Counts)>,
-    steady: Option<(Duration, Counts)>,
+    rest: Option<(Instant, Counts)>,
+    counted: Option<(Duration, Counts)>,
 }
 
 impl Events {
@@ -22,8 +22,8 @@ impl Events {
         Ok(Self {
             group: Group::open(leader)?,
             metrics: vec![metric],
-            start: None,
-            steady: None,
+            rest: None,
+            counted: None,
         })
     }
 
@@ -34,17 +34,18 @@ impl Events {
         Ok(())
     }
 
-    /// Reads at both ends of the steady part.
+    /// Reads while the clients rest: before they are let go, and when their last replies are in. So
+    /// what is counted belongs to a known number of replies, however late this process is.
     pub(super) fn sample(&mut self, moment: Moment) -> io::Result<()> {
         match moment {
-            Moment::Start => self.start = Some((Instant::now(), self.group.read()?)),
-            Moment::End => {
-                if let Some((began, before)) = &self.start {
+            Moment::Before => self.rest = Some((Instant::now(), self.group.read()?)),
+            Moment::After => {
+                if let Some((began, before)) = &self.rest {
                     let lasted = began.elapsed();
-                    self.steady = Some((lasted, self.group.read()?.since(before)));
+                    self.counted = Some((lasted, self.group.read()?.since(before)));
                 }
             }
-            Moment::Settle | Moment::Before | Moment::Tick | Moment::After => {}
+            Moment::Settle | Moment::Start | Moment::Tick | Moment::End => {}
         }
         Ok(())
     }
@@ -60,10 +61,10 @@ impl Events {
         Ok(false)
     }
 
-    /// What was counted in the steady part, by metric; nothing where the CPU never had a counter
+    /// What was counted, by metric; nothing where the CPU never had a counter
     /// free, and scaled up where it had one part of the time.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let values = self.steady.iter().flat_map(|(_, counts)| {
+        let values = self.counted.iter().flat_map(|(_, counts)| {
             let share = counts.share();
             let values = counts.values.iter();
             values
@@ -81,14 +82,14 @@ impl Events {
             .map(|(_, count)| count)
     }
 
-    /// How long the steady part was.
+    /// For how long.
     pub(super) fn lasted(&self) -> Option<Duration> {
-        self.steady.as_ref().map(|(lasted, _)| *lasted)
+        self.counted.as_ref().map(|(lasted, _)| *lasted)
     }
 
     /// The share of that time in which they counted.
     pub(super) fn share(&self) -> f64 {
-        self.steady
+        self.counted
             .as_ref()
             .map_or(1.0, |(_, counts)| counts.share())
     }
@@ -176,20 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_counted_in_the_steady_part_only() {
+    fn an_event_is_counted_from_rest_to_rest() {
         let Ok(mut events) = Events::open("task_clock", Event::TASK_CLOCK)
             .inspect_err(|error| eprintln!("skipped: {}", explain(error)))
         else {
             return;
         };
         events.add("page_faults", Event::PAGE_FAULTS).unwrap();
-        events.sample(Moment::End).unwrap();
+        events.sample(Moment::After).unwrap();
         assert_eq!(events.counts().count(), 0);
         assert_eq!(events.lasted(), None);
         let began = Instant::now();
-        events.sample(Moment::Start).unwrap();
+        events.sample(Moment::Before).unwrap();
         while began.elapsed() < Duration::from_millis(2) {}
-        events.sample(Moment::End).unwrap();
+        events.sample(Moment::After).unwrap();
         assert!(events.lasted().unwrap() >= Duration::from_millis(2));
         assert!(events.count("task_clock").unwrap() > 0.0);
         assert!(events.count("page_faults").is_some());
@@ -208,10 +209,10 @@ mod tests {
             enabled: Duration::from_millis(10),
             running: Duration::from_millis(5),
         };
-        events.steady = Some((Duration::from_millis(10), counts.clone()));
+        events.counted = Some((Duration::from_millis(10), counts.clone()));
         assert_eq!(events.count("task_clock"), Some(100.0));
         counts.running = Duration::ZERO;
-        events.steady = Some((Duration::from_millis(10), counts));
+        events.counted = Some((Duration::from_millis(10), counts));
         assert_eq!(events.count("task_clock"), None);
     }
 }

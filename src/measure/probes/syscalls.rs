@@ -43,7 +43,7 @@ macro_rules! calls {
         )*];
 
         const METRICS: &[Metric] = &[
-            Metric { name: ALL, help: "system calls in the steady part" },
+            Metric { name: ALL, help: "system calls, from when the clients were let go until their last replies" },
             Metric { name: OTHERS, help: "of these, calls without a name here" },
             $(Metric {
                 name: concat!("syscalls_", stringify!($call)),

@@ -12,6 +12,7 @@ use super::{Exporter, command_line, facts, said};
 use crate::record::Ending;
 use crate::registry::{Entry, Info};
 use crate::report::Report;
+use crate::report::costs::{COSTS, NOTE as COSTS_NOTE};
 use crate::report::figures::{Figure, Kind};
 use crate::report::format::counted;
 use crate::report::palette::{hex, look};
@@ -63,6 +64,7 @@ fn page(report: &Report<'_>) -> Markup {
                     (table::section(report))
                     (scalability::section(report))
                     (figures(report))
+                    (costs(report))
                     (warnings(report))
                     (failures(report))
                     (conditions(report))
@@ -156,6 +158,22 @@ fn answer(report: &Report<'_>) -> Markup {
     }
 }
 
+fn costs(report: &Report<'_>) -> Markup {
+    if !report.has_costs() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="costs" {
+            h2 #costs { "What a request costs" }
+            p.hint { (COSTS_NOTE) }
+            (table::grouped(report, COSTS, "What a request costs, for each server and number of clients"))
+            @for (what, why) in &report.not_here {
+                div.warning { p { "Not here: " (what) ": " (why.reason) "." } p.remedy { (why.remedy) } }
+            }
+        }
+    }
+}
+
 fn figures(report: &Report<'_>) -> Markup {
     if report.figures.is_empty() {
         return html! {};
@@ -188,9 +206,9 @@ fn plots<'a>(figures: impl Iterator<Item = &'a Figure>) -> Markup {
     html! {
         div.figures {
             @for figure in figures {
-                figure.(if figure.kind == Kind::Points { "wide" } else { "half" }) {
+                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
-                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("plot-{}", figure.id)) role="img" aria-label=(figure.alternative) {
+                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
                         noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
                     }
                     figcaption { (figure.caption) }
@@ -198,6 +216,12 @@ fn plots<'a>(figures: impl Iterator<Item = &'a Figure>) -> Markup {
             }
         }
     }
+}
+
+/// Lying bars need room by their number.
+fn height(figure: &Figure) -> Option<String> {
+    let bars = figure.series.len();
+    (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
 }
 
 fn warnings(report: &Report<'_>) -> Markup {

@@ -5,8 +5,9 @@ use std::io::Write;
 use super::{Exporter, command_line, facts};
 use crate::registry::{Entry, Info};
 use crate::report::Report;
-use crate::report::columns::COLUMNS;
+use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
+use crate::report::costs::{COSTS, NOTE};
 use crate::report::format::counted;
 use crate::report::scalability::columns as scalability;
 
@@ -42,7 +43,7 @@ impl Exporter for Markdown {
         if let Some(comparison) = &report.comparison {
             compared(comparison, to)?;
         }
-        tables(report, to)?;
+        results(report, to)?;
         scalability(report, to)?;
         if !report.figures.is_empty() {
             writeln!(to, "\n## Figures")?;
@@ -57,6 +58,7 @@ impl Exporter for Markdown {
                 )?;
             }
         }
+        costs(report, to)?;
         if !run.warnings.is_empty() {
             writeln!(to, "\n## Warnings\n")?;
             for warning in &run.warnings {
@@ -124,11 +126,7 @@ fn compared(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-    let columns: Vec<_> = COLUMNS
-        .iter()
-        .filter(|column| column.has_data(&report.summary))
-        .collect();
+fn results(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     if report.summary.rows.is_empty() {
         return Ok(());
     }
@@ -136,6 +134,36 @@ fn tables(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         to,
         "\n## Results\n\nThe best of each column is bold, among servers that served all clients."
     )?;
+    tables(report, COLUMNS, to)
+}
+
+fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    if !report.has_costs() {
+        return Ok(());
+    }
+    writeln!(to, "\n## What a request costs\n\n{NOTE}")?;
+    tables(report, COSTS, to)?;
+    for (what, why) in &report.not_here {
+        writeln!(
+            to,
+            "\nNot here: {}: {}. *What to do:* {}.",
+            escape(what),
+            escape(&why.reason),
+            escape(&why.remedy)
+        )?;
+    }
+    Ok(())
+}
+
+/// The rows with those of `columns` that have anything to show.
+fn tables(report: &Report<'_>, columns: &[Column], to: &mut dyn Write) -> anyhow::Result<()> {
+    let columns: Vec<_> = columns
+        .iter()
+        .filter(|column| column.has_data(&report.summary))
+        .collect();
+    if columns.is_empty() {
+        return Ok(());
+    }
     for clients in &report.summary.clients {
         writeln!(to, "\n### {}\n", counted(*clients, "client"))?;
         let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();

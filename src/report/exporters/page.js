@@ -8,13 +8,33 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const isDark = () => dark.matches && !printing;
 
+  // A trace that has a place for each server, without those that are hidden.
+  function shown(trace) {
+    const of = (values) => values?.filter((_, place) => !hidden.has(trace.meta.servers[place]));
+    const { x, y, text, customdata, marker } = trace;
+    return {
+      ...trace,
+      x: of(x),
+      y: of(y),
+      text: of(text),
+      customdata: of(customdata),
+      marker: { opacity: of(marker?.opacity) ?? 1 },
+    };
+  }
+
   function traces(figure) {
-    return figure.traces.map((trace) => {
+    return figure.traces.map((all) => {
+      const trace = all.meta.servers ? shown(all) : all;
+      if (trace.meta.ink) return { ...trace, textfont: { color: css("--ink") } };
       const colour = isDark() ? trace.meta.dark : trace.meta.light;
       return {
         ...trace,
         visible: !hidden.has(trace.meta.server),
-        marker: { ...trace.marker, color: colour, line: { color: colour, width: 1.5 } },
+        marker: {
+          ...trace.marker,
+          color: colour,
+          line: trace.meta.servers ? { color: css("--card"), width: 1 } : { color: colour, width: 1.5 },
+        },
         ...(trace.line ? { line: { ...trace.line, color: colour } } : {}),
         ...(trace.error_y
           ? { error_y: { ...trace.error_y, color: trace.type === "bar" ? css("--ink") : colour } }

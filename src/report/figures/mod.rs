@@ -8,11 +8,13 @@ mod cpu_efficiency;
 mod fairness;
 mod first_answer;
 mod flows;
+mod instructions;
 mod memory;
 mod over_time;
 mod per_client;
 mod scalability;
 mod service_time;
+mod syscalls;
 mod throughput;
 
 use serde::Serialize;
@@ -22,6 +24,7 @@ use super::format::{counted, number};
 use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
 use crate::registry::Entry;
+use crate::stats::median;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
@@ -30,6 +33,9 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &scalability::Residuals,
     &cpu_cost::CpuCost,
     &cpu_efficiency::CpuEfficiency,
+    &syscalls::ByName,
+    &syscalls::AgainstCrowd,
+    &instructions::Instructions,
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
     &first_answer::FirstAnswer,
@@ -81,6 +87,8 @@ pub struct Figure {
     pub kind: Kind,
     /// One a server.
     pub series: Vec<Series>,
+    /// What stacked bars are made of, from the foot on; elsewhere nothing.
+    pub parts: Vec<String>,
 }
 
 /// How points are drawn.
@@ -95,6 +103,9 @@ pub enum Kind {
     Points,
     /// One bar a series: there is a single number of clients.
     Bars,
+    /// One bar a series, lying, made of its points: the x of a point is its place in
+    /// [`Figure::parts`].
+    Stacked,
 }
 
 /// One axis.
@@ -164,6 +175,26 @@ impl Figure {
         places.sort_unstable_by(f64::total_cmp);
         places.dedup();
         places
+    }
+
+    /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
+    /// seen: none when all can be drawn to one scale.
+    pub fn cut(&self) -> Option<f64> {
+        let totals: Vec<f64> = self.series.iter().map(Series::total).collect();
+        let most = 3.0 * median(&totals)?;
+        let within = totals.iter().copied().filter(|total| *total <= most);
+        let cut = 1.15 * within.fold(0.0, f64::max);
+        totals
+            .iter()
+            .any(|total| *total > most && *total > cut)
+            .then_some(cut)
+    }
+}
+
+impl Series {
+    /// Of all its points.
+    pub fn total(&self) -> f64 {
+        self.points.iter().map(|point| point.y).sum()
     }
 }
 
@@ -255,6 +286,7 @@ impl AgainstClients {
             y: self.y,
             kind: if single { Kind::Bars } else { Kind::Lines },
             series,
+            parts: Vec::new(),
         };
         if single {
             figure.y.log = false;
@@ -349,6 +381,32 @@ mod tests {
             series: &[],
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
+    }
+
+    #[test]
+    fn bars_are_cut_where_one_would_leave_nothing_of_the_others() {
+        let bars = |totals: &[f64]| {
+            let (run, trials) = fixture::record();
+            let summary = Summary::of(&run, &trials).unwrap();
+            let source = Source {
+                summary: &summary,
+                clients: &[],
+                series: &[],
+            };
+            let mut figure = syscalls::ByName.build(&source).unwrap();
+            figure.series.truncate(totals.len());
+            for (series, total) in figure.series.iter_mut().zip(totals) {
+                series.points = vec![Point {
+                    y: *total,
+                    ..series.points[0]
+                }];
+            }
+            figure.cut()
+        };
+        assert_eq!(bars(&[2.0, 2.0, 3.0]), None);
+        let cut = bars(&[2.0, 2.0, 3.0, 50.0]).unwrap();
+        assert!(cut > 3.0 && cut < 5.0, "{cut}");
+        assert_eq!(bars(&[0.04, 2.0]), None);
     }
 
     #[test]

@@ -152,6 +152,7 @@ impl FigureKind for OverTime {
             },
             y: self.y.clone(),
             kind: Kind::Course,
+            parts: Vec::new(),
             series,
         })
     }

@@ -69,6 +69,7 @@ impl FigureKind for PerClient {
             y: Axis::logarithmic("replies in the steady part", None),
             kind: Kind::Points,
             series,
+            parts: Vec::new(),
         })
     }
 }

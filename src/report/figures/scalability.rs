@@ -72,6 +72,7 @@ impl FigureKind for Scalability {
             x: Axis::logarithmic("clients", None),
             y: Axis::linear("replies", Some("per second")),
             kind: Kind::Lines,
+            parts: Vec::new(),
             series,
         })
     }
@@ -101,6 +102,7 @@ impl FigureKind for Residuals {
             x: Axis::logarithmic("clients", None),
             y: Axis::linear("off the curve", Some("%")),
             kind: Kind::Lines,
+            parts: Vec::new(),
             series,
         })
     }

@@ -1,6 +1,8 @@
 //! Figures for the page: data for plotly.js, whose script is embedded so that the page works
 //! without a network. Colours are left to the page's own script, which knows light from dark.
 
+mod stacked;
+
 use serde_json::{Value, json};
 
 use crate::report::figures::{Axis, Figure, Kind, Series, Trace};
@@ -26,6 +28,13 @@ pub fn data(figures: &[Figure]) -> String {
 }
 
 fn figure(figure: &Figure) -> Value {
+    if figure.kind == Kind::Stacked {
+        return json!({
+            "id": figure.id,
+            "traces": stacked::traces(figure),
+            "layout": stacked::layout(figure),
+        });
+    }
     json!({
         "id": figure.id,
         "traces": figure.series.iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
@@ -41,7 +50,7 @@ fn horizontal(figure: &Figure) -> Value {
     let values = figure.marked();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points | Kind::Course => axis(&figure.x),
+        Kind::Points | Kind::Stacked | Kind::Course => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -99,7 +108,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         "hovertemplate": format!(
             "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}",
             match figure.kind {
-                Kind::Points => "",
+                Kind::Points | Kind::Stacked => "",
                 Kind::Course => "s",
                 Kind::Lines | Kind::Bars => "clients",
             }
@@ -139,6 +148,8 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             trace["hovertemplate"] = json!(format!("<b>%{{y:,.4~r}}</b> {unit}%{{text}}"));
             trace["marker"] = json!({ "opacity": if partial { 0.4 } else { 1.0 } });
         }
+        // Made by part, not by server.
+        Kind::Stacked => {}
     }
     trace
 }

@@ -1,6 +1,8 @@
 //! A figure as a still picture, SVG or PNG, 1000 × 600. plotters gives the canvas and the text;
 //! axes are laid out here, because both kinds may be logarithmic and marks sit where the data are.
 
+mod stacked;
+
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -66,13 +68,11 @@ fn draw<B: DrawingBackend>(figure: &Figure, area: Area<B>) -> anyhow::Result<()>
         x: Scale::across(figure),
         y: Scale::upwards(figure),
     };
-    let drawn = canvas.frame(figure).and_then(|()| {
-        for (place, series) in figure.series.iter().enumerate() {
-            canvas.series(figure.kind, place, series)?;
-        }
-        canvas.legend(figure)?;
-        canvas.area.present()
-    });
+    let drawn = match figure.kind {
+        Kind::Stacked => canvas.stacked(figure),
+        Kind::Lines | Kind::Points | Kind::Course | Kind::Bars => canvas.upright(figure),
+    };
+    let drawn = drawn.and_then(|()| canvas.area.present());
     drawn.map_err(|error| anyhow!("cannot draw {}: {error}", figure.id))
 }
 
@@ -107,7 +107,7 @@ impl Scale {
                 scale.ticks = Vec::new();
             }
             Kind::Lines if marked.len() <= 10 => scale.ticks = ticks::at_values(&marked),
-            Kind::Lines | Kind::Points | Kind::Course => {}
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => {}
         }
         scale
     }
@@ -192,12 +192,25 @@ impl<B: DrawingBackend> Canvas<B> {
         self.area.draw(&Text::new(text.to_owned(), at, style))
     }
 
-    /// Title, grid, marks and axis titles.
-    fn frame(&self, figure: &Figure) -> Drawn<B> {
+    /// The whole picture of all kinds that have values upwards.
+    fn upright(&self, figure: &Figure) -> Drawn<B> {
+        self.frame(figure)?;
+        for (place, series) in figure.series.iter().enumerate() {
+            self.series(figure.kind, place, series)?;
+        }
+        self.legend(figure)
+    }
+
+    fn title(&self, figure: &Figure) -> Drawn<B> {
         self.area.fill(&WHITE)?;
         let title = (FONT, 22).into_font().style(FontStyle::Bold).color(&INK);
         self.area
-            .draw(&Text::new(figure.title.clone(), (LEFT - 60, 20), title))?;
+            .draw(&Text::new(figure.title.clone(), (LEFT - 60, 20), title))
+    }
+
+    /// Title, grid, marks and axis titles.
+    fn frame(&self, figure: &Figure) -> Drawn<B> {
+        self.title(figure)?;
         for tick in &self.y.ticks {
             let y = self.y.pixel(tick.at);
             self.line([(LEFT, y), (RIGHT, y)], GRID.stroke_width(1))?;
@@ -230,7 +243,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 .map_or_else(String::new, |point| {
                     format!("{} {}", point.x, figure.x.label)
                 }),
-            Kind::Lines | Kind::Points | Kind::Course => figure.x.title(),
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => figure.x.title(),
         };
         self.text(
             &across,
@@ -253,6 +266,8 @@ impl<B: DrawingBackend> Canvas<B> {
         let colour = colour(series.place);
         match kind {
             Kind::Bars => self.bar(place, series, colour),
+            // Drawn as a whole.
+            Kind::Stacked => Ok(()),
             Kind::Points => series.points.iter().try_for_each(|point| {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
                 self.dot(at, 2, series.place, true)

@@ -10,12 +10,7 @@ use crate::report::summary::Row;
 
 /// The section, or nothing when there are no rows.
 pub(super) fn section(report: &Report<'_>) -> Markup {
-    let summary = &report.summary;
-    let columns: Vec<&Column> = COLUMNS
-        .iter()
-        .filter(|column| column.has_data(summary))
-        .collect();
-    if summary.rows.is_empty() {
+    if report.summary.rows.is_empty() {
         return html! {};
     }
     html! {
@@ -25,27 +20,42 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 span.mark { "Marked" } " is the best of its column, among servers that served all clients. Bars compare within one number of clients. "
                 "Intervals over trials are small print; – was not measured."
             }
-            div.scroll tabindex="0" role="region" aria-label="Results, can be scrolled sideways" {
-                table {
-                    caption.hidden { "Results for each server and number of clients" }
-                    thead {
-                        tr {
-                            th scope="col" { "Server" }
-                            @for column in &columns { th scope="col" title=(column.note) { (column.title) } }
-                        }
+            (grouped(report, COLUMNS, "Results for each server and number of clients"))
+        }
+    }
+}
+
+/// The rows with those of `columns` that have anything to show; nothing when none has.
+pub(super) fn grouped(report: &Report<'_>, columns: &'static [Column], caption: &str) -> Markup {
+    let summary = &report.summary;
+    let columns: Vec<&Column> = columns
+        .iter()
+        .filter(|column| column.has_data(summary))
+        .collect();
+    if columns.is_empty() {
+        return html! {};
+    }
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(format!("{caption}, can be scrolled sideways")) {
+            table {
+                caption.hidden { (caption) }
+                thead {
+                    tr {
+                        th scope="col" { "Server" }
+                        @for column in &columns { th scope="col" title=(column.note) { (column.title) } }
                     }
-                    @for clients in summary.clients.iter().rev() {
-                        tbody {
-                            tr.group { th scope="rowgroup" colspan=(columns.len() + 1) { span { (counted(*clients, "client")) } } }
-                            @for row in summary.rows_at(*clients) { (line(report, &columns, row)) }
-                        }
+                }
+                @for clients in summary.clients.iter().rev() {
+                    tbody {
+                        tr.group { th scope="rowgroup" colspan=(columns.len() + 1) { span { (counted(*clients, "client")) } } }
+                        @for row in summary.rows_at(*clients) { (line(report, &columns, row)) }
                     }
                 }
             }
-            details.columns {
-                summary { "What the columns mean" }
-                dl { @for column in &columns { div { dt { (column.title) } dd { (column.note) } } } }
-            }
+        }
+        details.columns {
+            summary { "What the columns mean" }
+            dl { @for column in &columns { div { dt { (column.title) } dd { (column.note) } } } }
         }
     }
 }
