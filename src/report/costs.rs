@@ -91,18 +91,24 @@ pub(super) const COSTS: &[Column] = &[
         "context_switches",
         hundredths
     ),
-    cost!(
-        "Migrations",
-        "times for one reply that a thread moved to another CPU",
-        "cpu_migrations",
-        hundredths
-    ),
-    cost!(
-        "Page faults",
-        "page faults for one reply",
-        "page_faults",
-        hundredths
-    ),
+    Column {
+        best: Best::None,
+        ..cost!(
+            "Migrations",
+            "times for one reply that a thread moved to another CPU",
+            "cpu_migrations",
+            hundredths
+        )
+    },
+    Column {
+        best: Best::None,
+        ..cost!(
+            "Page faults",
+            "page faults for one reply",
+            "page_faults",
+            hundredths
+        )
+    },
     Column {
         best: Best::None,
         ..cost!(

@@ -136,15 +136,17 @@ pub fn shades(parts: &[String]) -> Vec<(Rgb, Rgb)> {
             Role::Signal => 3,
             Role::Rest => 7,
         };
-        let share = 1.0 - 0.72_f64.powi(earlier as i32);
-        let towards = |(red, green, blue): Rgb, goal: f64| {
+        // Darker and lighter by turns.
+        let share = 1.0 - 0.7_f64.powi((earlier as i32 + 1) / 2);
+        let goal = if earlier % 2 == 1 { 0.0 } else { 255.0 };
+        let towards = |(red, green, blue): Rgb| {
             let mix = |channel: u8| {
                 let channel = f64::from(channel);
                 (channel + (goal - channel) * share).round() as u8
             };
             (mix(red), mix(green), mix(blue))
         };
-        (towards(LIGHT[hue], 0.0), towards(DARK[hue], 255.0))
+        (towards(LIGHT[hue]), towards(DARK[hue]))
     };
     parts.iter().enumerate().map(shade).collect()
 }

@@ -102,8 +102,9 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const READ_GROUP_AND_TIMES: u64 = 0b1011;
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// How often to read anew while tasks end.
+/// How often to read anew while tasks end, and after how long.
 const MOST_TRIES: u32 = 1000;
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What a group has counted so far, over all tasks there are and were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -187,9 +188,13 @@ impl Group {
                 Some(Ok(length)) if length < bytes.len() => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
-                // A task is just ending and its counters are partly gone (Linux 6.3 and later).
+                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It
+                // may wait for the CPU that we are on.
                 Some(Err(error))
-                    if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES => {}
+                    if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
                 Some(Err(error)) => return Err(error),
                 Some(Ok(_)) | None => break,
             }

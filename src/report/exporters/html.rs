@@ -163,7 +163,7 @@ fn costs(report: &Report<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby="costs" {
+        section.costs aria-labelledby="costs" {
             h2 #costs { "What a request costs" }
             p.hint { (COSTS_NOTE) }
             (table::grouped(report, COSTS, "What a request costs, for each server and number of clients"))

@@ -201,8 +201,8 @@ mod tests {
             [
                 "recvfrom",
                 "sendto",
-                "epoll_pwait",
                 "io_uring_enter",
+                "epoll_pwait",
                 "poll",
                 "pselect6",
                 REST

@@ -50,7 +50,7 @@ pub(super) fn traces(figure: &Figure) -> Vec<Value> {
         }));
     }
     let totals = sums.iter().map(|sum| {
-        let cut = if *sum > most { "⫽ " } else { "" };
+        let cut = if *sum > most { "// " } else { "" };
         format!(" {cut}{}", hundredths(*sum))
     });
     traces.push(json!({
