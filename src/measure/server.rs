@@ -257,10 +257,13 @@ impl Launch<'_> {
                 let line = process.line(deadline.min(Instant::now() + LOOK));
                 said_so = line.is_ok_and(|line| pattern.matches(line.as_bytes()));
             }
-            let answered = said_so && TcpStream::connect_timeout(&address, LOOK).is_ok();
-            if answered && !process.has_ended() {
-                check_owner(&process, port)?;
-                return Ok((first, Server { process, address }));
+            if said_so && TcpStream::connect_timeout(&address, LOOK).is_ok() {
+                let owns = check_owner(&process, port);
+                // Who has gone to the background meanwhile owns nothing any more.
+                if !process.has_ended() {
+                    return owns.map(|()| (first, Server { process, address }));
+                }
+                continue;
             }
             if Instant::now() >= deadline {
                 return self.never_ready(&process, port, said_so);

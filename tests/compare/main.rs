@@ -33,7 +33,16 @@ fn compare(arguments: &[&str]) -> Ran {
     let directory = tempfile::tempdir().expect("a directory");
     let mut command = assert_cmd::Command::new(THRONG);
     command.arg("compare").args(arguments);
-    command.args(["--warm-up", "20ms", "--clients", "8", "-o"]);
+    // Only probes that need no trials of their own.
+    command.args([
+        "--probes",
+        "cpu,memory",
+        "--warm-up",
+        "20ms",
+        "--clients",
+        "8",
+        "-o",
+    ]);
     command.arg(record_in(&directory));
     command.args(["--env", &format!("THRONG_MARK={mark}")]);
     command.timeout(Duration::from_mins(2));

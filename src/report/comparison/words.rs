@@ -174,9 +174,12 @@ fn is_or_are(measured: &Measured) -> &'static str {
 
 /// "1.52 (1.47–1.58)".
 pub(super) fn ratio(ratio: &Interval) -> String {
+    // As many as tell a narrow interval's ends from 1.
+    let narrow = ratio.high - ratio.low < 0.05;
     let decimals = match ratio.estimate {
         ..0.01 => 4,
-        ..0.1 | 0.98..1.02 => 3,
+        ..0.1 => 3,
+        0.98..1.02 if narrow => 3,
         ..10.0 => 2,
         ..100.0 => 1,
         _ => 0,
