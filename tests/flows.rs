@@ -270,13 +270,16 @@ fn every_flow_of_a_lossy_network_is_as_tshark_sees_it() {
     if !exactly {
         println!("another tshark than 4.0 may tell late and repeated segments apart otherwise");
     }
-    let comparable = |flow: &Flow| match exactly {
-        true => *flow,
-        false => Flow {
-            retransmissions: flow.retransmissions + flow.out_of_order,
-            out_of_order: 0,
-            ..*flow
-        },
+    let comparable = |flow: &Flow| {
+        if exactly {
+            *flow
+        } else {
+            Flow {
+                retransmissions: flow.retransmissions + flow.out_of_order,
+                out_of_order: 0,
+                ..*flow
+            }
+        }
     };
     assert_eq!(ours.len(), theirs.len());
     for (number, flow) in &theirs {

@@ -10,6 +10,7 @@ use crate::protocol::{self, Dialogue};
 
 /// What clients say, and when.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "What is said")]
 pub(super) struct Asking {
     #[command(flatten)]
     pub(super) speech: Speech,

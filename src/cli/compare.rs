@@ -18,6 +18,7 @@ use crate::protocol::{PROTOCOLS, Pattern};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
 use crate::registry;
 use crate::report::comparison::Condition;
+use crate::report::format::list;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -111,10 +112,11 @@ pub(super) struct Arguments {
 
 /// How servers are started and ended.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Servers that are not throng's own")]
+#[command(next_help_heading = "How servers are started and ended")]
 struct Care {
     /// Give command lines to `sh -c`, also those of --prepare and --conclude. Without it they are split
-    /// into words as a shell does, and no shell is between throng and the server.
+    /// into words as a shell does, and no shell is measured along with the server; `exec` before the
+    /// last command of a line does the same.
     #[arg(long)]
     shell: bool,
     /// A variable in the environment of servers and commands; several times for more.
@@ -437,8 +439,8 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
             None => format!("Does {reference} meet what is demanded of it?"),
         };
     }
-    let others = others.join(", ");
-    format!("How do {others} differ from {reference} under the same load?")
+    let (verb, others) = (if others.len() == 1 { "does" } else { "do" }, list(&others));
+    format!("How {verb} {others} differ from {reference} under the same load?")
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -11,7 +11,8 @@ use crate::registry;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Speech {
-    /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL].
+    /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL and
+    /// where a server that is not throng's own is compared].
     #[arg(long)]
     protocol: Option<String>,
     /// Bytes in a request, for protocols that let you choose: a number like 1000, 64KiB or 10MB; or

@@ -12,13 +12,15 @@ use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
 use crate::registry;
+#[cfg(target_os = "linux")]
+use crate::serve::Model;
+use crate::serve::Server;
 use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
 use crate::serve::worker::Worker;
-use crate::serve::{Model, Server};
 use crate::sys::process;
 use crate::sys::signal::Stop;
 
@@ -81,6 +83,7 @@ pub(super) struct Arguments {
     tuning: tuning::Arguments,
 }
 
+#[cfg(target_os = "linux")]
 impl Arguments {
     /// The model, if this machine and it can do all that was asked.
     pub(super) fn check(&self) -> anyhow::Result<&'static dyn Model> {

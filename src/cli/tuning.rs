@@ -32,6 +32,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// Descriptors that the sets of select are to hold, if that was said.
+    #[cfg(target_os = "linux")]
     pub(super) fn fd_setsize(&self) -> Option<usize> {
         self.fd_setsize
     }

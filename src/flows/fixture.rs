@@ -53,9 +53,12 @@ impl Packet {
     }
 
     fn ends(&self) -> [(IpAddr, u16); 2] {
-        let address = |last| match self.ipv6 {
-            true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last)),
-            false => IpAddr::V4(Ipv4Addr::new(10, 0, 0, last as u8)),
+        let address = |last| {
+            if self.ipv6 {
+                IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last))
+            } else {
+                IpAddr::V4(Ipv4Addr::new(10, 0, 0, last as u8))
+            }
         };
         let ends = [(address(1), 40_000), (address(2), 80)];
         if self.by_client {

@@ -110,9 +110,10 @@ impl Flow {
     pub(super) fn new(segment: &Segment) -> Self {
         let (from, to) = (segment.source, segment.destination);
         let (is_client, known_by) = if segment.has(flag::SYN) {
-            match segment.has(flag::ACK) {
-                false => (true, ClientKnownBy::Syn),
-                true => (false, ClientKnownBy::SynAck),
+            if segment.has(flag::ACK) {
+                (false, ClientKnownBy::SynAck)
+            } else {
+                (true, ClientKnownBy::Syn)
             }
         } else if from.port == to.port {
             (true, ClientKnownBy::FirstPacket)

@@ -181,11 +181,12 @@ impl Analysis {
         contents.damage = damage;
         let mut report = Report {
             contents,
-            summary: Summary::of(std::iter::empty()),
+            summary: Summary::of(&std::iter::empty()),
             flows: self.flows,
             began_ns: self.began_ns,
         };
-        report.summary = Summary::of(report.rows());
+        let summary = Summary::of(&report.rows());
+        report.summary = summary;
         report
     }
 }
@@ -223,7 +224,7 @@ pub fn analyse<R: Read>(file: R, settings: Settings) -> Result<Report, Damage> {
     let mut analysis = Analysis::new(settings);
     analysis.contents.format = Some(capture.format());
     let damage = loop {
-        match capture.next() {
+        match capture.next_frame() {
             Ok(Some(frame)) => analysis.take(&frame),
             Ok(None) => break None,
             Err(damage) => break Some(damage),

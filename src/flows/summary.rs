@@ -84,7 +84,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(rows: impl Iterator<Item = Row> + Clone) -> Self {
+    pub(super) fn of(rows: &(impl Iterator<Item = Row> + Clone)) -> Self {
         let complete = || rows.clone().filter(|row| row.complete);
         let sum = |figure: fn(&Row) -> u64| rows.clone().map(|row| figure(&row)).sum::<u64>();
         let mut endings = BTreeMap::new();

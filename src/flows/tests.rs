@@ -28,9 +28,9 @@ fn a_whole_connection_has_every_figure() {
     assert_eq!(payload, (100, 1000));
     let wire = (row.wire_bytes_by_client, row.wire_bytes_by_server);
     assert_eq!(wire, (5 * 54 + 100, 3 * 54 + 1000));
-    assert_eq!((row.duration_s * 1e6).round(), 450.0);
+    assert_eq!((row.duration_s * 1e6).round() as u64, 450);
     let rate = row.throughput_bytes_per_s.unwrap();
-    assert_eq!(rate.round(), (1100.0_f64 / 450e-6).round());
+    assert_eq!(rate.round() as u64, 1_100_000_000 / 450);
     assert_eq!((row.retransmissions(), row.resets()), (0, 0));
     assert_eq!((row.ending, row.complete), (Ending::Closed, true));
     assert_eq!(row.client_known_by, ClientKnownBy::Syn);
@@ -43,7 +43,9 @@ fn every_format_and_link_tells_the_same() {
         for bits in 0..8 {
             let [big_endian, nanoseconds, ipv6] = [1, 2, 4].map(|bit| bits & bit > 0);
             let mut packets = connection();
-            packets.iter_mut().for_each(|packet| packet.ipv6 = ipv6);
+            for packet in &mut packets {
+                packet.ipv6 = ipv6;
+            }
             let writing = Writing {
                 big_endian,
                 nanoseconds,
@@ -204,7 +206,10 @@ fn ports_used_again_are_another_flow() {
         report.rows().map(|row| row.packets()).collect::<Vec<_>>(),
         [8, 8]
     );
-    assert_eq!(report.row(1).unwrap().start_s, 0.01);
+    assert_eq!(
+        (report.row(1).unwrap().start_s * 1e6).round() as u64,
+        10_000
+    );
 }
 
 #[test]
@@ -223,7 +228,9 @@ fn a_packet_captured_twice_counts_once() {
     // IPv6 has no numbers to go by.
     for ipv6 in [false, true] {
         let mut doubled = doubled.clone();
-        doubled.iter_mut().for_each(|packet| packet.ipv6 = ipv6);
+        for packet in &mut doubled {
+            packet.ipv6 = ipv6;
+        }
         let report = report(&doubled);
         assert_eq!(report.contents.duplicates, 8, "ipv6: {ipv6}");
         assert_eq!(report.summary.packets, 8);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub(super) struct Process {
     lines: Receiver<String>,
     tail: Tail,
     reaped: Option<ExitStatus>,
+    /// Keeps the thread that started it, with which the kernel would kill it.
+    _parent: Sender<()>,
 }
 
 /// The last lines a process wrote on either stream.
@@ -89,31 +91,59 @@ impl Process {
     /// Starts `command`, called `what` in messages, on `cpus`.
     pub(super) fn start(
         what: &str,
-        mut command: Command,
+        command: Command,
         cpus: &[u32],
         heard: Heard,
     ) -> anyhow::Result<Self> {
+        Self::start_prepared(what, command, cpus, heard, || ()).map(|(process, ())| process)
+    }
+
+    /// The same from a thread that has called `prepare` before, does nothing else, and lives as long
+    /// as the process: what children inherit from it, only this process has.
+    pub(super) fn start_prepared<P: Send + 'static>(
+        what: &str,
+        mut command: Command,
+        cpus: &[u32],
+        heard: Heard,
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
-        let mut child = spawn(&mut command, cpus).with_context(|| {
-            format!("cannot start {what} ({})", command.get_program().display())
-        })?;
+        let program = command.get_program().to_owned();
+        let cpus = cpus.to_vec();
+        let (parent, until_the_end) = channel::<()>();
+        let (tell, told) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("parent".to_owned())
+            .spawn(move || {
+                let prepared = prepare();
+                // Whoever waits for it is there until it has come.
+                let _ = tell.send((spawn(&mut command, &cpus), prepared));
+                // Nothing is ever sent: this ends when the process is dropped.
+                let _ = until_the_end.recv();
+            })
+            .context("cannot start a thread")?;
+        let (child, prepared) = told.recv().context("the thread that starts it has ended")?;
+        let mut child =
+            child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         let tail = Tail::default();
         let (sender, lines) = sync_channel(QUEUE_LINES);
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
         let errors = (heard == Heard::Both).then(|| sender.clone());
-        listen(stdout, tail.clone(), Some(sender))?;
-        listen(stderr, tail.clone(), errors)?;
-        Ok(Self {
+        let process = Self {
             what: what.to_owned(),
             input: child.stdin.take(),
             child,
             lines,
-            tail,
+            tail: tail.clone(),
             reaped: None,
-        })
+            _parent: parent,
+        };
+        listen(stdout, tail.clone(), Some(sender))?;
+        listen(stderr, tail, errors)?;
+        Ok((process, prepared))
     }
 
     pub(super) fn pid(&self) -> u32 {

@@ -1,5 +1,6 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -16,6 +17,7 @@ use crate::record::{
     Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
     StudyInfo, Trial,
 };
+use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
 
 /// A run, resolved and ready to begin.
@@ -156,6 +158,7 @@ pub fn run(
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         comparison: plan.comparison.clone(),
+        unavailable: unavailable(&plan.probes),
         trials_planned: order.len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
@@ -311,6 +314,25 @@ fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
     }
 }
 
+/// The probes that were chosen and cannot measure here.
+fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupported> {
+    let why_not = |kind: &&dyn ProbeKind| {
+        let unsupported = kind.supported().err()?;
+        Some((kind.info().name.to_owned(), unsupported))
+    };
+    probes.iter().filter_map(why_not).collect()
+}
+
+/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
+/// second where that is less: nothing is timed, and counts of a reply differ little.
+fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
+    let full = settings.duration_s;
+    match purpose {
+        Purpose::Counted => full.min((full / 4.0).max(0.5)),
+        _ => full,
+    }
+}
+
 fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     let settings = &plan.settings;
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
@@ -318,7 +340,8 @@ fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     load.arg("load").arg("--controlled");
     load.args(settings.options_of_load());
     load.args(["--clients", &planned.clients.to_string()]);
-    load.args(["--duration", &seconds(settings.duration_s)]);
+    let duration = duration_s(settings, planned.purpose);
+    load.args(["--duration", &seconds(duration)]);
     load.args(["--warm-up", &seconds(settings.warm_up_s)]);
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
     load.args(["--patience", &seconds(settings.patience_s)]);
@@ -331,4 +354,24 @@ pub(super) fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counting_takes_less_time_than_timing() {
+        let mut settings = Settings {
+            duration_s: 20.0,
+            ..Settings::default()
+        };
+        let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
+        assert!((counted(&settings) - 5.0).abs() < 1e-9);
+        settings.duration_s = 1.0;
+        assert!((counted(&settings) - 0.5).abs() < 1e-9);
+        settings.duration_s = 0.1;
+        assert!((counted(&settings) - 0.1).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Timed) - 0.1).abs() < 1e-9);
+    }
 }

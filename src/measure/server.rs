@@ -54,13 +54,16 @@ pub(super) struct Server {
 }
 
 impl Launch<'_> {
-    /// Starts the server and waits until it is ready. `before` is called on this thread after all
-    /// that prepares, right before the server is started.
-    pub(super) fn start<T>(&self, before: impl Fn() -> T, stop: Stop) -> Stage<(T, Server)> {
+    /// Starts the server and waits until it is ready. `before` is called after all that prepares, on
+    /// the thread that starts the server next.
+    pub(super) fn start<T: Send + 'static>(
+        &self,
+        before: impl FnOnce() -> T + Clone + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(T, Server)> {
         let Some(foreign) = &self.info.foreign else {
             self.prepare(stop)?;
-            let first = before();
-            return Ok((first, self.start_ours(stop)?));
+            return self.start_ours(before, stop);
         };
         let pattern = foreign.pattern()?;
         let mut tries = 1;
@@ -71,14 +74,13 @@ impl Launch<'_> {
             })?;
             self.state.port.set(Some(port));
             self.prepare(stop)?;
-            let first = before();
-            match self.start_foreign(port, pattern.as_ref(), stop) {
+            match self.start_foreign(port, pattern.as_ref(), before.clone(), stop) {
                 Err(Halt::Failed(failure))
                     if tries < PORTS_TRIED && says_taken(&failure.output) =>
                 {
                     tries += 1;
                 }
-                started => return Ok((first, started?)),
+                started => return started,
             }
         }
     }
@@ -188,15 +190,24 @@ impl Launch<'_> {
         command
     }
 
-    fn start_ours(&self, stop: Stop) -> Stage<Server> {
+    fn start_ours<T: Send + 'static>(
+        &self,
+        before: impl FnOnce() -> T + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(T, Server)> {
         let mut command = self.command(&self.info.command);
         command.arg("--log").arg(&self.log);
-        let process = self.spawn(command, Heard::Output)?;
-        self.wait_for_word(process, stop)
+        let (process, first) = self.spawn(command, Heard::Output, before)?;
+        Ok((first, self.wait_for_word(process, stop)?))
     }
 
-    fn spawn(&self, command: Command, heard: Heard) -> Stage<Process> {
-        let started = Process::start("the server", command, self.cpus, heard);
+    fn spawn<T: Send + 'static>(
+        &self,
+        command: Command,
+        heard: Heard,
+        before: impl FnOnce() -> T + Send + 'static,
+    ) -> Stage<(Process, T)> {
+        let started = Process::start_prepared("the server", command, self.cpus, heard, before);
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
     }
 
@@ -222,8 +233,15 @@ impl Launch<'_> {
         }
     }
 
-    fn start_foreign(&self, port: u16, pattern: Option<&Pattern>, stop: Stop) -> Stage<Server> {
-        let mut process = self.spawn(self.command(&self.info.command), Heard::Both)?;
+    fn start_foreign<T: Send + 'static>(
+        &self,
+        port: u16,
+        pattern: Option<&Pattern>,
+        before: impl FnOnce() -> T + Send + 'static,
+        stop: Stop,
+    ) -> Stage<(T, Server)> {
+        let command = self.command(&self.info.command);
+        let (mut process, first) = self.spawn(command, Heard::Both, before)?;
         let deadline = Instant::now() + self.limit;
         let address = address(port);
         let mut said_so = pattern.is_none();
@@ -242,7 +260,7 @@ impl Launch<'_> {
             let answered = said_so && TcpStream::connect_timeout(&address, LOOK).is_ok();
             if answered && !process.has_ended() {
                 check_owner(&process, port)?;
-                return Ok(Server { process, address });
+                return Ok((first, Server { process, address }));
             }
             if Instant::now() >= deadline {
                 return self.never_ready(&process, port, said_so);

@@ -85,9 +85,12 @@ pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
 }
 
 fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
-    let prepared = |subject| Panel::prepare(setup.probes, subject, setup.purpose);
+    let prepare = |subject| {
+        let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+        move || Panel::prepare(&probes, subject, purpose)
+    };
     let launch = &setup.launch;
-    let (mut server_side, server) = launch.start(|| prepared(Subject::Processes), stop)?;
+    let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
     let Server {
         process: mut server,
         address,
@@ -112,12 +115,13 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         files: setup.files.clone(),
     };
     server_side.attach(target(&server));
-    let mut network = prepared(Subject::Network);
+    let mut network = prepare(Subject::Network)();
     network.attach(target(&server));
-    let mut client_side = prepared(Subject::Processes);
-    let load = (setup.load)(address);
-    let started = Process::start("the load", load, setup.client_cpus, Heard::Output);
-    let mut load = started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
+    let of_side = prepare(Subject::Processes);
+    let (load, cpus) = ((setup.load)(address), setup.client_cpus);
+    let started = Process::start_prepared("the load", load, cpus, Heard::Output, of_side);
+    let (mut load, mut client_side) =
+        started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
     client_side.attach(target(&load));
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;

@@ -64,6 +64,9 @@ pub struct Run {
     /// What the servers are compared with, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// Probes that were chosen and cannot measure on this machine, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavailable: BTreeMap<String, Unsupported>,
     /// How many trials were planned.
     pub trials_planned: u32,
     /// What a reader must know before trusting the figures.
@@ -114,7 +117,7 @@ pub enum Ending {
 }
 
 /// The settings of a run, in force for all of its trials.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Protocol spoken; "custom" when what is sent and expected was written out.

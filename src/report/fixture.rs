@@ -298,6 +298,7 @@ fn run(servers: &[Server]) -> Run {
             ..Host::default()
         },
         comparison: None,
+        unavailable: BTreeMap::new(),
         trials_planned: 81,
         warnings: vec![Warning {
             kind: "loopback".to_owned(),
@@ -379,6 +380,27 @@ fn trial(
         server_counts: None,
         warnings: Vec::new(),
     }
+}
+
+/// A captured trial beside each of the first round.
+pub(super) fn captured(trials: &[Trial]) -> Vec<Trial> {
+    let first = trials.iter().filter(|trial| trial.round == 0);
+    first
+        .map(|trial| Trial {
+            purpose: Purpose::Captured,
+            network: Some(Side {
+                metrics: BTreeMap::from([
+                    (
+                        "flow_throughput_bytes_per_s".to_owned(),
+                        2e7 / f64::from(trial.clients),
+                    ),
+                    ("flow_latency_p50_s".to_owned(), 3.0),
+                ]),
+                ..Side::default()
+            }),
+            ..trial.clone()
+        })
+        .collect()
 }
 
 fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {

@@ -19,6 +19,7 @@ pub mod scalability;
 pub mod series;
 pub mod summary;
 pub mod terminal;
+pub mod wire;
 
 #[cfg(test)]
 mod fixture;
@@ -207,8 +208,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fixture::write(dir.path());
         let written = write_again(dir.path()).unwrap();
-        let figures = FIGURES.len() - OF_MORE_LOADS;
-        assert_eq!(written.len(), EXPORTERS.len() + 2 * figures);
+        let drawn = load(dir.path()).unwrap().report().unwrap().figures.len();
+        assert_eq!(written.len(), EXPORTERS.len() + 2 * drawn);
         assert!(
             written
                 .iter()
@@ -220,6 +221,7 @@ mod tests {
     fn one_load_and_one_server_are_drawn_too() {
         let dir = tempfile::tempdir().unwrap();
         let (run, mut trials) = fixture::record();
+        trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
         assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);

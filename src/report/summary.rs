@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::checks::Checks;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
+use super::wire::Wire;
 use crate::record::{Load, Purpose, Run, Side, Trial};
 use crate::stats::{bootstrap_median, is_unsteady, median};
 
@@ -105,6 +106,9 @@ pub struct Row {
     pub replies_per_server_cpu_s: Option<Quantity>,
     /// The server's process tree.
     pub server_side: SideRow,
+    /// Its flows on the wire, when trials were captured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
     /// The load generator's.
     pub client_side: SideRow,
     /// Which side had no CPU left, when both were measured.
@@ -219,14 +223,17 @@ impl Summary {
         let mut rows = Vec::new();
         for (count, checks) in clients.iter().zip(&checks) {
             for server in &run.servers {
-                let of_row: Vec<&Trial> = trials
+                let of_pair = trials
                     .iter()
-                    .filter(|trial| trial.clients == *count && trial.server == server.name)
+                    .filter(|trial| trial.clients == *count && trial.server == server.name);
+                let of_row: Vec<&Trial> = of_pair
+                    .clone()
                     .filter(|trial| trial.purpose == Purpose::Timed)
                     .collect();
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
                     row.structural_limit.clone_from(&server.structural_limit);
+                    row.wire = Wire::of(of_pair, run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
                     rows.push(row);
@@ -314,6 +321,7 @@ impl Row {
             ),
             full: full(run, &server_side, &client_side),
             near_ceiling: None,
+            wire: None,
             server_side,
             client_side,
             service_time: merge(loads().filter_map(|load| load.service_time.as_ref()))?,
@@ -339,7 +347,7 @@ impl Row {
 
 impl Quantity {
     /// Median and interval of `values`; `None` without values.
-    fn of(values: &[f64], seed: u64) -> Option<Self> {
+    pub(super) fn of(values: &[f64], seed: u64) -> Option<Self> {
         let interval = bootstrap_median(values, seed);
         Some(Self {
             median: median(values)?,

@@ -12,6 +12,8 @@ pub mod clock;
 pub mod descriptors;
 pub mod flags;
 pub mod fork;
+#[cfg(target_os = "linux")]
+pub mod perf;
 pub mod poll;
 pub mod process;
 #[cfg(target_os = "linux")]

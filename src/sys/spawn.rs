@@ -9,7 +9,7 @@ use rustix::thread::CpuSet;
 /// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound),
 /// to be killed by the kernel when the calling thread dies.
 ///
-/// Call it from a thread that lives as long as the child is to live: the main one.
+/// Call it from a thread that lives as long as the child is to live.
 ///
 /// # Errors
 /// As `Command::spawn`; `InvalidInput` for a CPU that does not exist.

@@ -1,6 +1,7 @@
 //! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
 //! whole whatever ends the run.
 
+mod captures;
 mod failures;
 mod interruption;
 mod network;
@@ -75,7 +76,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
     RunPlan {
         control: None,
         null_server: None,
-        probes: probes::by_default(),
+        probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
         study: StudyInfo {
             name: "failures".to_owned(),
             question: "does it go on?".to_owned(),

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use throng::measure::probes;
 use throng::record::{ServerInfo, Trial, Warning};
 
 use super::{THRONG, carry_out, plan};
@@ -15,6 +16,8 @@ fn trial(command: Vec<String>, clients: u32, backlog: u32) -> Trial {
         ..ServerInfo::default()
     };
     let mut plan = plan(vec![server], clients);
+    let names = ["cpu", "established", "accept-queue", "tcp"].map(str::to_owned);
+    plan.probes = probes::choose(&names).expect("they are there");
     plan.settings.backlog = backlog;
     plan.settings.duration_s = 1.0;
     // Who is turned away tries again after a second and more.

@@ -11,7 +11,7 @@ use super::{THRONG, checked_run, finish, json as read_json, text, throng_run, tr
 
 /// Requests that the server answers before it is loaded, on one connection: see
 /// `measure/verify.rs`.
-const VERIFICATION_REQUESTS: u64 = 6;
+pub(super) const VERIFICATION_REQUESTS: u64 = 6;
 
 #[test]
 fn a_record_is_as_described_and_both_sides_agree() {

@@ -184,6 +184,7 @@ fn full_run() -> Value {
             slower_percent: Some(5.0),
             baseline: Some("old".to_owned()),
         }),
+        unavailable: side().unavailable,
         trials_planned: 1,
         warnings: vec![warning()],
     };

@@ -283,9 +283,12 @@ fn lines(rows: &[Row], width: usize) -> String {
     let line = |cell: &dyn Fn(&Column, &[String]) -> String| {
         let cells: Vec<String> = laid
             .iter()
-            .map(|(column, cells, width)| match column.left {
-                true => format!("{:<width$}", cell(column, cells)),
-                false => format!("{:>width$}", cell(column, cells)),
+            .map(|(column, cells, width)| {
+                if column.left {
+                    format!("{:<width$}", cell(column, cells))
+                } else {
+                    format!("{:>width$}", cell(column, cells))
+                }
             })
             .collect();
         cells.join("  ").trim_end().to_owned()

@@ -148,7 +148,7 @@ impl<R: Read> Capture<R> {
     ///
     /// # Errors
     /// Where the file is damaged or ends within a packet; nothing behind that can be read.
-    pub fn next(&mut self) -> Result<Option<Frame<'_>>, Damage> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Damage> {
         let mut offset = self.window.offset();
         let found = match &mut self.kind {
             Kind::Pcap(header) => pcap::next(&mut self.window, header),

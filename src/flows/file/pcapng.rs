@@ -226,23 +226,21 @@ impl Section {
 fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<Found, String> {
     let short = || "the block of a packet is too short".to_owned();
     let field = |at| body.u32(at).ok_or_else(short);
-    let (number, time, captured, wire_bytes, before) = match kind {
-        SIMPLE_PACKET => {
-            // It has the first interface, no time, and what was captured goes by the file's limit.
-            let wire_bytes = field(0)?;
-            let limit = section.interfaces.first().map_or(0, |one| one.snap_bytes);
-            let limit = if limit == 0 { u32::MAX } else { limit };
-            let room = body.bytes.len() as u32 - 4;
-            (0, None, wire_bytes.min(limit).min(room), wire_bytes, 4)
-        }
-        _ => {
-            let number = match kind {
-                PACKET => body.u16(0).ok_or_else(short)?.into(),
-                _ => field(0)?,
-            };
-            let time = u64::from(field(4)?) << 32 | u64::from(field(8)?);
-            (number, Some(time), field(12)?, field(16)?, 20)
-        }
+    let (number, time, captured, wire_bytes, before) = if kind == SIMPLE_PACKET {
+        // It has the first interface, no time, and what was captured goes by the file's limit.
+        let wire_bytes = field(0)?;
+        let limit = section.interfaces.first().map_or(0, |one| one.snap_bytes);
+        let limit = if limit == 0 { u32::MAX } else { limit };
+        let room = body.bytes.len() as u32 - 4;
+        (0, None, wire_bytes.min(limit).min(room), wire_bytes, 4)
+    } else {
+        let number = if kind == PACKET {
+            body.u16(0).ok_or_else(short)?.into()
+        } else {
+            field(0)?
+        };
+        let time = u64::from(field(4)?) << 32 | u64::from(field(8)?);
+        (number, Some(time), field(12)?, field(16)?, 20)
     };
     let Some(interface) = section.interfaces.get(number as usize) else {
         return Err(format!(

@@ -8,7 +8,7 @@ fn read(file: &[u8]) -> (u64, Option<Damage>) {
     };
     let mut packets = 0;
     loop {
-        match capture.next() {
+        match capture.next_frame() {
             Ok(Some(frame)) => packets = frame.number,
             Ok(None) => return (packets, None),
             Err(damage) => return (packets, Some(damage)),

@@ -7,9 +7,10 @@ fn kinds(packets: &[Packet], round_trip_ns: Option<u64>) -> Vec<Kind> {
     packets
         .iter()
         .map(|packet| {
-            let (from, to) = match packet.by_client {
-                true => (&mut client, &mut server),
-                false => (&mut server, &mut client),
+            let (from, to) = if packet.by_client {
+                (&mut client, &mut server)
+            } else {
+                (&mut server, &mut client)
             };
             analyse(&packet.segment(), from, to, round_trip_ns)
         })

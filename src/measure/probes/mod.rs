@@ -4,12 +4,16 @@
 //! To add one: a new file, its `mod` line and its line in [`PROBES`].
 
 mod accept_queue;
+mod capture;
+mod counters;
 mod cpu;
 mod established;
+mod events;
 mod machine;
 mod memory;
 mod pace;
 mod switches;
+mod syscalls;
 mod tcp;
 mod tree;
 
@@ -33,6 +37,9 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &accept_queue::AcceptQueue,
     &tcp::Tcp,
     &machine::Machine,
+    &counters::Counters,
+    &syscalls::Syscalls,
+    &capture::Capture,
 ];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
@@ -172,8 +179,22 @@ pub trait Probe: Send {
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()>;
 
+    /// Both sides have ended: what was started for measuring ends too.
+    ///
+    /// # Errors
+    /// When nothing came of it.
+    fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
+        let _ = target;
+        Ok(())
+    }
+
     /// The figures of the steady part; what could not be measured is absent.
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
+
+    /// Which of its figures cannot be had here, and why, when others can.
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &[]
+    }
 }
 
 /// All probes on one subject, in one trial.
@@ -282,10 +303,23 @@ impl Panel {
     /// The figures, and the time series with times in seconds since the steady part began: what came
     /// before it has negative ones.
     pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
-        for (_, probe) in &self.probes {
+        if let Some(target) = self.target.take() {
+            self.keep_those_that(|probe| {
+                probe.conclude(&target).map_err(|error| Unsupported {
+                    reason: format!("{error:#}"),
+                    remedy: "see whether there was room for it, and whether somebody ended it"
+                        .to_owned(),
+                })
+            });
+        }
+        for (name, probe) in &self.probes {
             probe.figures(&mut |name, value| {
                 self.side.metrics.insert(name.to_owned(), value);
             });
+            for (figure, why) in probe.missing() {
+                let name = format!("{name}: {figure}");
+                self.side.unavailable.insert(name, why.clone());
+            }
         }
         self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
         let since_began = |at: Instant| match at.checked_duration_since(self.began) {

@@ -140,3 +140,133 @@ fn conditions(run: &Run, trials: &[Trial], summary: &Summary) -> Vec<Judged> {
     }
     judged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Comparison as Asked, Ending};
+    use crate::report::fixture;
+    use crate::stats::Interval;
+
+    /// The comparison of the fixture's servers with `thread`, as changed.
+    fn compared(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Comparison {
+        let (mut run, mut trials) = fixture::record();
+        run.servers
+            .retain(|server| ["epoll", "thread", "fork"].contains(&server.name.as_str()));
+        trials.retain(|trial| {
+            trial.clients > 10 && run.servers.iter().any(|s| s.name == trial.server)
+        });
+        run.comparison = Some(Asked {
+            reference: "thread".to_owned(),
+            slower_percent: Some(5.0),
+            ..Asked::default()
+        });
+        change(&mut run, &mut trials);
+        let summary = Summary::of(&run, &trials).unwrap();
+        Comparison::of(&run, &trials, &summary, None)
+            .unwrap()
+            .expect("one was asked for")
+    }
+
+    fn sentences(comparison: &Comparison) -> String {
+        let sentences: Vec<&str> = comparison
+            .all_pairs()
+            .map(|pair| pair.sentence.as_str())
+            .collect();
+        sentences.join("\n")
+    }
+
+    #[test]
+    fn servers_beside_the_reference_in_words() {
+        let comparison = compared(|_, _| ());
+        insta::assert_snapshot!(sentences(&comparison));
+        // fork is slower; that it cannot be judged with 1000 clients is no reason to pass it.
+        let missed = comparison.demands.iter().filter(|judged| judged.missed);
+        assert!(missed.count() >= 1 && comparison.missed());
+    }
+
+    #[test]
+    fn where_the_clients_were_the_limit_rates_are_not_compared_and_costs_are() {
+        let comparison = compared(|_, trials| {
+            for side in trials
+                .iter_mut()
+                .filter_map(|trial| trial.client_side.as_mut())
+            {
+                side.metrics.insert("cpu_percent".to_owned(), 100.0);
+            }
+        });
+        let text = sentences(&comparison);
+        assert!(
+            text.contains("Requests a second are not compared: the clients were the limit"),
+            "{text}"
+        );
+        assert!(text.contains("times the requests per CPU-second"), "{text}");
+        let mut seen = comparison.demands.iter().map(|judged| judged.seen.as_str());
+        assert!(seen.any(|seen| seen.ends_with("requests per CPU-second of thread")));
+    }
+
+    #[test]
+    fn what_differs_less_than_a_server_from_itself_is_not_told_apart() {
+        let again = |run: &mut Run, trials: &mut Vec<Trial>, factor: f64| {
+            run.settings.control = Some("thread".to_owned());
+            let of_thread = trials.iter().filter(|trial| trial.server == "thread");
+            let mut more: Vec<Trial> = of_thread.cloned().collect();
+            for trial in &mut more {
+                trial.purpose = Purpose::Control;
+                trial
+                    .load
+                    .as_mut()
+                    .expect("it was loaded")
+                    .window
+                    .replies_per_s *= factor;
+            }
+            trials.extend(more);
+        };
+        let verdict = |comparison: &Comparison| {
+            let pair = comparison.pairs.iter().find(|pair| pair.server == "epoll");
+            pair.expect("epoll is there").measures[0].verdict
+        };
+        assert_eq!(
+            verdict(&compared(|run, trials| again(run, trials, 1.0))),
+            Word::Better
+        );
+        let noisy = compared(|run, trials| again(run, trials, 5.0));
+        assert_eq!(verdict(&noisy), Word::NotDistinguishable);
+    }
+
+    #[test]
+    fn a_run_that_compares_nothing_has_no_comparison() {
+        let (mut run, trials) = fixture::record();
+        run.ending = Ending::Interrupted;
+        let summary = Summary::of(&run, &trials).unwrap();
+        assert_eq!(Comparison::of(&run, &trials, &summary, None).unwrap(), None);
+    }
+
+    #[test]
+    fn an_earlier_run_is_never_paired_by_round() {
+        let (mut run, trials) = fixture::record();
+        run.comparison = Some(Asked {
+            reference: "epoll".to_owned(),
+            baseline: Some("old".to_owned()),
+            ..Asked::default()
+        });
+        let mut then = run.clone();
+        then.host.kernel = "Linux 5.0".to_owned();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let earlier = (then, trials.clone());
+        let comparison = Comparison::of(&run, &trials, &summary, Some(&earlier)).unwrap();
+        let baseline = comparison
+            .and_then(|comparison| comparison.baseline)
+            .expect("one");
+        assert!(
+            baseline
+                .caveat
+                .contains("The kernel was Linux 5.0 and is Linux 6.18.1.")
+        );
+        let measures = baseline.pairs.iter().flat_map(|pair| &pair.measures);
+        let ratios: Vec<Interval> = measures.filter_map(|measured| measured.ratio).collect();
+        assert!(ratios.iter().all(|ratio| ratio.holds(1.0)));
+        // The very same rounds would have ratios of exactly 1.
+        assert!(ratios.iter().any(|ratio| ratio.low < 0.999));
+    }
+}

@@ -243,11 +243,9 @@ impl<'a> Source<'a> {
             why: None,
             metric,
         };
-        let enough = [side, reference].iter().all(|side| side.row.trials_ok >= 2);
         match (rate_means_nothing(metric, side, reference), ratio) {
             (Some(why), _) => measured.withheld(&why),
-            (None, None) if enough => measured.withheld("there are too few replies"),
-            (None, None) => measured.withheld("it takes two trials of each"),
+            (None, None) => measured.withheld("it was not measured in enough trials"),
             (None, Some(_)) => measured,
         }
     }
@@ -277,6 +275,9 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     if row.trials_ok == 0 {
         let reason = row.failures.first().map_or("", String::as_str);
         return Some(format!("every trial of {called} failed ({reason})"));
+    }
+    if row.trials_ok == 1 {
+        return Some(format!("{called} has one good trial, and it takes two"));
     }
     (!row.served_all).then(|| {
         let served = row

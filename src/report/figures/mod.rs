@@ -7,6 +7,7 @@ mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
 mod first_answer;
+mod flows;
 mod memory;
 mod over_time;
 mod per_client;
@@ -32,6 +33,8 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
     &first_answer::FirstAnswer,
+    &flows::FlowThroughput,
+    &flows::FlowLatency,
     &memory::Memory,
     &fairness::FairnessIndex,
     &per_client::PerClient,
@@ -317,7 +320,8 @@ mod tests {
 
     #[test]
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, trials) = fixture::record();
+        let (run, mut trials) = fixture::record();
+        trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
         let logs = fixture::logs(&run);
         let source = Source {

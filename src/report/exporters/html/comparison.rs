@@ -73,7 +73,7 @@ fn demands(comparison: &Comparison) -> Markup {
                 @else { (missed) " of " (comparison.demands.len()) " were missed." }
             }
             div.scroll tabindex="0" role="region" aria-label="Thresholds, can be scrolled sideways" {
-                table.pair {
+                table.demands {
                     thead {
                         tr {
                             th scope="col" { "Server" }

@@ -1,0 +1,349 @@
+//! What goes over the wire, packet by packet: `tcpdump` captures the headers of a trial of its own, and
+//! the file becomes figures of its flows (`throng flows` reads it too).
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::{Metric, Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::flows::row::write_csv;
+use crate::flows::summary::Percentiles;
+use crate::flows::{Report, Settings, analyse};
+use crate::measure::process::{Heard, Process, Whom};
+use crate::record::Purpose;
+use crate::registry::{Entry, Info, Unsupported};
+use crate::sys::process::usable_cpus;
+
+/// How long tcpdump may take to begin, and to end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// tcpdump is handed packets once a block of them is full, or a second after the first of it.
+const BLOCK: Duration = Duration::from_millis(1100);
+/// Room for packets that it has not come to, in KiB.
+const BUFFER_KIB: &str = "65536";
+/// All headers that there can be in front of the payload, with every option.
+const HEADER_BYTES: &str = "128";
+
+/// The kind of probe `capture`.
+pub(super) struct Capture;
+
+impl Entry for Capture {
+    fn info(&self) -> Info {
+        Info {
+            name: "capture",
+            summary: "packets and flows as tcpdump captures them, in trials of their own",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        // Listing what it could capture needs the rights to capture.
+        match Command::new("tcpdump").args(["-i", "lo", "-L"]).output() {
+            Err(_) => Err(missing()),
+            Ok(listed) if !listed.status.success() => {
+                Err(forbidden(&String::from_utf8_lossy(&listed.stderr)))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+fn missing() -> Unsupported {
+    Unsupported {
+        reason: "there is no tcpdump".to_owned(),
+        remedy: "apt-get install tcpdump".to_owned(),
+    }
+}
+
+fn forbidden(said: &str) -> Unsupported {
+    let why = said.trim().lines().last().unwrap_or("no reason given");
+    Unsupported {
+        reason: format!("tcpdump cannot capture: {why}"),
+        remedy: "run as root, or setcap cap_net_raw+ep \"$(command -v tcpdump)\"".to_owned(),
+    }
+}
+
+const METRICS: &[Metric] = &[
+    metric("flows", "connections in the capture"),
+    metric("complete_flows", "of them, those captured from SYN to end"),
+    metric("packets", "TCP packets in both directions"),
+    metric("wire_bytes", "their bytes, headers included"),
+    metric(
+        "payload_bytes",
+        "their bytes without headers, sent again or not",
+    ),
+    metric(
+        "flow_throughput_bytes_per_s",
+        "payload in both directions over a flow's time; median of complete flows",
+    ),
+    metric(
+        "flow_latency_p50_s",
+        "from a flow's first packet to its last; median of complete flows",
+    ),
+    metric(
+        "flow_latency_p99_s",
+        "the same, 99th percentile; from 100 flows on",
+    ),
+    metric(
+        "handshake_p50_us",
+        "from the first SYN to the ACK that ends the handshake; median",
+    ),
+    metric(
+        "handshake_p99_us",
+        "the same, 99th percentile; from 100 flows on",
+    ),
+    metric(
+        "packets_per_flow",
+        "packets in both directions; median of complete flows",
+    ),
+    metric(
+        "retransmissions_by_client",
+        "segments that clients sent again, as Wireshark counts them, SYNs included",
+    ),
+    metric(
+        "retransmissions_by_server",
+        "segments that the server sent again",
+    ),
+    metric("syn_retransmissions", "SYNs sent again"),
+    metric(
+        "out_of_order",
+        "segments that came late but were not sent again",
+    ),
+    metric("resets_by_client", "resets that clients sent"),
+    metric("resets_by_server", "resets that the server sent"),
+    metric(
+        "capture_dropped",
+        "packets that the kernel dropped before tcpdump saw them",
+    ),
+    metric("capture_duplicates", "packets captured twice, counted once"),
+];
+
+const fn metric(name: &'static str, help: &'static str) -> Metric {
+    Metric { name, help }
+}
+
+impl ProbeKind for Capture {
+    fn metrics(&self) -> &'static [Metric] {
+        METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Captured
+    }
+
+    fn by_default(&self) -> bool {
+        false
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(Capturing::default())
+    }
+}
+
+#[derive(Default)]
+struct Capturing {
+    tcpdump: Option<Process>,
+    report: Option<Report>,
+    dropped: Option<u64>,
+}
+
+impl Probe for Capturing {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let file = capture_file(target);
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory).map_err(|error| Unsupported {
+                reason: format!("cannot create {}: {error}", directory.display()),
+                remedy: "choose another directory for the record".to_owned(),
+            })?;
+        }
+        let started = Process::start(
+            "tcpdump",
+            command(target, &file),
+            &usable_cpus(),
+            Heard::Output,
+        );
+        let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
+        let deadline = Instant::now() + LIMIT;
+        while let Ok(line) = tcpdump.line(deadline) {
+            if line.contains("listening on") {
+                return Ok(());
+            }
+        }
+        Err(forbidden(&tcpdump.output()))
+    }
+
+    fn sample(
+        &mut self,
+        _: Moment,
+        _: &Target,
+        _: Instant,
+        _: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
+        let Some(mut tcpdump) = self.tcpdump.take() else {
+            return Ok(());
+        };
+        std::thread::sleep(BLOCK);
+        tcpdump.stop(LIMIT, Whom::Leader);
+        while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
+            self.dropped = dropped(&line).or(self.dropped);
+        }
+        let path = capture_file(target);
+        let name = || path.display().to_string();
+        let file = File::open(&path).with_context(name)?;
+        let settings = Settings {
+            port: Some(target.server.port()),
+            ..Settings::default()
+        };
+        let report = analyse(file, settings).with_context(name)?;
+        write_flows(&report, &flows_file(target))?;
+        self.report = Some(report);
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let Some(report) = &self.report else { return };
+        let (contents, summary) = (&report.contents, &report.summary);
+        for (name, value) in [
+            ("flows", summary.flows),
+            ("complete_flows", summary.complete_flows),
+            ("packets", summary.packets),
+            ("wire_bytes", summary.wire_bytes),
+            ("payload_bytes", summary.payload_bytes),
+            (
+                "retransmissions_by_client",
+                summary.retransmissions_by_client,
+            ),
+            (
+                "retransmissions_by_server",
+                summary.retransmissions_by_server,
+            ),
+            ("syn_retransmissions", summary.syn_retransmissions),
+            ("out_of_order", summary.out_of_order),
+            ("resets_by_client", summary.resets_by_client),
+            ("resets_by_server", summary.resets_by_server),
+            ("capture_duplicates", contents.duplicates),
+        ] {
+            out(name, value as f64);
+        }
+        let p50 = |figure: &Option<Percentiles>| figure.map(|one| one.p50);
+        let p99 = |figure: &Option<Percentiles>| figure.and_then(|one| one.p99);
+        for (name, value) in [
+            (
+                "flow_throughput_bytes_per_s",
+                p50(&summary.flow_throughput_bytes_per_s),
+            ),
+            ("flow_latency_p50_s", p50(&summary.flow_duration_s)),
+            ("flow_latency_p99_s", p99(&summary.flow_duration_s)),
+            ("handshake_p50_us", p50(&summary.handshake_us)),
+            ("handshake_p99_us", p99(&summary.handshake_us)),
+            ("packets_per_flow", p50(&summary.packets_per_flow)),
+            (
+                "capture_dropped",
+                self.dropped.map(|packets| packets as f64),
+            ),
+        ] {
+            if let Some(value) = value {
+                out(name, value);
+            }
+        }
+    }
+}
+
+/// What captures the headers of all packets from and to the server. Addresses of this machine, which
+/// are all that a server of ours can have, are reached over loopback; else every device is watched, and
+/// what is seen on two counts once.
+fn command(target: &Target, file: &Path) -> Command {
+    let local = std::net::UdpSocket::bind((target.server.ip(), 0)).is_ok();
+    // It tells its news on standard error, and a process of ours is read on standard output.
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 2>&1", "tcpdump"]);
+    command.args([
+        "-i",
+        if local { "lo" } else { "any" },
+        "-n",
+        "-s",
+        HEADER_BYTES,
+    ]);
+    command.args(["-B", BUFFER_KIB]);
+    if rustix::process::geteuid().is_root() {
+        // Else it would become somebody who may not write there.
+        command.args(["-Z", "root"]);
+    }
+    command.arg("-w").arg(file);
+    command.args(["tcp", "port", &target.server.port().to_string()]);
+    command
+}
+
+fn capture_file(target: &Target) -> PathBuf {
+    with_ending(&target.files, ".pcap")
+}
+
+/// `DIR/flows/STEM.csv` beside `DIR/captures/STEM.pcap`.
+fn flows_file(target: &Target) -> PathBuf {
+    let captures = target.files.parent().unwrap_or(Path::new("."));
+    let stem = target.files.file_name().unwrap_or_default();
+    with_ending(&captures.with_file_name("flows").join(stem), ".csv")
+}
+
+/// A server's name may hold a full stop, so that no ending is replaced.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
+fn write_flows(report: &Report, path: &Path) -> anyhow::Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let file = File::create(path).with_context(|| path.display().to_string())?;
+    let mut out = BufWriter::new(file);
+    write_csv(report.rows(), &mut out)?;
+    std::io::Write::flush(&mut out)?;
+    Ok(())
+}
+
+/// The number in "12 packets dropped by kernel".
+fn dropped(line: &str) -> Option<u64> {
+    let (number, what) = line.trim().split_once(' ')?;
+    let dropped = what.starts_with("packet") && what.ends_with("dropped by kernel");
+    number.parse().ok().filter(|_| dropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_read_from_what_tcpdump_says() {
+        assert_eq!(dropped("0 packets dropped by kernel"), Some(0));
+        assert_eq!(dropped("1 packet dropped by kernel"), Some(1));
+        assert_eq!(dropped("12 packets captured"), None);
+        assert_eq!(dropped("tcpdump: listening on lo"), None);
+    }
+
+    #[test]
+    fn the_flows_lie_beside_the_captures() {
+        let stem = Path::new("run/captures/0001-my.server-10-r1");
+        let target = Target {
+            tree: crate::measure::probes::Tree::of(std::process::id()),
+            server: std::net::SocketAddr::from(([127, 0, 0, 1], 7)),
+            clients: 1,
+            files: stem.to_owned(),
+        };
+        let flows = Path::new("run/flows/0001-my.server-10-r1.csv");
+        assert_eq!(flows_file(&target), flows);
+        let capture = Path::new("run/captures/0001-my.server-10-r1.pcap");
+        assert_eq!(capture_file(&target), capture);
+    }
+}

@@ -1,0 +1,90 @@
+//! What is run before and after each trial.
+
+use std::path::Path;
+
+use super::compare;
+
+/// The words in a file.
+fn words(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn commands_run_before_and_after_each_trial_with_what_they_left_running() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    // A helper on purpose: it lives until its trial is over, and no longer.
+    let prepare = format!(
+        "sleep 61 & echo $! >> {}; echo port $PORT >&2",
+        log.display()
+    );
+    let helper_lives = format!(
+        "kill -0 $(tail -n 1 {0}) && echo alive >> {0}",
+        log.display()
+    );
+    let ran = compare(&[
+        "epoll",
+        "thread",
+        "--shell",
+        "--prepare",
+        &prepare,
+        "--conclude",
+        &helper_lives,
+        "-r",
+        "2",
+        "-d",
+        "50ms",
+        "--control",
+        "none",
+    ]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let words = words(&log);
+    assert_eq!(words.len(), 8, "{words:?}");
+    let alive = words.iter().filter(|word| *word == "alive").count();
+    assert_eq!(alive, 4, "{words:?}");
+}
+
+#[test]
+fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let conclude = format!("sh -c 'echo cleared >> {}'", log.display());
+    let ran = compare(&[
+        "epoll",
+        "thread",
+        "poll",
+        "--prepare",
+        "sh -c 'echo no space >&2; exit 4'",
+        "--prepare",
+        "sleep 60",
+        "--prepare",
+        "true",
+        "--conclude",
+        &conclude,
+        "--hook-timeout",
+        "500ms",
+        "-r",
+        "1",
+        "-d",
+        "50ms",
+        "--control",
+        "none",
+    ]);
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert_eq!(words(&log), ["cleared"; 3]);
+    for trial in ran.trials() {
+        let told = trial.failure.map_or_else(
+            || "fine".to_owned(),
+            |failure| format!("{}: {} {}", failure.stage, failure.reason, failure.output),
+        );
+        let expected = match trial.server.as_str() {
+            "epoll" => ["prepare: ", "exit status: 4", "no space"],
+            "thread" => ["prepare: ", "did not end within 500ms", "--hook-timeout"],
+            _ => ["fine", "", ""],
+        };
+        for expected in expected {
+            assert!(told.contains(expected), "{expected}: {told}");
+        }
+    }
+}
