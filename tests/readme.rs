@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use throng::measure::probes::PROBES;
 use throng::protocol::PROTOCOLS;
 use throng::serve::models::MODELS;
 
@@ -42,12 +43,23 @@ fn models() -> String {
     table
 }
 
+fn probes() -> String {
+    let mut table = String::from("| probe | what it measures |\n|---|---|\n");
+    for probe in PROBES {
+        let info = probe.info();
+        writeln!(table, "| `{}` | {} |", info.name, info.summary)
+            .expect("writing to a string does not fail");
+    }
+    table
+}
+
 #[test]
 fn the_tables_are_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let text = std::fs::read_to_string(path).unwrap();
     let current = renew(&text, "models", &models());
     let current = renew(&current, "protocols", &protocols());
+    let current = renew(&current, "probes", &probes());
     if std::env::var_os("UPDATE_README").is_some() {
         std::fs::write(path, &current).unwrap();
     }

@@ -1,25 +1,11 @@
 //! Servers that fail: their trials say why, and the run goes on with the others.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use throng::record::{Ending, Run, ServerInfo, Trial};
 
-use throng::measure::{self, Observer, RunPlan, Started, probes};
-use throng::protocol::{PROTOCOLS, Settings as Asking};
-use throng::record::{Ending, Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
-use throng::sys::signal::Stop;
-
-use super::THRONG;
+use super::{THRONG, carry_out, plan};
 
 /// Clients of each trial.
 const CLIENTS: u32 = 40;
-
-/// Nobody watches.
-struct Unseen;
-
-impl Observer for Unseen {
-    fn begins(&mut self, _: &Started<'_>) {}
-    fn ended(&mut self, _: &Trial) {}
-}
 
 /// Runs a server that is started by this shell command, which is given throng's path as $0 and the
 /// options that every server is given, and a good one. Gives the trial of the first.
@@ -52,52 +38,7 @@ fn beside_a_good_one(script: &str) -> Trial {
 }
 
 fn run(servers: Vec<ServerInfo>) -> (Run, Vec<Trial>) {
-    let plan = RunPlan {
-        control: None,
-        null_server: None,
-        probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
-        study: StudyInfo {
-            name: "failures".to_owned(),
-            question: "does it go on?".to_owned(),
-        },
-        settings: Settings {
-            protocol: "echo".to_owned(),
-            size_bytes: 1000,
-            clients: vec![CLIENTS],
-            repeats: 1,
-            duration_s: 0.5,
-            warm_up_s: 0.0,
-            start_timeout_s: 1.0,
-            hook_timeout_s: 1.0,
-            dialogue: String::new(),
-            load_options: Vec::new(),
-            connect_timeout_s: 2.0,
-            patience_s: 0.5,
-            backlog: 16,
-            server_cpus: Vec::new(),
-            client_cpus: Vec::new(),
-            load_threads: 1,
-            probes: vec!["cpu".to_owned()],
-            control: None,
-        },
-        dialogue: PROTOCOLS[0],
-        asking: Asking::default(),
-        coming: Duration::ZERO,
-        comparison: None,
-        servers,
-        program: PathBuf::from(THRONG),
-        seed: 1,
-        arguments: Vec::new(),
-        host: Host::default(),
-        done: Vec::new(),
-    };
-    let directory = tempfile::tempdir().expect("a directory");
-    let mut store = Store::create(directory.path()).expect("a new record");
-    let stop = Stop::install().expect("signals can be handled");
-    let ran = measure::run(&plan, &mut store, &mut Unseen, stop).expect("the record is written");
-    let written = throng::record::read_trials(directory.path()).expect("a record");
-    assert_eq!(written, ran.1, "what was measured is what was written");
-    ran
+    carry_out(&plan(servers, CLIENTS))
 }
 
 /// The stage in which a trial failed, once its reason and output are found to say this.

@@ -4,13 +4,19 @@
 mod captures;
 mod failures;
 mod interruption;
+mod network;
 mod runs;
 mod schemas;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
+use throng::measure::{self, Observer, RunPlan, Started, probes};
+use throng::protocol::{PROTOCOLS, Settings as Asking};
+use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
+use throng::sys::signal::Stop;
 
 /// The program.
 const THRONG: &str = env!("CARGO_BIN_EXE_throng");
@@ -55,4 +61,66 @@ fn trial_lines(directory: &Path) -> Vec<Value> {
 
 fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Nobody watches.
+struct Unseen;
+
+impl Observer for Unseen {
+    fn begins(&mut self, _: &Started<'_>) {}
+    fn ended(&mut self, _: &Trial) {}
+}
+
+/// A short run of these servers, each of which says itself where it listens.
+fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
+    RunPlan {
+        control: None,
+        null_server: None,
+        probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
+        study: StudyInfo {
+            name: "failures".to_owned(),
+            question: "does it go on?".to_owned(),
+        },
+        settings: Settings {
+            protocol: "echo".to_owned(),
+            size_bytes: 1000,
+            clients: vec![clients],
+            repeats: 1,
+            duration_s: 0.5,
+            warm_up_s: 0.0,
+            start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            load_options: Vec::new(),
+            connect_timeout_s: 2.0,
+            patience_s: 0.5,
+            backlog: 16,
+            server_cpus: Vec::new(),
+            client_cpus: Vec::new(),
+            load_threads: 1,
+            probes: vec!["cpu".to_owned()],
+            control: None,
+        },
+        dialogue: PROTOCOLS[0],
+        asking: Asking::default(),
+        coming: Duration::ZERO,
+        comparison: None,
+        servers,
+        program: PathBuf::from(THRONG),
+        seed: 1,
+        arguments: Vec::new(),
+        host: Host::default(),
+        done: Vec::new(),
+    }
+}
+
+/// Runs it into a directory of its own, which is gone afterwards.
+fn carry_out(plan: &RunPlan) -> (Run, Vec<Trial>) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = Store::create(directory.path()).expect("a new record");
+    let stop = Stop::install().expect("signals can be handled");
+    let ran = measure::run(plan, &mut store, &mut Unseen, stop).expect("the record is written");
+    let written = throng::record::read_trials(directory.path()).expect("a record");
+    assert_eq!(written, ran.1, "what was measured is what was written");
+    ran
 }

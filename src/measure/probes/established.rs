@@ -1,9 +1,10 @@
 //! Connections by state, from the first client's SYN to the last one's FIN.
 //!
 //! The kernel is asked for the sockets on the server's port (sock_diag), as often as that stays cheap:
-//! it goes through all connections there are. In between, its count of established connections in the
-//! whole network namespace (`CurrEstab`) tells how many there are: what it was before anybody came is
-//! taken off, and half of the rest counts, since both ends of each connection are on this machine.
+//! it goes through all connections there are. Where it does not stay cheap, its count of established
+//! connections in the whole network namespace (`CurrEstab`) stands in for it in between: what it was
+//! before anybody came is taken off, and half of the rest counts, since both ends of each connection
+//! are on this machine; never more than there are clients, since others may talk too.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -73,6 +74,8 @@ impl ProbeKind for Established {
 
 /// Least time between two looks at the counters.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// Where looks at all sockets are further apart than this, the counters tell in between.
+const GAP: Duration = Duration::from_secs(1);
 
 struct EstablishedProbe {
     files: Option<Files>,
@@ -147,11 +150,13 @@ impl Files {
     }
 
     /// Established connections as the counter tells, and those in TIME_WAIT.
-    fn glance(&mut self) -> std::io::Result<States> {
+    fn glance(&mut self, clients: u32) -> std::io::Result<States> {
         let now = self.counts()?;
         let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
         Ok(States {
-            established: grown(now.established, self.before.established).div_ceil(2),
+            established: grown(now.established, self.before.established)
+                .div_ceil(2)
+                .min(clients.into()),
             time_wait: grown(now.time_wait, self.before.time_wait),
             ..States::default()
         })
@@ -233,8 +238,11 @@ impl Probe for EstablishedProbe {
         if !patient && moment != Moment::Start && !self.glance.is_due(at) {
             return Ok(());
         }
-        let mut seen = self.glance.look(at, || files.glance())?;
         let looks = patient || self.look.is_due(at);
+        if !looks && self.diag.is_some() && self.look.pause() <= GAP {
+            return Ok(());
+        }
+        let mut seen = self.glance.look(at, || files.glance(target.clients))?;
         if let Some(diag) = self.diag.as_mut().filter(|_| looks) {
             let states = self.look.look(at, || look(diag, target.server))?;
             seen = States {

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::warning;
 use crate::record::{Host, Latency, Load, Settings, Trial, Warning};
+use crate::report::format::{self, list};
 
 /// Nanoseconds in a millisecond, in which histograms count.
 const MS: u64 = 1_000_000;
@@ -116,6 +117,15 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
     if gave_up > 0 {
         consequences.push(format!("{gave_up} did not connect in time"));
     }
+    // The last part of a handshake is dropped too; then only the client takes it for complete.
+    if overflows > 0 && load.never_served > 0 {
+        consequences.push(format!("{} had no answer", load.never_served));
+    }
+    let slowest = load.first_answer.as_ref().map_or(0.0, |times| times.max_us);
+    if overflows > 0 && slowest >= 950_000.0 {
+        let slowest = format::time(slowest);
+        consequences.push(format!("the last first answer came after {slowest}"));
+    }
     let cause = if overflows > 0 {
         let queue = seen.figure("accept_backlog").map_or_else(
             || format!("the accept queue ({} asked for)", settings.backlog),
@@ -127,9 +137,9 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
             },
         );
         let dropped = if late + gave_up > 0 {
-            " and their SYNs were dropped"
+            " and SYNs were dropped"
         } else {
-            ": some clients were connected before the server could know"
+            ": handshakes were complete on the clients' side only"
         };
         Some(format!("{queue} overflowed {overflows} times{dropped}"))
     } else if syn_drops > 0 {
@@ -140,7 +150,7 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
         let again = seen.count("syn_retransmits");
         (again > 0).then(|| format!("{again} SYNs, or answers to them, were sent again"))
     };
-    let message = match (consequences.join(" and "), cause) {
+    let message = match (list(&consequences), cause) {
         (consequences, Some(cause)) if consequences.is_empty() => cause,
         (consequences, Some(cause)) => format!("{consequences}: {cause}"),
         (consequences, None) => {
@@ -157,14 +167,15 @@ fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warn
 }
 
 /// Times that a timer of the kernel makes: held-back acknowledgements come after 40 ms at least and
-/// 200 ms at most, in whole ticks of its clock.
+/// 200 ms at most, in whole ticks of its clock, and on busy CPUs a few milliseconds later.
 const PLATEAUS_MS: [u64; 2] = [40, 200];
+const LATER_MS: u64 = 10;
 /// Fewest requests on a plateau that are worth a word.
 const FEW: u64 = 10;
 
 /// How many times stand out around `plateau`, where the ones around it are few.
 fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
-    let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + 6);
+    let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
     let width = to - from;
     let there = between(times, from * MS, to * MS);
     let below = between(times, (from - width) * MS, from * MS);
