@@ -16,6 +16,8 @@ pub struct Metric {
     pub unit: Unit,
     /// Whether more of it is better.
     pub higher_is_better: bool,
+    /// The share by which two values must differ at least for it to matter.
+    pub least: f64,
     /// How the trials of a server make one value.
     pub whole: Whole,
     of_trial: fn(&Trial, &Load) -> Option<f64>,
@@ -107,6 +109,7 @@ const fn metric(
         title,
         unit,
         higher_is_better: matches!(unit, Unit::PerSecond | Unit::Index),
+        least: 0.0,
         whole: Whole::Median,
         of_trial,
     }
@@ -149,6 +152,8 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         also: "fairness",
+        // An index close to 1 is told apart from itself in its last digits.
+        least: 0.01,
         ..metric("jain", "Fairness", Unit::Index, |_, load| {
             Some(load.fairness.as_ref()?.jain)
         })

@@ -226,7 +226,7 @@ impl<'a> Source<'a> {
         let (values, others) = (&side.values, &reference.values);
         let ratio = values.over(others, metric, together, self.run.seed);
         let noise = self.noise(metric, values.clients);
-        let floor = noise.unwrap_or(0.0);
+        let floor = noise.unwrap_or(0.0).max(metric.least);
         let verdict = match Verdict::beyond(floor, ratio, metric.higher_is_better) {
             Verdict::Better => Word::Better,
             Verdict::Worse => Word::Worse,

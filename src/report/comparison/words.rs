@@ -96,7 +96,7 @@ fn clauses(pair: &Pair) -> Vec<String> {
         clauses.push(format!("{who} uses {times} times the memory{of}"));
         named = true;
     }
-    if let Some(jain) = told("jain").filter(|jain| matters(jain)) {
+    if let Some(jain) = told("jain") {
         let [before, now, ..] = jain.cells();
         let whose = whose(server, &mut named);
         clauses.push(format!(
@@ -105,13 +105,6 @@ fn clauses(pair: &Pair) -> Vec<String> {
         ));
     }
     clauses
-}
-
-/// Whether a difference in fairness is worth a sentence; the table has it in any case.
-fn matters(jain: &Measured) -> bool {
-    jain.value
-        .zip(jain.reference)
-        .is_some_and(|(value, reference)| (value - reference).abs() >= 0.01)
 }
 
 fn whose(server: &str, named: &mut bool) -> String {
