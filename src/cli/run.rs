@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::asking::Worded;
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
+use super::shape::Shape;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, servers};
-use crate::load::{Engine, foresee};
+use crate::load::Engine;
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::PROTOCOLS;
 use crate::record::{ServerInfo, Settings, Store, StudyInfo};
@@ -22,6 +24,7 @@ Examples:
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
   throng run mine.toml --json
+  throng run --models iterative,select,epoll --clients 8,64,1024 --each 1 --think 1s
   throng run --resume throng-results/20260101T120000Z-overview
 
 The record and the report are in throng-results/TIME-STUDY, or where -o says. Ctrl-C keeps the
@@ -73,19 +76,17 @@ pub(super) struct Arguments {
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     probes: Option<Vec<String>>,
-    /// Seed of the order of trials [default: from the clock].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "no_ceiling",
-        "probes", "seed",
+        "server_cpus", "client_cpus", "control", "no_ceiling", "probes", "Shape",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    shape: Worded<Shape>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -132,9 +133,6 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
 /// Turns a study into what is run here; refuses what this machine cannot do.
 fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let protocol = registry::find("protocol", PROTOCOLS, &study.protocol)?;
-    let most = study.clients.last().copied().unwrap_or(0);
-    host::raise_descriptor_limit();
-    foresee::check_one_table(most, &host::load_resources())?;
     let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
         (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
         _ => plan::divide_cpus(&host::usable_cpus()),
@@ -144,7 +142,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let mut settings = Settings {
         protocol: study.protocol.clone(),
         dialogue: String::new(),
-        load_options: Vec::new(),
+        load_options: load_options(study, arguments),
         size_bytes: protocol.size(study.size) as u64,
         clients: study.clients.clone(),
         repeats: study.repeats,
@@ -165,7 +163,10 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         control: None,
     };
     let said = Said::of(&settings)?;
-    settings.dialogue = said.dialogue.describe(&said.asking);
+    said.fit(
+        &mut settings,
+        arguments.duration.is_some() || arguments.warm_up.is_some(),
+    )?;
     let servers = servers(study, &settings, &program)?;
     let called = |name: &str| servers.iter().position(|server| server.name == name);
     let usual = called("epoll").or_else(|| {
@@ -177,6 +178,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let null_server = (!arguments.no_ceiling)
         .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
         .transpose()?;
+    let seed = arguments.shape.value.seed();
     Ok(RunPlan {
         study: StudyInfo {
             name: study.name.clone(),
@@ -185,18 +187,32 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: None,
         servers,
         control,
         null_server,
         probes,
         program,
-        seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
         settings,
         done: Vec::new(),
     })
+}
+
+/// What a load is told; nothing where protocol and size say all.
+fn load_options(study: &Study, arguments: &Arguments) -> Vec<String> {
+    let shape = &arguments.shape.words;
+    if shape.is_empty() {
+        return Vec::new();
+    }
+    let said = [
+        format!("--protocol={}", study.protocol),
+        format!("--size={}", study.size),
+    ];
+    said.into_iter().chain(shape.iter().cloned()).collect()
 }
 
 /// The servers that take part: those named, or every model that this machine supports.

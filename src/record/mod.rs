@@ -20,8 +20,8 @@ use crate::registry::Unsupported;
 
 pub use comparison::Comparison;
 pub use load::{
-    Ceiling, Completion, Fairness, FirstFailure, Latency, Load, OpenLoop, ProbeClients, ServiceSample,
-    Window,
+    Ceiling, Completion, Fairness, FirstFailure, Latency, Load, OpenLoop, ProbeClients,
+    ServiceSample, Window,
 };
 pub use store::{Store, StoreError, read, read_trials};
 

@@ -80,6 +80,13 @@ impl Settings {
         .collect()
     }
 
+    /// Whether each client has a job and is done then.
+    pub fn has_jobs(&self) -> bool {
+        let names = ["--requests-per-client=", "--each="];
+        let mut options = self.load_options.iter();
+        options.any(|option| names.iter().any(|name| option.starts_with(name)))
+    }
+
     /// Whether clients may have several requests out at once.
     pub fn pipelines(&self) -> bool {
         let mut options = self.load_options.iter();

@@ -8,6 +8,7 @@ pub mod checks;
 pub mod clients;
 mod columns;
 pub mod comparison;
+pub mod completion;
 mod costs;
 pub mod counted;
 pub mod exporters;

@@ -3,6 +3,7 @@
 //!
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
+mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
@@ -28,6 +29,7 @@ use crate::stats::median;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
+    &completion::CompletionTime,
     &throughput::Throughput,
     &scalability::Scalability,
     &scalability::Residuals,
