@@ -44,6 +44,9 @@ pub struct CompletionRow {
     /// Attempts to connect that failed, by kind, over all trials.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub connect_failures: BTreeMap<String, u64>,
+    /// Clients that took themselves for connected and had no answer, where the accept queue overflowed:
+    /// the server never heard of them. Over all trials.
+    pub never_accepted: u64,
     /// Clients that may wait to be accepted, as the listening socket has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_backlog: Option<f64>,
@@ -83,6 +86,15 @@ impl CompletionRow {
         for (kind, count) in all.iter().flat_map(|(_, jobs)| &jobs.connect_failures) {
             *connect_failures.entry(kind.clone()).or_default() += count;
         }
+        let overflowed = |trial: &Trial| {
+            let network = trial.network.as_ref();
+            network.is_some_and(|side| side.metrics.get("listen_overflows") > Some(&0.0))
+        };
+        let never_accepted = good
+            .iter()
+            .filter(|(trial, _)| overflowed(trial))
+            .map(|(_, load)| u64::from(load.never_served.min(load.connected)))
+            .sum();
         let done = values(|jobs| Some(f64::from(jobs.clients_done)));
         Ok(Some(Self {
             requests_each: first.requests_each,
@@ -99,6 +111,7 @@ impl CompletionRow {
                 seed,
             ),
             connect_failures,
+            never_accepted,
             accept_backlog: of_network("accept_backlog"),
             listen_overflows: of_network("listen_overflows"),
         }))
@@ -225,7 +238,8 @@ pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
     })
 }
 
-/// The smallest number of clients with which some could not connect.
+/// The smallest number of clients with which some did not get in: `connect()` failed, or the handshake
+/// was complete on their side only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FirstConnectFailure {
     /// The server.
@@ -250,7 +264,7 @@ impl FirstConnectFailure {
                 .collect();
             let failing = tried
                 .iter()
-                .position(|(_, jobs)| !jobs.connect_failures.is_empty());
+                .position(|(_, jobs)| !jobs.connect_failures.is_empty() || jobs.never_accepted > 0);
             let well = &tried[..failing.unwrap_or(tried.len())];
             (!tried.is_empty()).then(|| Self {
                 server: server.clone(),
@@ -262,7 +276,7 @@ impl FirstConnectFailure {
     }
 }
 
-/// From how many clients on connecting fails, and what the accept queue has to do with it.
+/// From how many clients on some do not get in, and what the accept queue has to do with it.
 pub(super) fn connecting(summary: &Summary) -> Option<String> {
     let (failing, well): (Vec<_>, Vec<_>) = summary
         .first_connect_failures
@@ -283,7 +297,7 @@ pub(super) fn connecting(summary: &Summary) -> Option<String> {
         }
         Some(text)
     });
-    let mut text = format!("Connecting failed {}", list(&told.collect::<Vec<_>>()));
+    let mut text = format!("Clients did not get in {}", list(&told.collect::<Vec<_>>()));
     if !well.is_empty() {
         let names: Vec<&str> = well.iter().map(|first| first.server.as_str()).collect();
         let _ = write!(text, ", and never with {}", list(&names));
@@ -313,8 +327,9 @@ fn accept_queue(summary: &Summary, failing: &[&FirstConnectFailure]) -> Option<S
         .map(|(server, count)| format!("{} times with {server}", whole(count)))
         .collect();
     Some(format!(
-        "The accept queue has room for {} clients, which it was asked for or the system's limit; in one \
-         trial it overflowed up to {}, and a SYN that finds it full is dropped and sent again after 1 s.",
+        "The accept queue has room for {} clients; in one trial it overflowed up to {}. A SYN that \
+         finds it full is dropped and sent again after 1 s; where the end of a handshake is dropped, only \
+         the client takes it for complete.",
         whole(backlog),
         list(&overflows)
     ))
