@@ -176,7 +176,7 @@ pub(super) fn completion(
             client: number as u32,
             at_s: seconds(at),
             kind: client.error.map(ErrorKind::name).unwrap_or_default(),
-            connected: client.connected_at.is_some(),
+            connected: client.connected_at.is_some() || client.error == Some(ErrorKind::Reset),
         }),
     }
 }

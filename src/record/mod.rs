@@ -138,7 +138,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// Steady part of a trial in which replies count.
+    /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
     pub warm_up_s: f64,

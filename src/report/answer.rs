@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
-use super::completion::{connecting, failed};
+use super::completion::{connecting, failed, thinks};
 use super::format::{counted, list, number, whole};
 use super::scalability;
 use super::summary::{Row, Summary};
@@ -115,7 +115,10 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         }
     }
     sentences.extend(starved(&ranked));
-    sentences.extend(summary.checks_at(clients).and_then(ceiling));
+    // Who thinks leaves the CPU idle, and what it uses tells nothing.
+    if !summary.rows.iter().any(thinks) {
+        sentences.extend(summary.checks_at(clients).and_then(ceiling));
+    }
     sentences.extend(summary.checks_at(clients).and_then(noise_floor));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
@@ -247,8 +250,18 @@ fn ratio_text(ratio: &Interval) -> String {
 fn alone(with: &str, row: &Row, servers: usize) -> String {
     let only = if servers > 1 { "only " } else { "" };
     let mut text = format!(
-        "{with}, {only}{} served all of them: {}",
+        "{with}, {only}{} {} all of them{}: {}",
         row.server,
+        if row.completion.is_some() {
+            "had"
+        } else {
+            "served"
+        },
+        if row.completion.is_some() {
+            " done"
+        } else {
+            ""
+        },
         value(row, pace(&[row]))
     );
     if (COST.of_row)(row).is_some() {

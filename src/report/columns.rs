@@ -38,7 +38,9 @@ pub(super) const COLUMNS: &[Column] = &[
         title: "Served",
         note: "clients that had at least one verified answer, of those wanted; median over trials",
         text: |row| {
-            or_absent(row.served, |served| {
+            // Elsewhere those who are done are told.
+            let served = row.served.filter(|_| row.completion.is_none());
+            or_absent(served, |served| {
                 format!("{}/{}", whole(served), whole(f64::from(row.clients)))
             })
         },

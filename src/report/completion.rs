@@ -1,6 +1,9 @@
 //! Loads in which each client has a job: when all were done, who failed, and from how many clients on
 //! connecting fails.
 
+#[cfg(test)]
+pub(crate) mod fixture;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -123,6 +126,12 @@ pub(super) fn has_jobs(rows: &[Row]) -> bool {
     rows.iter().any(|row| row.completion.is_some())
 }
 
+/// Whether the clients of a row took their time before a request.
+pub(super) fn thinks(row: &Row) -> bool {
+    let jobs = row.completion.as_ref();
+    jobs.is_some_and(|jobs| jobs.think_s.is_some())
+}
+
 /// Clients of a load that had all that they came for.
 pub(super) fn served(load: &Load) -> u32 {
     let done = load.completion.as_ref().map(|jobs| jobs.clients_done);
@@ -211,7 +220,7 @@ fn clients_per_s(row: &Row) -> Option<f64> {
     Some(row.completion.as_ref()?.clients_per_s?.median)
 }
 
-/// "Clients failed: iterative 31 (connect-timeout), select 3 (reset)."
+/// "Not done with 64 clients, all trials together: iterative 31 (connect-timeout); select 3 (reset)."
 pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
     let of_row = |row: &Row| {
         let jobs = row.completion.as_ref()?;
@@ -221,17 +230,14 @@ pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
             parts.push(format!("{} ({})", whole(jobs.failed as f64), list(&kinds)));
         }
         if jobs.not_done > 0 {
-            parts.push(format!(
-                "{} were not done in time",
-                whole(jobs.not_done as f64)
-            ));
+            parts.push(format!("{} that still waited", whole(jobs.not_done as f64)));
         }
-        (!parts.is_empty()).then(|| format!("{} {}", row.server, parts.join(", ")))
+        (!parts.is_empty()).then(|| format!("{} {}", row.server, list(&parts)))
     };
     let failed: Vec<String> = summary.rows_at(clients).filter_map(of_row).collect();
     (!failed.is_empty()).then(|| {
         format!(
-            "With {}, clients failed, all trials together: {}.",
+            "Not done with {}, all trials together: {}.",
             counted(clients, "client"),
             failed.join("; ")
         )
@@ -333,4 +339,63 @@ fn accept_queue(summary: &Summary, failing: &[&FirstConnectFailure]) -> Option<S
         whole(backlog),
         list(&overflows)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::answer::Answer;
+    use crate::report::terminal;
+
+    fn summary(change: impl Fn(&mut Trial)) -> Summary {
+        let (run, mut trials) = fixture::record();
+        trials.iter_mut().for_each(change);
+        Summary::of(&run, &trials).unwrap()
+    }
+
+    fn answer(summary: &Summary) -> String {
+        let answer = Answer::of(summary);
+        answer.sentences().collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_answer_says_who_was_first_and_who_did_not_get_in() {
+        insta::assert_snapshot!(answer(&summary(|_| ())));
+    }
+
+    #[test]
+    fn the_table_has_their_columns_and_not_those_of_others() {
+        let text = terminal::table(&summary(|_| ()), 200, false);
+        for title in ["Done", "Completion", "Clients/s"] {
+            assert!(text.contains(title), "{text}");
+        }
+        for title in ["Served", "Fairness"] {
+            assert!(!text.contains(title), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_done_is_not_ranked() {
+        let summary = summary(|_| ());
+        let row = |server: &str, clients| {
+            let mut rows = summary.rows_at(clients);
+            rows.find(|row| row.server == server).unwrap()
+        };
+        assert!(row("fork", 10).served_all && !row("fork", 1000).served_all);
+        let jobs = row("fork", 1000).completion.as_ref().unwrap();
+        assert_eq!((jobs.failed, jobs.not_done), (30, 15));
+        assert!(summary.scaling.is_empty());
+    }
+
+    #[test]
+    fn nobody_failed_to_get_in_where_the_queue_had_room() {
+        let summary = summary(|trial| {
+            trial.network = None;
+            let jobs = trial.load.as_mut().unwrap().completion.as_mut().unwrap();
+            jobs.connect_failures.clear();
+        });
+        assert!(!answer(&summary).contains("get in"));
+        let first = &summary.first_connect_failures[0];
+        assert_eq!((first.clients, first.none_with), (None, Some(1000)));
+    }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Comparison, Ending, Failure, Fairness, Foreign, Host, Latency, Load, OpenLoop,
-    ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings,
-    Side, Spin, StudyInfo, Trial, Warning, Window,
+    Ceiling, Comparison, Completion, Ending, Failure, Fairness, FirstFailure, Foreign, Host,
+    Latency, Load, OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
+    ServerWorker, ServiceSample, Settings, Side, Spin, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -289,6 +289,29 @@ fn full_load() -> Load {
             replies_per_s: 1.0,
             cpu_us_per_reply: 1.0,
             share: 1.0,
+        }),
+        completion: Some(Completion {
+            requests_each: 1,
+            at_once: 1,
+            clients_done: 1,
+            failed: 0,
+            not_done: 0,
+            last_done_s: Some(1.0),
+            clients_per_s: Some(1.0),
+            think_s_mean: Some(1.0),
+            job_time: latency(),
+            service_sample: Some(ServiceSample {
+                count: 1,
+                mean_us: 1.0,
+                seed: 1,
+            }),
+            connect_failures: counts("refused"),
+            first_failure: Some(FirstFailure {
+                client: 0,
+                at_s: 1.0,
+                kind: "refused".to_owned(),
+                connected: false,
+            }),
         }),
         cpu_s: Some(1.0),
         stopped_by: "duration".to_owned(),

@@ -140,9 +140,16 @@ impl Crowd {
         client.tally.error.get_or_insert(kind);
         if client.state == State::Connecting {
             self.connecting -= 1;
-            if let Some(jobs) = &mut self.tally.jobs {
+            // Who was reset had been connected: before that, the kernel calls it refused.
+            if let Some(jobs) = &mut self.tally.jobs
+                && kind != ErrorKind::Reset
+            {
                 *jobs.connect_failures.entry(kind).or_default() += 1;
             }
+        }
+        if self.plan.reconnect && self.tally.jobs.is_some() {
+            // Its job is to have so many replies; without limit there is nothing to give back.
+            client.budget = client.budget.saturating_add(client.outstanding.into());
         }
         self.lose_outstanding(place);
         let client = &mut self.clients[place];

@@ -350,6 +350,7 @@ fn scaled(quantity: Quantity, factor: f64) -> Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::completion::fixture as completion_fixture;
     use crate::report::fixture;
 
     #[test]
@@ -370,8 +371,15 @@ mod tests {
             clients: &[],
             series: &[],
         };
+        let (run, trials) = completion_fixture::record();
+        let jobs = Summary::of(&run, &trials).unwrap();
+        let jobs = Source {
+            summary: &jobs,
+            ..growing
+        };
         for kind in FIGURES {
             let built = kind.build(&source).or_else(|| kind.build(&growing));
+            let built = built.or_else(|| kind.build(&jobs));
             let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
