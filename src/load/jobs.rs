@@ -32,13 +32,13 @@ pub(super) struct JobsTally {
 }
 
 impl JobsTally {
-    pub(super) fn new(seed: u64, worker: usize) -> Box<Self> {
-        Box::new(Self {
+    pub(super) fn new(seed: u64, worker: usize) -> Self {
+        Self {
             time: Times::default(),
             think: Sum::default(),
             connect_failures: BTreeMap::new(),
             sample: Sample::new(seed, worker as u64),
-        })
+        }
     }
 
     pub(super) fn add(&mut self, other: &Self) {

@@ -158,8 +158,12 @@ mod tests {
         assert!(jobs.limit(8) > Duration::from_secs(2 * 9 * 8));
         assert!(jobs.limit(8) < Duration::from_secs(2 * 9 * 8 + 70));
         assert_eq!(jobs.limit(u32::MAX), AT_MOST);
-        let limit = Some(Duration::from_secs(5));
-        assert_eq!(Jobs { limit, ..jobs }.limit(100_000), limit.unwrap());
+        let said = Duration::from_secs(5);
+        let bounded = Jobs {
+            limit: Some(said),
+            ..jobs
+        };
+        assert_eq!(bounded.limit(100_000), said);
     }
 
     #[test]

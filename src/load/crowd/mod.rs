@@ -174,7 +174,9 @@ impl Crowd {
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
             tally: WorkerTally {
-                jobs: plan.job().map(|_| JobsTally::new(plan.seed, number)),
+                jobs: plan
+                    .job()
+                    .map(|_| Box::new(JobsTally::new(plan.seed, number))),
                 ..WorkerTally::new(schedule.is_some(), plan.has_dues())
             },
             schedule,
