@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use throng::record::{self, Ending, Trial};
+use throng::record::{self, Below, Ending, Trial};
 
 fn throng(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_throng"))
@@ -29,6 +29,8 @@ fn run(directory: &Path) -> Output {
         "10ms",
         "--seed",
         "7",
+        "--below",
+        "50",
         "-o",
         directory,
         "--json",
@@ -46,7 +48,7 @@ fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
     let directory = scratch.path().join("record");
     assert!(run(&directory).status.success());
     let whole = record::read_trials(&directory).unwrap();
-    assert_eq!(whole.len(), 8);
+    assert_eq!(whole.len(), 8 + 4);
 
     // As if it had been killed while it wrote the fourth trial.
     let path = directory.join("trials.jsonl");
@@ -77,6 +79,10 @@ fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
         whole[..3],
         "what was finished is not done again"
     );
+    for trial in &trials[8..] {
+        let below = Below::of(50, &trials[..8], &trial.server, trial.clients);
+        assert!(trial.below == Some(below) && below.rate_per_s.is_some());
+    }
     let run = record::read(&directory).unwrap();
     assert_eq!(run.ending, Ending::Complete);
     assert_eq!(run.started_at, whole[0].started_at);

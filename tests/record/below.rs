@@ -1,19 +1,10 @@
 //! Trials at a part of the rate that a server reached.
 
-use std::path::Path;
-
 use serde_json::Value;
+use throng::record::{Purpose, ServerInfo};
 
 use super::schemas::Schemas;
-use super::{THRONG, finish, json, text, throng_run, trial_lines};
-
-/// A run of two servers whose rates are measured twice, and then taken at a part.
-fn run_below(directory: &Path) {
-    let mut command = throng_run(directory, "200ms");
-    command.args(["--models", "epoll,poll", "--clients", "20"]);
-    command.args(["--repeats", "2", "--seed", "3", "--below", "40", "--json"]);
-    finish(command);
-}
+use super::{carry_out, finish, json, plan, text, throng_run, trial_lines};
 
 fn of<'a>(trials: &'a [Value], purpose: &str) -> Vec<&'a Value> {
     let trials = trials.iter();
@@ -40,7 +31,10 @@ fn reached(trials: &[Value], server: &Value) -> f64 {
 fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    run_below(directory);
+    let mut command = throng_run(directory, "200ms");
+    command.args(["--models", "epoll,poll", "--clients", "20"]);
+    command.args(["--repeats", "2", "--seed", "3", "--below", "40", "--json"]);
+    finish(command);
     let schemas = Schemas::read();
     schemas.check_run(&json(&directory.join("run.json")));
     let trials = trial_lines(directory);
@@ -80,57 +74,24 @@ fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
 }
 
 #[test]
-fn a_run_cut_off_before_its_parts_takes_them_from_the_rates_it_has() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    run_below(directory);
-    let whole = trial_lines(directory);
-    let path = directory.join("trials.jsonl");
-    let lines = text(&path);
-    let kept: Vec<&str> = lines.lines().take(4).collect();
-    std::fs::write(&path, kept.join("\n") + "\n").unwrap();
-    let resume = |directory: &Path| {
-        let mut command = std::process::Command::new(THRONG);
-        command.args(["run", "--json", "--resume"]).arg(directory);
-        finish(command);
-        trial_lines(directory)
+fn without_a_rate_at_full_speed_there_is_no_part_to_ask_for() {
+    let server = ServerInfo {
+        name: "broken".to_owned(),
+        command: vec!["false".to_owned()],
+        ..ServerInfo::default()
     };
-    let resumed = resume(directory);
-    assert_eq!(resumed[..4], whole[..4]);
-    let asked = |trials: &[Value]| -> Vec<Value> {
-        let parts = trials[4..].iter();
-        parts
-            .map(|trial| serde_json::json!([trial["server"], trial["below"]]))
-            .collect()
-    };
-    assert_eq!(
-        asked(&resumed),
-        asked(&whole),
-        "the same parts of the same rates"
-    );
-
-    // Without any figures at full speed there is nothing to take a part of.
-    let failed = kept.iter().map(|line| {
-        let mut trial: Value = serde_json::from_str(line).expect("JSON");
-        if trial["server"] == "poll" {
-            trial["load"].take();
-            trial["failure"] = serde_json::json!({"stage": "load", "reason": "it broke"});
-        }
-        let fields = trial.as_object_mut().expect("a trial");
-        fields.retain(|_, value| !value.is_null());
-        trial.to_string() + "\n"
-    });
-    std::fs::write(&path, failed.collect::<String>()).unwrap();
-    let resumed = resume(directory);
-    let of_poll = of(&resumed, "below")
-        .into_iter()
-        .find(|trial| trial["server"] == "poll");
-    let trial = of_poll.expect("it has its place in the plan");
-    Schemas::read().check_trial(trial);
-    let reason = trial["failure"]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("there is no rate to take a part of"),
-        "{reason}"
-    );
-    assert!(trial["below"]["rate_per_s"].is_null() && trial["load"].is_null());
+    let mut plan = plan(vec![server], 5);
+    plan.settings.below_percent = vec![50, 80];
+    let (_, trials) = carry_out(&plan);
+    assert_eq!(trials.len(), 3);
+    for (trial, percent) in trials[1..].iter().zip([50, 80]) {
+        Schemas::read().check_trial(&serde_json::json!(trial));
+        assert_eq!((trial.purpose, trial.round), (Purpose::Below, 0));
+        let below = trial.below.unwrap();
+        assert_eq!((below.percent, below.rate_per_s), (percent, None));
+        assert!(trial.load.is_none());
+        let reason = &trial.failure.as_ref().unwrap().reason;
+        let says = "there is no rate to take a part of";
+        assert!(reason.contains(says), "{reason}");
+    }
 }

@@ -7,7 +7,7 @@ use crate::report::summary::{Row, Summary};
 /// What the tables show.
 pub(in crate::report) const NOTE: &str = "Response time from when a request was due, at parts of the rate \
     that each server itself reached, in an open loop with random (Poisson) arrivals; one trial each. \
-    Beside it what a request took at full speed, where a time says how long the queue was.";
+    Beside it the service time at full speed, the rate of 100 %, where a time says how long the queue was.";
 
 /// Waiting for a client is told from this share of requests on.
 const WAITED: f64 = 0.01;
@@ -29,6 +29,8 @@ pub(in crate::report) struct Cell {
     pub(in crate::report) text: String,
     /// Small print; empty where there is none.
     pub(in crate::report) detail: String,
+    /// Whether it is not what its column says: the rate was not kept.
+    pub(in crate::report) not_kept: bool,
 }
 
 impl Table {
@@ -43,7 +45,7 @@ impl Table {
         }
         let of_percent = |percent| [format!("p50 at {percent} %"), format!("p99 at {percent} %")];
         let mut titles: Vec<String> = percents.iter().flat_map(of_percent).collect();
-        titles.extend(["Full speed, p99", "Replies/s"].map(str::to_owned));
+        titles.extend(["Service p99 at 100 %", "Replies/s at 100 %"].map(str::to_owned));
         let groups = summary.clients.iter().filter_map(|clients| {
             let rows = summary.rows_at(*clients);
             let tried = rows.filter(|row| !row.below.is_empty());
@@ -77,6 +79,7 @@ fn both(share: &Share) -> [Cell; 2] {
     let times = share.response_time;
     let p50 = plain(&or_absent(times.map(|times| times.p50_us), time));
     let mut p99 = plain(&or_absent(times.and_then(|times| times.p99_us), time));
+    p99.not_kept = !share.kept && share.response_time.is_some();
     p99.detail = match (share.kept, share.rate_reached_per_s, share.rate_asked_per_s) {
         (false, Some(reached), Some(asked)) => {
             format!("not kept: {} of {}/s", number(reached), number(asked))
@@ -103,8 +106,8 @@ fn full_speed(row: &Row) -> [Cell; 2] {
     [
         plain(&or_absent(p99, time)),
         Cell {
-            text: or_absent(rate, number),
             detail: detail.to_owned(),
+            ..plain(&or_absent(rate, number))
         },
     ]
 }
@@ -113,6 +116,7 @@ fn plain(text: &str) -> Cell {
     Cell {
         text: text.to_owned(),
         detail: String::new(),
+        not_kept: false,
     }
 }
 
@@ -129,8 +133,8 @@ mod tests {
             .filter(|trial| trial.purpose == Purpose::Below);
         below.for_each(change);
         let table = Table::of(&Summary::of(&run, &trials).unwrap()).unwrap();
-        let titles =
-            "p50 at 50 %, p99 at 50 %, p50 at 80 %, p99 at 80 %, Full speed, p99, Replies/s";
+        let titles = "p50 at 50 %, p99 at 50 %, p50 at 80 %, p99 at 80 %, \
+                      Service p99 at 100 %, Replies/s at 100 %";
         assert_eq!(table.titles.join(", "), titles);
         let (_, lines) = table.groups.last().unwrap();
         let line = lines.iter().find(|(name, _)| name == server);
@@ -152,6 +156,7 @@ mod tests {
             }
         });
         assert!(cells[1].detail.starts_with("not kept: "), "{cells:?}");
+        assert!(cells[1].not_kept && !cells[4].not_kept);
     }
 
     #[test]

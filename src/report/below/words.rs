@@ -15,10 +15,14 @@ pub(in crate::report) fn sentences(summary: &Summary) -> Vec<String> {
     let Some(percent) = shares.map(|share| share.percent).max() else {
         return Vec::new();
     };
-    [waiting(&rows, percent, *clients), not_kept(&rows, *clients)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        waiting(&rows, percent, *clients),
+        not_compared(&rows, percent, *clients),
+        not_kept(&rows, *clients),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// "At 80 % of the rate that each reached with 1,000 clients (one trial each), ...".
@@ -31,7 +35,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     };
     let mut kept: Vec<(&Row, Share, f64)> = rows
         .iter()
-        .filter(|row| row.served_all)
+        .filter(|row| row.served_all && !row.client_limited())
         .filter_map(|row| {
             let share = of_row(row)?;
             let p99_us = share.p99_us()?;
@@ -61,7 +65,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
             told(only)
         )),
         [shortest, .., longest] => Some(format!(
-            "At {percent} % of the rate that each reached with {crowd} (one trial each, so small \
+            "At {percent} % of the rate that each reached with {crowd} (one trial each: small \
              differences say nothing), {} has the shortest p99 of the response time: {}; {} the longest: {}.",
             shortest.0.server,
             told(shortest),
@@ -69,6 +73,29 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
             told(longest)
         )),
     }
+}
+
+/// Whose maximum was the clients', so that a part of it keeps the clients as busy as the server.
+fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
+    let tried = |row: &&&Row| {
+        row.below
+            .iter()
+            .any(|share| share.percent == percent && share.kept)
+    };
+    let limited: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.client_limited())
+        .filter(tried)
+        .map(|row| row.server.as_str())
+        .collect();
+    (!limited.is_empty()).then(|| {
+        format!(
+            "With {}, the rate that the load generator reached limited {}: response times at {percent} % of \
+             it have the generator's own queue in them and are not compared.",
+            counted(clients, "client"),
+            list(&limited)
+        )
+    })
 }
 
 /// Who did not keep a part of their own rate.
@@ -125,6 +152,21 @@ mod tests {
         });
         assert!(!text.contains("io-uring has the shortest"), "{text}");
         assert!(text.contains("by io-uring at 50 % ("), "{text}");
+    }
+
+    #[test]
+    fn parts_of_what_the_clients_reached_are_not_compared() {
+        let text = said(|trial| {
+            if trial.server == "io-uring" {
+                let side = trial.client_side.as_mut().unwrap();
+                side.metrics.insert("cpu_percent".to_owned(), 99.0);
+            }
+        });
+        assert!(!text.contains("io-uring has the shortest"), "{text}");
+        assert!(
+            text.contains("limited io-uring: response times at 80 %"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{Paint, QUIET, STRONG, WIDEST_NAME, grid, printable};
+use super::{Paint, QUIET, STRONG, WIDEST_NAME, grid, printable, wrap};
 use crate::report::below::{Cell, Table};
 use crate::report::format::counted;
 use crate::report::summary::Summary;
+
+/// Stands at a time that was taken while a rate was not kept.
+const MARK: char = '!';
 
 /// The table of the largest number of clients; the others are in the report. In a narrow terminal the
 /// medians are left out.
@@ -49,12 +52,17 @@ pub(super) fn table(text: &mut String, summary: &Summary, width: usize, paint: &
         };
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    if lines.iter().any(|line| line.contains(MARK)) {
+        let note = format!("{MARK} not below the maximum: the server did not keep this rate");
+        wrap(text, &note, width, "", |line| paint.with(QUIET, line));
+    }
 }
 
-/// Small print has no room; that there is some to be read is marked.
+/// Small print has no room but for what makes a figure another one.
 fn content(cell: &Cell) -> String {
-    match cell.detail.as_str() {
-        "" => cell.text.clone(),
-        _ => format!("{}!", cell.text),
+    if cell.not_kept {
+        format!("{}{MARK}", cell.text)
+    } else {
+        cell.text.clone()
     }
 }
