@@ -7,7 +7,8 @@ use crate::report::summary::{Row, Summary};
 /// What the tables show.
 pub(in crate::report) const NOTE: &str = "Response time from when a request was due, at parts of the rate \
     that each server itself reached, in an open loop with random (Poisson) arrivals; one trial each. \
-    Beside it the service time at full speed, the rate of 100 %, where a time says how long the queue was.";
+    Requests that waited for a client to be free count with their wait. Beside it the service time at \
+    full speed (100 %), which says how long the queue was.";
 
 /// Waiting for a client is told from this share of requests on.
 const WAITED: f64 = 0.01;

@@ -90,8 +90,8 @@ fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
         .collect();
     (!limited.is_empty()).then(|| {
         format!(
-            "With {}, the rate that the load generator reached limited {}: response times at {percent} % of \
-             it have the generator's own queue in them and are not compared.",
+            "With {}, the load generator was the limit for {}: response times at {percent} % of their rates \
+             have the generator's own queue in them and are not compared.",
             counted(clients, "client"),
             list(&limited)
         )
@@ -164,7 +164,7 @@ mod tests {
         });
         assert!(!text.contains("io-uring has the shortest"), "{text}");
         assert!(
-            text.contains("limited io-uring: response times at 80 %"),
+            text.contains("the limit for io-uring: response times at 80 %"),
             "{text}"
         );
     }
