@@ -156,7 +156,7 @@ pub struct BuiltIn {
 pub const STUDIES: &[&BuiltIn] = &[&BuiltIn {
     info: Info {
         name: "overview",
-        summary: "every model under the same small load, about 2 minutes",
+        summary: "every model under the same small load, about 3 minutes",
     },
     toml: include_str!("../../studies/overview.toml"),
 }];
