@@ -89,7 +89,7 @@ impl Outcome {
             completion: circumstances
                 .job
                 .zip(sum.jobs.as_deref())
-                .map(|(asked, tally)| jobs::completion(asked, tally, &clients)),
+                .map(|(asked, tally)| Box::new(jobs::completion(asked, tally, &clients))),
             ..of_clients(&clients, window, circumstances.job.is_none())
         };
         Self { load, clients }

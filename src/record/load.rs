@@ -60,7 +60,7 @@ pub struct Load {
     pub errors: BTreeMap<String, u64>,
     /// How clients came to an end that had a job each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion: Option<Completion>,
+    pub completion: Option<Box<Completion>>,
     /// When the first error of each kind came, in seconds since the load began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_first_s: BTreeMap<String, f64>,

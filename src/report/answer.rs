@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::below;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
 use super::completion::{connecting, failed, thinks};
@@ -45,6 +46,7 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(below::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
         answer.headline.extend(failed(summary, *largest));
         answer.headline.extend(connecting(summary));
@@ -70,6 +72,7 @@ impl Answer {
             return Self::of(summary); // a server by itself, judged by conditions alone
         }
         let mut headline = sentences(most);
+        headline.extend(below::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(summary.checks_at(largest).and_then(ceiling));
         let noise = summary.checks_at(largest).and_then(noise_floor);

@@ -66,7 +66,7 @@ impl CompletionRow {
     pub(super) fn of(good: &[(&Trial, &Load)], seed: u64) -> anyhow::Result<Option<Self>> {
         let all: Vec<(&Trial, &Completion)> = good
             .iter()
-            .filter_map(|(trial, load)| Some((*trial, load.completion.as_ref()?)))
+            .filter_map(|(trial, load)| Some((*trial, load.completion.as_deref()?)))
             .collect();
         let Some((_, first)) = all.first() else {
             return Ok(None);
@@ -134,7 +134,7 @@ pub(super) fn thinks(row: &Row) -> bool {
 
 /// Clients of a load that had all that they came for.
 pub(super) fn served(load: &Load) -> u32 {
-    let done = load.completion.as_ref().map(|jobs| jobs.clients_done);
+    let done = load.completion.as_deref().map(|jobs| jobs.clients_done);
     done.unwrap_or(load.served)
 }
 

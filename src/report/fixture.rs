@@ -1,5 +1,7 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
+mod below;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -17,6 +19,7 @@ use crate::record::{
     Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
     Settings, Side, StudyInfo, Trial, Warning, Window,
 };
+pub(crate) use below::below;
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
 type Server = (&'static str, f64, f64, u32, f64);
@@ -318,7 +321,7 @@ fn run(servers: &[Server]) -> Run {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         },
         servers: servers
             .iter()
@@ -426,10 +429,7 @@ fn trial(
             f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
-        network: None,
-        spin: None,
-        server_counts: None,
-        warnings: Vec::new(),
+        ..Trial::default()
     }
 }
 

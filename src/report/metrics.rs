@@ -233,7 +233,7 @@ pub const METRICS: &[Metric] = &[
 pub const COMPARED: usize = 13;
 
 fn jobs(load: &Load) -> Option<&Completion> {
-    load.completion.as_ref()
+    load.completion.as_deref()
 }
 
 fn response(load: &Load) -> Option<&Latency> {

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::below::Share;
 use super::checks::Checks;
-use super::completion::{CompletionRow, FirstConnectFailure, has_jobs, served};
+use super::completion::{CompletionRow, FirstConnectFailure, served};
 use super::counted::Counted;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
@@ -151,6 +152,9 @@ pub struct Row {
     /// What one reply cost both sides, from the trial in which that was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// Response times at parts of this rate, each from a trial of its own, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Share>,
 }
 
 /// One side of a row: medians over trials.
@@ -247,6 +251,7 @@ impl Summary {
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
                     row.counted = Counted::of(of_pair());
+                    row.below = Share::all(of_pair())?;
                     row.structural_limit.clone_from(&server.structural_limit);
                     row.wire = Wire::of(of_pair(), run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
@@ -261,12 +266,7 @@ impl Summary {
             .map(|server| server.name.clone())
             .collect();
         Ok(Self {
-            // Who comes, asks and goes is no crowd of which a law could tell.
-            scaling: if has_jobs(&rows) {
-                Vec::new()
-            } else {
-                Scaling::of_run(&servers, &clients, &rows, run.seed)
-            },
+            scaling: Scaling::of_run(&servers, &clients, &rows, run.seed),
             first_connect_failures: FirstConnectFailure::of_run(&servers, &rows),
             study: run.study.name.clone(),
             question: run.study.question.clone(),
@@ -364,6 +364,7 @@ impl Row {
             all_verified: requests == verified && requests > 0,
             rounds,
             counted: None,
+            below: Vec::new(),
         })
     }
 }
@@ -399,7 +400,7 @@ impl Round {
             replies_per_s: load.window.replies_per_s,
             server_cpu_us_per_reply: cost.map(|milliseconds| milliseconds * 1000.0),
             jain: load.fairness.as_ref().map(|fairness| fairness.jain),
-            completion_s: load.completion.as_ref().and_then(|jobs| jobs.last_done_s),
+            completion_s: load.completion.as_deref().and_then(|jobs| jobs.last_done_s),
             steady: !is_unsteady(&load.window.slices),
         }
     }

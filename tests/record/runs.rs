@@ -129,7 +129,7 @@ fn clients_with_a_job_each_are_recorded_with_their_end() {
         let kinds: Vec<&Value> = trial["warnings"].as_array().unwrap().iter().collect();
         let about_time =
             |warning: &&Value| ["unsteady", "probes"].contains(&warning["kind"].as_str().unwrap());
-        assert!(!kinds.iter().any(|warning| about_time(warning)), "{trial}");
+        assert!(!kinds.iter().any(about_time), "{trial}");
     }
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = summary["rows"].as_array().unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Comparison, Completion, Ending, Failure, Fairness, FirstFailure, Foreign, Host,
+    Below, Ceiling, Comparison, Completion, Ending, Failure, Fairness, FirstFailure, Foreign, Host,
     Latency, Load, OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
     ServerWorker, ServiceSample, Settings, Side, Spin, StudyInfo, Trial, Warning, Window,
 };
@@ -153,6 +153,7 @@ fn full_run() -> Value {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            below_percent: vec![80],
             probes: vec!["cpu".to_owned()],
             control: Some("epoll".to_owned()),
         },
@@ -198,7 +199,11 @@ fn full_trial() -> Value {
         round: 0,
         server: "epoll".to_owned(),
         clients: 1,
-        purpose: Purpose::Timed,
+        purpose: Purpose::Below,
+        below: Some(Below {
+            percent: 80,
+            rate_per_s: Some(1.0),
+        }),
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         took_s: 1.0,
         failure: Some(Failure {
@@ -290,33 +295,37 @@ fn full_load() -> Load {
             cpu_us_per_reply: 1.0,
             share: 1.0,
         }),
-        completion: Some(Completion {
-            requests_each: 1,
-            at_once: 1,
-            clients_done: 1,
-            failed: 0,
-            not_done: 0,
-            last_done_s: Some(1.0),
-            clients_per_s: Some(1.0),
-            think_s_mean: Some(1.0),
-            job_time: latency(),
-            service_sample: Some(ServiceSample {
-                count: 1,
-                mean_us: 1.0,
-                seed: 1,
-            }),
-            connect_failures: counts("refused"),
-            first_failure: Some(FirstFailure {
-                client: 0,
-                at_s: 1.0,
-                kind: "refused".to_owned(),
-                connected: false,
-            }),
-        }),
+        completion: Some(Box::new(full_completion(latency()))),
         cpu_s: Some(1.0),
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn full_completion(job_time: Option<Latency>) -> Completion {
+    Completion {
+        requests_each: 1,
+        at_once: 1,
+        clients_done: 1,
+        failed: 0,
+        not_done: 0,
+        last_done_s: Some(1.0),
+        clients_per_s: Some(1.0),
+        think_s_mean: Some(1.0),
+        job_time,
+        service_sample: Some(ServiceSample {
+            count: 1,
+            mean_us: 1.0,
+            seed: 1,
+        }),
+        connect_failures: counts("refused"),
+        first_failure: Some(FirstFailure {
+            client: 0,
+            at_s: 1.0,
+            kind: "refused".to_owned(),
+            connected: false,
+        }),
     }
 }
 

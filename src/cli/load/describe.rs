@@ -41,7 +41,7 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
 
 fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![("clients", clients(load))];
-    let jobs = load.completion.as_ref();
+    let jobs = load.completion.as_deref();
     lines.extend(jobs.into_iter().flat_map(|jobs| completion(load, jobs)));
     if !load.errors.is_empty() {
         lines.push(("errors", errors(load)));

@@ -53,7 +53,7 @@ fn give_jobs(trial: &mut Trial) {
         connect_failures.insert("connect-timeout".to_owned(), failed);
     }
     let done = clients - 3 * turned_away;
-    load.completion = Some(Completion {
+    load.completion = Some(Box::new(Completion {
         requests_each: 1,
         at_once: clients,
         clients_done: done,
@@ -70,6 +70,6 @@ fn give_jobs(trial: &mut Trial) {
         }),
         connect_failures,
         first_failure: None,
-    });
+    }));
     trial.load = Some(load);
 }
