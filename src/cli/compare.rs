@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
-use super::servers::{self, Kind};
+use super::servers::{self, Kind, Wanted};
 use super::values::{self, CpuList};
 use super::{Exit, Usage};
 use crate::load::{Engine, foresee};
@@ -324,17 +324,19 @@ fn take_part(
     };
     let mut servers = Vec::new();
     for (place, kind) in kinds.iter().enumerate() {
-        let info = match kind {
-            Kind::Own(model, options) => servers::own(model, options, settings, program)?,
-            Kind::Foreign(words) => servers::foreign(words.clone(), readies.next().flatten()),
+        let ready = match kind {
+            Kind::Own(..) => None,
+            Kind::Foreign(_) => readies.next().flatten().map(str::to_owned),
         };
-        servers.push(ServerInfo {
+        let wanted = Wanted {
             name: names[place].clone(),
+            kind: kind.clone(),
+            ready,
             environment: environment.clone(),
             prepare: hook(prepare[place])?,
             conclude: hook(conclude[place])?,
-            ..info
-        });
+        };
+        servers.push(wanted.info(settings, program)?);
     }
     Ok(servers)
 }

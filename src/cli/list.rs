@@ -14,7 +14,7 @@ use crate::report::exporters::EXPORTERS;
 use crate::report::figures::FIGURES;
 use crate::serve::models::MODELS;
 use crate::serve::{Card, Model};
-use crate::study::STUDIES;
+use crate::study::{STUDIES, Study};
 
 /// What measures is Linux's.
 #[cfg(not(target_os = "linux"))]
@@ -158,6 +158,7 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
                 output::text(&card(model))?;
             }
         }
+        Kind::Studies if !json => output::text(&Study::find(name)?.describe())?,
         #[cfg(target_os = "linux")]
         Kind::Probes => probe(name, json)?,
         _ => {

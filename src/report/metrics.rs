@@ -60,6 +60,62 @@ impl Unit {
             Self::Index => index(value),
         }
     }
+
+    /// Reads a value with its unit.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn parse(self, text: &str) -> Result<f64, String> {
+        let text = text.trim();
+        let end = text
+            .find(|c: char| !c.is_ascii_digit() && !"._".contains(c))
+            .unwrap_or(text.len());
+        let (digits, unit_text) = (text[..end].replace('_', ""), text[end..].trim());
+        let Ok(number) = digits.parse::<f64>() else {
+            return Err(match text {
+                "" => "a value is missing".to_owned(),
+                text => format!("`{text}` is no value; it begins with a number"),
+            });
+        };
+        let units = self.written();
+        let found = units.iter().find(|(name, _)| *name == unit_text);
+        found.map(|(_, factor)| number * factor).ok_or_else(|| {
+            let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+            match (unit_text, self) {
+                (_, Self::PerSecond | Self::Count | Self::Index) => {
+                    format!("`{text}` has a unit, but this is a plain number")
+                }
+                ("", _) => format!("`{text}` needs a unit: {}", names.join(", ")),
+                _ => format!(
+                    "`{unit_text}` is no unit of it; there are: {}",
+                    names.join(", ")
+                ),
+            }
+        })
+    }
+
+    /// The units in which users may write it, and what each is in its own.
+    fn written(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Self::Time => &[
+                ("ns", 1e-3),
+                ("us", 1.0),
+                ("µs", 1.0),
+                ("ms", 1e3),
+                ("s", 1e6),
+            ],
+            Self::Bytes => &[
+                ("B", 1.0),
+                ("kB", 1e3),
+                ("MB", 1e6),
+                ("GB", 1e9),
+                ("KiB", 1024.0),
+                ("MiB", 1_048_576.0),
+                ("GiB", 1_073_741_824.0),
+            ],
+            Self::PerSecond | Self::Count | Self::Index => &[("", 1.0)],
+        }
+    }
 }
 
 impl Metric {
@@ -80,14 +136,18 @@ impl Metric {
     /// When there is none, with the closest one if one is close.
     pub fn find(name: &str) -> Result<&'static Self, Option<&'static str>> {
         let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
-        let plain = plain.strip_prefix("service_").unwrap_or(&plain);
-        let found = METRICS
-            .iter()
-            .find(|metric| metric.name == plain || (metric.also == plain && !plain.is_empty()));
+        let named = |name: &str| {
+            METRICS
+                .iter()
+                .find(|metric| metric.name == name || (metric.also == name && !name.is_empty()))
+        };
+        // A percentile without a word is of the service time.
+        let short = plain.strip_prefix("service_").unwrap_or(&plain);
+        let found = named(&plain).or_else(|| named(short));
         found.ok_or_else(|| {
             METRICS
                 .iter()
-                .map(|metric| (strsim::jaro_winkler(metric.name, plain), metric.name))
+                .map(|metric| (strsim::jaro_winkler(metric.name, short), metric.name))
                 .filter(|(likeness, _)| *likeness > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0))
                 .map(|(_, name)| name)
@@ -168,6 +228,30 @@ pub const METRICS: &[Metric] = &[
     metric("max", "Slowest", Unit::Time, |_, load| {
         Some(load.service_time.as_ref()?.max_us)
     }),
+    metric(
+        "service_mean",
+        "Mean service time",
+        Unit::Time,
+        |_, load| Some(load.service_time.as_ref()?.mean_us),
+    ),
+    metric(
+        "client_requests_mean",
+        "Replies a client",
+        Unit::Count,
+        |_, load| Some(load.fairness.as_ref()?.mean),
+    ),
+    metric(
+        "client_requests_min",
+        "Fewest replies",
+        Unit::Count,
+        |_, load| Some(load.fairness.as_ref()?.min as f64),
+    ),
+    metric(
+        "client_requests_max",
+        "Most replies",
+        Unit::Count,
+        |_, load| Some(load.fairness.as_ref()?.max as f64),
+    ),
     metric("response_p90", "Response p90", Unit::Time, |_, load| {
         Some(response(load)?.p90_us)
     }),

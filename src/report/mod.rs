@@ -19,6 +19,7 @@ pub mod palette;
 pub mod render;
 pub mod scalability;
 pub mod series;
+pub mod study;
 pub mod summary;
 pub mod terminal;
 pub mod wire;

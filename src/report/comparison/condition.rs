@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::pair::Values;
-use crate::report::metrics::{METRICS, Metric, Unit, Whole};
+use crate::report::metrics::{METRICS, Metric, Whole};
 use crate::stats::{bootstrap_median, median};
 
 /// A condition, read.
@@ -114,7 +114,9 @@ impl Condition {
                 &format!("there is no metric `{name}`; {help}"),
             )
         })?;
-        let limit = value(&text[after..], metric.unit)
+        let limit = metric
+            .unit
+            .parse(&text[after..])
             .map_err(|why| wrong(text, after, text.len(), &why))?;
         Ok(Self {
             server: (!server.is_empty()).then(|| server.to_owned()),
@@ -181,54 +183,6 @@ fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
         to: from + trimmed.len(),
         why: why.to_owned(),
     }
-}
-
-/// A value with its unit, in that of the metric.
-fn value(text: &str, unit: Unit) -> Result<f64, String> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && !"._".contains(c))
-        .unwrap_or(text.len());
-    let (digits, unit_text) = (text[..end].replace('_', ""), text[end..].trim());
-    let Ok(number) = digits.parse::<f64>() else {
-        return Err(match text {
-            "" => "a value is missing".to_owned(),
-            text => format!("`{text}` is no value; it begins with a number"),
-        });
-    };
-    let units: &[(&str, f64)] = match unit {
-        Unit::Time => &[
-            ("ns", 1e-3),
-            ("us", 1.0),
-            ("µs", 1.0),
-            ("ms", 1e3),
-            ("s", 1e6),
-        ],
-        Unit::Bytes => &[
-            ("B", 1.0),
-            ("kB", 1e3),
-            ("MB", 1e6),
-            ("GB", 1e9),
-            ("KiB", 1024.0),
-            ("MiB", 1_048_576.0),
-            ("GiB", 1_073_741_824.0),
-        ],
-        Unit::PerSecond | Unit::Count | Unit::Index => &[("", 1.0)],
-    };
-    let found = units.iter().find(|(name, _)| *name == unit_text);
-    found.map(|(_, factor)| number * factor).ok_or_else(|| {
-        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-        match (unit_text, unit) {
-            (_, Unit::PerSecond | Unit::Count | Unit::Index) => {
-                format!("`{text}` has a unit, but this is a plain number")
-            }
-            ("", _) => format!("`{text}` needs a unit: {}", names.join(", ")),
-            _ => format!(
-                "`{unit_text}` is no unit of it; there are: {}",
-                names.join(", ")
-            ),
-        }
-    })
 }
 
 #[cfg(test)]
