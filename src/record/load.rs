@@ -79,6 +79,13 @@ pub struct Load {
     pub engine: String,
 }
 
+impl Load {
+    /// Replies after the first one to each client, which all have before events are counted.
+    pub fn replies_after_first(&self) -> u64 {
+        self.verified.saturating_sub(self.served.into())
+    }
+}
+
 /// The part of a load's figures that only an open loop has, about requests due in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
