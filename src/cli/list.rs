@@ -193,7 +193,13 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
         #[cfg(target_os = "linux")]
         Kind::Probes => probe(name, json)?,
         Kind::Metrics => {
-            let metric = registry::find("metric", &METRICS.iter().collect::<Vec<_>>(), name)?;
+            let metric = Metric::find(name).map_err(|close| {
+                let help = close.map_or_else(
+                    || "`throng list metrics` names all".to_owned(),
+                    |close| format!("did you mean `{close}`?"),
+                );
+                Usage(format!("there is no metric `{name}`; {help}"))
+            })?;
             if json {
                 output::json(&with_terms(metric)?)?;
             } else {

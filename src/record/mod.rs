@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::registry::Unsupported;
 
 pub use comparison::Comparison;
-pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use load::{Ceiling, Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::pair::Values;
 use crate::report::format::interval;
-use crate::report::metrics::{METRICS, Metric};
+use crate::report::metrics::Metric;
 
 /// A condition, read.
 #[derive(Debug)]
@@ -102,9 +102,8 @@ impl Condition {
         };
         let metric = Metric::find(&text[start..sign]).map_err(|close| {
             let name = text[start..sign].trim();
-            let names = || METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>();
             let help = close.map_or_else(
-                || format!("there are: {}", names().join(", ")),
+                || "`throng list metrics` names all".to_owned(),
                 |close| format!("did you mean `{close}`?"),
             );
             wrong(

@@ -95,6 +95,22 @@ pub(super) const METRICS: &[Metric] = &[
         Some(f64::from(fairness(load)?.starved))
     })
     .whole(Whole::Greatest),
+    of_load(
+        "early_bias",
+        "Early bias",
+        Unit::Index,
+        "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones",
+        |load| Some(fairness(load)?.early_bias?.coefficient),
+    )
+    .neither(),
+    of_load(
+        "early_bias_life",
+        "Early bias, all replies",
+        Unit::Index,
+        "the same with all replies since a client was connected, so that a head start counts",
+        |load| Some(fairness(load)?.early_bias_life?.coefficient),
+    )
+    .neither(),
     of_server("server_cpu_percent", "Server CPU", Unit::Percent, "CPU time of the server's process tree over elapsed time; 100 is one CPU", "cpu", "cpu_percent").neither(),
     metric(
         "client_cpu_percent",
@@ -103,6 +119,41 @@ pub(super) const METRICS: &[Metric] = &[
         "CPU time of the load generator over elapsed time; 100 is one CPU",
         LoadGenerator,
         Source::Figure(figure("cpu", "cpu_percent"), 1.0),
+    )
+    .neither(),
+    of_server(
+        "peak_memory",
+        "Peak memory",
+        Unit::Bytes,
+        "the most memory that the server's process tree can have had: its proportional set size and what each process has given back since its own peak (VmHWM)",
+        "memory",
+        "peak_bytes",
+    ),
+    of_server(
+        "parent_cpu_percent",
+        "Parent's CPU",
+        Unit::Percent,
+        "CPU time of the process that was started, without its children, over elapsed time",
+        "cpu",
+        "parent_cpu_percent",
+    )
+    .neither(),
+    of_server(
+        "parent_memory",
+        "Parent's memory",
+        Unit::Bytes,
+        "resident size of the process that was started, without its children and with all it shares",
+        "memory",
+        "parent_rss_bytes",
+    )
+    .neither(),
+    of_server(
+        "parent_peak_memory",
+        "Parent's peak",
+        Unit::Bytes,
+        "its largest resident size (VmHWM)",
+        "memory",
+        "peak_rss_bytes",
     )
     .neither(),
     of_server("threads", "Threads", Unit::Count, "threads of the server's process tree, with all clients connected", "memory", "threads").neither(),
