@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::registry::Unsupported;
 
 pub use comparison::Comparison;
-pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use load::{Ceiling, Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
 

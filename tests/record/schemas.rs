@@ -6,9 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Comparison, Ending, Failure, Fairness, Foreign, Host, Latency, Load, OpenLoop,
-    ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings,
-    Side, Spin, StudyInfo, Trial, Warning, Window,
+    Ceiling, Comparison, Correlation, Ending, Failure, Fairness, Foreign, Host, Latency, Load,
+    OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker,
+    Settings, Side, Spin, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -252,6 +252,7 @@ fn full_load() -> Load {
             bytes_sent: 1,
             bytes_received: 1,
             slices: vec![1],
+            slices_by_tenth: vec![vec![1]],
         },
         service_time: latency(),
         connect_time: latency(),
@@ -263,6 +264,8 @@ fn full_load() -> Load {
             jain: 1.0,
             slowest_decile_share: 1.0,
             starved: 0,
+            early_bias: Some(correlation()),
+            early_bias_life: Some(correlation()),
         }),
         connections: 1,
         open_loop: Some(OpenLoop {
@@ -294,6 +297,14 @@ fn full_load() -> Load {
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn correlation() -> Correlation {
+    Correlation {
+        coefficient: 0.5,
+        low: Some(0.4),
+        high: Some(0.6),
     }
 }
 

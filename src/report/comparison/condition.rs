@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::pair::Values;
-use crate::report::metrics::{METRICS, Metric, Whole};
-use crate::stats::{bootstrap_median, median};
+use crate::report::format::interval;
+use crate::report::metrics::Metric;
 
 /// A condition, read.
 #[derive(Debug)]
@@ -102,9 +102,8 @@ impl Condition {
         };
         let metric = Metric::find(&text[start..sign]).map_err(|close| {
             let name = text[start..sign].trim();
-            let names = || METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>();
             let help = close.map_or_else(
-                || format!("there are: {}", names().join(", ")),
+                || "`throng list metrics` names all".to_owned(),
                 |close| format!("did you mean `{close}`?"),
             );
             wrong(
@@ -128,7 +127,6 @@ impl Condition {
 
     /// Whether it is so of a server.
     pub(super) fn judge(&self, text: &str, values: &Values<'_>, random: u64) -> Judged {
-        let all: Vec<f64> = values.of(self.metric).map(|(_, value)| value).collect();
         let judged = |missed, seen| Judged {
             demand: text.to_owned(),
             server: values.server.to_owned(),
@@ -137,26 +135,19 @@ impl Condition {
             seen,
         };
         let unit = self.metric.unit;
-        let (value, interval) = match self.metric.whole {
-            Whole::Median => (median(&all), bootstrap_median(&all, random)),
-            Whole::Sum => ((!all.is_empty()).then(|| all.iter().sum()), None),
-            Whole::Greatest => (all.iter().copied().max_by(f64::total_cmp), None),
-        };
-        let Some(value) = value else {
+        let Some(value) = values.over(self.metric, random) else {
             let seen = format!(
                 "{} was not measured, so this cannot be judged",
                 self.metric.name
             );
             return judged(true, seen);
         };
-        let interval = interval.map_or_else(String::new, |interval| {
-            format!(
-                " ({}–{})",
-                unit.text(interval.low),
-                unit.text(interval.high)
-            )
-        });
-        judged(self.holds(value), format!("{}{interval}", unit.text(value)))
+        let text = |value| unit.text(value);
+        let mut seen = text(value.median);
+        if value.low.is_some() {
+            seen += &[" ", &interval(&value, text)].concat();
+        }
+        judged(self.holds(value.median), seen)
     }
 
     fn holds(&self, value: f64) -> bool {
