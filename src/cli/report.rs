@@ -60,9 +60,16 @@ pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
 
 /// Makes the reports of a study and of its parts.
 fn make_study(directory: &Path, json: bool) -> anyhow::Result<()> {
-    let study = Study::read(directory)?;
-    for part in study.parts.iter().filter(|part| part.skipped.is_none()) {
-        make(&directory.join(&part.name), json)?;
+    let loaded = report::study::load(directory)?;
+    let report = loaded.report()?;
+    let written = report::write_study(&report, directory)?;
+    if json {
+        let exporter = registry::find("exporter", EXPORTERS, "json")?;
+        let mut text = Vec::new();
+        exporter.render_study(&report, &mut text)?;
+        return output::text(&String::from_utf8_lossy(&text));
     }
-    Ok(())
+    output::text(&report::terminal::study(&report, output::width(), true))?;
+    let page = written.first().map_or(directory, PathBuf::as_path);
+    output::text(&format!("\nReport: {}", page.display()))
 }
