@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::study::resolve::{Common, resolve};
-use super::values::{self, CpuList};
+use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage, conduct, study};
 use crate::record;
 use crate::registry;
@@ -17,6 +17,7 @@ Examples:
   throng run
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
+  throng run --models epoll,thread --clients 100 --below 50,80
   throng run fairness --scale quick
   throng run mine.toml --part small,large --json
   throng run --resume throng-results/20260101T120000Z-overview
@@ -72,6 +73,11 @@ pub(super) struct Arguments {
     /// the first that no design limits].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// After the timed rounds, take each server's response time at these parts of the rate that it
+    /// reached, in percent, or `none` [default: as the study says]. An open loop with random arrivals
+    /// and as many clients, once each.
+    #[arg(long, value_name = "LIST")]
+    below: Option<Percents>,
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
@@ -84,7 +90,7 @@ pub(super) struct Arguments {
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "parts", "scale", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "no_ceiling",
+        "server_cpus", "client_cpus", "control", "below", "no_ceiling",
         "probes", "seed",
     ])]
     resume: Option<PathBuf>,
@@ -161,6 +167,9 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     part.duration = arguments.duration.unwrap_or(part.duration);
     part.warm_up = arguments.warm_up.unwrap_or(part.warm_up);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);
+    if let Some(Percents(below)) = &arguments.below {
+        part.below.clone_from(below);
+    }
     part.ceiling &= !arguments.no_ceiling;
     if let Some(probes) = &arguments.probes {
         part.set_probes(probes);

@@ -52,7 +52,7 @@ impl Part {
                 .is_none_or(|name| name.get_ref() != "none"),
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
-        let timed = in_a_round * self.repeats;
+        let timed = in_a_round * self.repeats + servers * self.below.len() as u32;
         // What counts events has a round of its own, with shorter trials.
         let counting = !self.probes.get_ref().iter().any(|name| name == "none");
         let counted = if counting { servers } else { 0 };

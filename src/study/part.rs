@@ -72,6 +72,9 @@ pub struct Part {
     /// Accept-queue length asked for.
     #[serde(default = "defaults::backlog", deserialize_with = "at_least_one")]
     pub backlog: u32,
+    /// Parts of the rate that each server reached at which its response time is taken, in percent.
+    #[serde(default, deserialize_with = "percents")]
+    pub below: Vec<u32>,
     /// What measures: names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Spanned<Vec<String>>,
@@ -384,6 +387,19 @@ fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     clients.sort_unstable();
     clients.dedup();
     Ok(clients)
+}
+
+/// Percentages, rising.
+fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    use serde::de::Error as _;
+    let mut percents = Vec::<u32>::deserialize(from)?;
+    if percents.iter().any(|percent| !(1..100).contains(percent)) {
+        let why = "`below` has percentages from 1 to 99, like [50, 80]";
+        return Err(D::Error::custom(why));
+    }
+    percents.sort_unstable();
+    percents.dedup();
+    Ok(percents)
 }
 
 /// A name that may be that of a directory, and has no dot, with which claims name metrics of a part.

@@ -215,6 +215,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
+        below_percent: part.below.clone(),
         probes: probes
             .iter()
             .map(|kind| kind.info().name.to_owned())
