@@ -56,13 +56,7 @@ impl Claim {
 
 /// Whether a value's part and server are there.
 fn there_is(value: &Value, parts: &[Part]) -> Result<(), String> {
-    let names = || {
-        parts
-            .iter()
-            .map(|part| part.name())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let names = || parts.iter().map(Part::name).collect::<Vec<_>>().join(", ");
     let part = match (&value.part, parts) {
         (None, [one]) => one,
         (None, _) => {

@@ -60,7 +60,7 @@ impl Part {
             .into_iter()
             .filter_map(|name| self.time_of(name))
             .sum();
-        let times = |count: u32, each: Duration| each * count;
+        let all = |count: u32, each: Duration| each * count;
         self.clients
             .iter()
             .map(|clients| {
@@ -68,7 +68,7 @@ impl Part {
                 let short = self
                     .duration
                     .min(Duration::from_millis(500).max(self.duration / 4));
-                times(timed, beside + self.duration) + times(counted, beside + short)
+                all(timed, beside + self.duration) + all(counted, beside + short)
             })
             .sum()
     }

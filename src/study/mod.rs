@@ -140,7 +140,7 @@ impl Study {
     /// # Errors
     /// A name that no part has.
     pub fn keep_parts(&mut self, names: &[String]) -> Result<(), StudyError> {
-        let known: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
+        let known: Vec<&str> = self.parts.iter().map(Part::name).collect();
         if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(StudyError::UnknownPart {
                 study: self.name.clone(),

@@ -138,20 +138,31 @@ fn published_values_are_aligned_to_clients() {
     assert!(second.clients.is_empty());
 }
 
-#[test]
-fn what_is_wrong_is_shown_with_its_place() {
-    let part = |text: &str| {
-        format!(
-            "[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}"
-        )
-    };
-    let claim = |check: &str| {
-        part(&format!(
-            "[[claim]]\ntext = \"t\"\nchecks = [\"{check}\"]\n"
-        ))
-    };
+/// Each text is refused at this place, with this reason.
+fn all_refused(cases: &[(String, &str, &str)]) {
     let mut wrong = Vec::new();
-    for (text, place, why) in [
+    for (text, place, why) in cases {
+        let shown = error(text);
+        if !shown.contains(place) || !shown.contains(why) {
+            wrong.push(format!("{place}, {why}\n{shown}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn part(text: &str) -> String {
+    format!("[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}")
+}
+
+fn claim(check: &str) -> String {
+    part(&format!(
+        "[[claim]]\ntext = \"t\"\nchecks = [\"{check}\"]\n"
+    ))
+}
+
+#[test]
+fn wrong_values_are_shown_with_their_place() {
+    all_refused(&[
         (
             "clients = [1]\nclinets = [2]".to_owned(),
             "line 4, column 1",
@@ -212,6 +223,12 @@ fn what_is_wrong_is_shown_with_its_place() {
             "line 4, column 43",
             "two servers are called `epoll`",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_parts_and_figures_are_shown_with_their_place() {
+    all_refused(&[
         ("part = 3".to_owned(), "line 3, column 8", "[[part]]"),
         (
             "title = \"t\"\nclients = [1]".to_owned(),
@@ -265,6 +282,12 @@ fn what_is_wrong_is_shown_with_its_place() {
             "line 10, column 20",
             "there must be 1 values",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_claims_are_shown_with_their_place() {
+    all_refused(&[
         (
             claim("p99(poll) < 1s"),
             "line 9, column 12",
@@ -295,11 +318,5 @@ fn what_is_wrong_is_shown_with_its_place() {
             "line 9, column 10",
             "at least one check",
         ),
-    ] {
-        let shown = error(&text);
-        if !shown.contains(place) || !shown.contains(why) {
-            wrong.push(format!("{place}, {why}\n{shown}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ]);
 }

@@ -95,7 +95,7 @@ fn conduct(
     json: bool,
 ) -> anyhow::Result<Exit> {
     let stop = conduct::prepare()?;
-    for part in whole.parts.iter() {
+    for part in &whole.parts {
         if let Some(why) = &part.skipped {
             anstream::eprintln!("part {} does not run here: {why}", part.name);
         }

@@ -238,9 +238,20 @@ fn load_options(study: &Study, part: &Part) -> anyhow::Result<(Vec<String>, Aski
         Ok(asking) => Ok((words, asking)),
         Err(error) => {
             let why = conduct::first_line(&error);
-            let why = why.replace("unexpected argument", "`throng load` has no option");
+            let why = no_option(&why, "load");
             Err(at_option(study, &options, &why, &why, 0..0).into())
         }
+    }
+}
+
+/// What clap says of an option that a command does not have, in other words.
+fn no_option(message: &str, command: &str) -> String {
+    match message.split_once("unexpected argument ") {
+        Some((_, rest)) => {
+            let name = rest.trim_end_matches(" found");
+            format!("`throng {command}` has no option {name}")
+        }
+        None => message.to_owned(),
     }
 }
 
@@ -353,9 +364,7 @@ fn wrong_server(
     spec: &ServerSpec,
     error: &anyhow::Error,
 ) -> crate::study::StudyError {
-    let why = error
-        .to_string()
-        .replace("unexpected argument", "`throng serve` has no option");
+    let why = no_option(&error.to_string(), "serve");
     let none = Options::default();
     let options = match &spec.kind {
         ServerKind::Own { options, .. } => options,

@@ -49,7 +49,7 @@ impl Exporter for Json {
 
     fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         let whole = Study {
-            study: &report.study.name,
+            name: &report.study.name,
             question: &report.study.question,
             source: report.study.source.as_deref(),
             scale: report.study.scale.as_deref(),
@@ -78,7 +78,8 @@ fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {
 /// A study of several parts.
 #[derive(Serialize)]
 struct Study<'a> {
-    study: &'a str,
+    #[serde(rename = "study")]
+    name: &'a str,
     question: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,

@@ -15,8 +15,11 @@ pub struct OverClients {
     pub unit: Unit,
     /// Its value from the trials of a server by number of clients, rising; or the greatest number of
     /// clients up to which there is none.
-    pub value: fn(&[(u32, Vec<&Trial>)]) -> Result<f64, u32>,
+    pub value: OfTrials,
 }
+
+/// A value from trials by number of clients; else the greatest of these.
+pub type OfTrials = fn(&[(u32, Vec<&Trial>)]) -> Result<f64, u32>;
 
 /// Every one. To add one: a line here.
 pub const OVER_CLIENTS: &[OverClients] = &[OverClients {
@@ -69,12 +72,11 @@ impl AnyMetric {
         let mut likely = of_ours
             .clone()
             .filter(|known| strsim::jaro_winkler(known, name) > 0.8);
-        let help = match likely.next().or(close) {
-            Some(close) => format!("did you mean `{close}`?"),
-            None => {
-                let names = METRICS.iter().map(|metric| metric.name).chain(of_ours);
-                format!("there are: {}", names.collect::<Vec<_>>().join(", "))
-            }
+        let help = if let Some(close) = likely.next().or(close) {
+            format!("did you mean `{close}`?")
+        } else {
+            let names = METRICS.iter().map(|metric| metric.name).chain(of_ours);
+            format!("there are: {}", names.collect::<Vec<_>>().join(", "))
         };
         Err(format!("there is no metric `{name}`; {help}"))
     }

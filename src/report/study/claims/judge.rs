@@ -8,6 +8,7 @@ use crate::report::format::counted;
 use crate::report::metrics::RATE;
 use crate::report::study::PartReport;
 use crate::report::study::metric::AnyMetric;
+use crate::report::summary::Row;
 
 /// By what share values may differ that stay flat.
 const FLAT: f64 = super::language::ALIKE_WITHIN / 100.0;
@@ -381,9 +382,7 @@ impl Judge<'_> {
                     format!("{name} with {with}: {why}")
                 };
                 let sample = part.sample(metric, server, clients).map_err(about)?;
-                let limited = part
-                    .row(server, clients)
-                    .is_some_and(|row| row.client_limited());
+                let limited = part.row(server, clients).is_some_and(Row::client_limited);
                 if metric.name == RATE.name && limited {
                     return Err(about("the clients were the limit".to_owned()));
                 }

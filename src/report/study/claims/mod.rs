@@ -5,6 +5,7 @@
 
 mod judge;
 pub mod language;
+mod parser;
 mod token;
 mod weigh;
 mod words;
@@ -91,17 +92,16 @@ impl Finding {
     }
 
     /// What holds of several that must all be so.
-    fn of_all(all: impl Iterator<Item = Self> + Clone) -> Self {
-        let has = |finding| all.clone().any(|one| one == finding);
-        if has(Self::Refuted) {
-            Self::Refuted
-        } else if has(Self::NotDistinguishable) {
-            Self::NotDistinguishable
-        } else if has(Self::NotChecked) || all.clone().next().is_none() {
+    fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
+        let all: Vec<Self> = all.into_iter().collect();
+        let rank = [Self::Refuted, Self::NotDistinguishable, Self::NotChecked];
+        let worst = rank.into_iter().find(|finding| all.contains(finding));
+        let usual = if all.is_empty() {
             Self::NotChecked
         } else {
             Self::Confirmed
-        }
+        };
+        worst.unwrap_or(usual)
     }
 }
 

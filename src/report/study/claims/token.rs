@@ -84,11 +84,10 @@ fn token(text: &str, from: usize, first: char) -> Result<(Kind<'_>, usize), Wron
         return Ok((Kind::Word(&rest[..length]), length));
     }
     let signs = ["<=", ">=", "<", ">", "=", "(", ")", ",", "*", "%"];
-    match signs.into_iter().find(|sign| rest.starts_with(sign)) {
-        Some(sign) => Ok((Kind::Sign(sign), sign.len())),
-        None => {
+    let sign = signs.into_iter().find(|sign| rest.starts_with(sign));
+    sign.map(|sign| (Kind::Sign(sign), sign.len()))
+        .ok_or_else(|| {
             let at = from..from + first.len_utf8();
-            Err(Wrong::new(at, format!("`{first}` belongs nowhere here")))
-        }
-    }
+            Wrong::new(at, format!("`{first}` belongs nowhere here"))
+        })
 }

@@ -62,17 +62,16 @@ pub(super) fn below(first: &Term, second: &Term, or_level: bool, seed: u64) -> W
 pub(super) fn alike(first: &Term, second: &Term, share: f64, seed: u64) -> Weighed {
     let ratio = ratio(first, second, seed);
     let (low, high) = (1.0 / (1.0 + share), 1.0 + share);
-    let finding = match ratio {
-        Some(ratio) => told(
+    let finding = if let Some(ratio) = ratio {
+        told(
             ratio.low >= low && ratio.high <= high,
             ratio.low > high || ratio.high < low,
-        ),
-        None => {
-            let within = |a: f64, b: f64| a <= b * high && b <= a * high;
-            let ends = [(first.low, second.high), (first.high, second.low)];
-            let apart = first.low > second.high * high || second.low > first.high * high;
-            told(ends.iter().all(|(a, b)| within(*a, *b)), apart)
-        }
+        )
+    } else {
+        let within = |a: f64, b: f64| a <= b * high && b <= a * high;
+        let ends = [(first.low, second.high), (first.high, second.low)];
+        let apart = first.low > second.high * high || second.low > first.high * high;
+        told(ends.iter().all(|(a, b)| within(*a, *b)), apart)
     };
     Weighed {
         finding,
@@ -215,6 +214,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
         /// Two cannot both be below each other.
         #[test]
         fn what_is_confirmed_one_way_is_not_confirmed_the_other(

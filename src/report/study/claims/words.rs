@@ -56,7 +56,9 @@ pub(super) fn beside(
             format!(", which may be within {} or not", percent(weighed.floor))
         }
         (Finding::Confirmed, " alike") => format!(", which is within {}", percent(weighed.floor)),
-        (Finding::Refuted, " alike") => format!(", which is more than {}", percent(weighed.floor)),
+        (Finding::Refuted, " alike") => {
+            format!(", which is apart by more than {}", percent(weighed.floor))
+        }
         _ => String::new(),
     };
     Evidence {
