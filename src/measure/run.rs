@@ -66,6 +66,11 @@ impl RunPlan {
         self.servers.get(planned.server).unwrap_or_else(null)
     }
 
+    /// All trials in their order.
+    fn order(&self) -> Vec<Planned> {
+        interleave(&self.settings.clients, &self.rounds(), self.seed)
+    }
+
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
     /// that these reached, and once each other purpose of a probe that can measure here.
     fn rounds(&self) -> Vec<Rounds> {
@@ -150,29 +155,8 @@ pub fn run(
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     let settings = &plan.settings;
-    let order = interleave(&settings.clients, &plan.rounds(), plan.seed);
-    let mut run = Run {
-        schema_version: SCHEMA_VERSION,
-        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
-        throng_build: build(),
-        study: plan.study.clone(),
-        seed: plan.seed,
-        started_at: plan
-            .done
-            .first()
-            .map_or_else(utc_now, |trial| trial.started_at.clone()),
-        finished_at: None,
-        ending: Ending::Unfinished,
-        arguments: plan.arguments.clone(),
-        settings: settings.clone(),
-        servers: plan.servers.clone(),
-        null_server: plan.null_server.clone(),
-        host: plan.host.clone(),
-        comparison: plan.comparison.clone(),
-        unavailable: unavailable(&plan.probes),
-        trials_planned: order.len() as u32,
-        warnings: warnings::of_run(&plan.host, settings),
-    };
+    let order = plan.order();
+    let mut run = begun(plan);
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {
         // What measures must not run where the server runs.
@@ -211,6 +195,33 @@ pub fn run(
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
+}
+
+/// A run that has not come to its first new trial.
+pub fn begun(plan: &RunPlan) -> Run {
+    let settings = &plan.settings;
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
+        study: plan.study.clone(),
+        seed: plan.seed,
+        started_at: plan
+            .done
+            .first()
+            .map_or_else(utc_now, |trial| trial.started_at.clone()),
+        finished_at: None,
+        ending: Ending::Unfinished,
+        arguments: plan.arguments.clone(),
+        settings: settings.clone(),
+        servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
+        host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
+        unavailable: unavailable(&plan.probes),
+        trials_planned: plan.order().len() as u32,
+        warnings: warnings::of_run(&plan.host, settings),
+    }
 }
 
 /// How this program was built.
@@ -409,7 +420,7 @@ fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
 }
 
 /// Now, in UTC, RFC 3339, to the second.
-pub(super) fn utc_now() -> String {
+pub fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
