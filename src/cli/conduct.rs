@@ -90,6 +90,10 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     Ok((store, plan))
 }
 
+/// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
+/// hide what it does to them.
+const FEWEST_AT_ONCE: u32 = 1000;
+
 /// What is said in a run, worked out from its settings.
 pub(super) struct Said {
     pub(super) dialogue: &'static dyn Dialogue,
@@ -149,9 +153,11 @@ impl Said {
         (settings.duration_s, settings.warm_up_s) = (0.0, 0.0);
         match (fits, foresee::at_once_in_one_table(&resources)) {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
+                // More than the accept queue holds would mostly wait for SYNs to be sent again.
+                let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
                 anstream::eprintln!(
-                    "warning: {shortage}: there will be {room} at once, since most servers are one \
-                     process (--at-once)"
+                    "warning: {shortage}: there will be {room} at once, as one process and its accept \
+                     queue have room for (--at-once)"
                 );
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
