@@ -47,9 +47,20 @@ pub(super) const METRICS: &[Metric] = &[
         "retransmissions",
         "Sent again",
         Unit::Count,
-        "segments that either side sent again, SYNs included, of all flows",
+        "segments that either side sent again, SYNs included, of all captured flows",
         Source::Figures("capture", |side, _| retransmissions(side)),
     ),
+    Metric {
+        better: Better::Neither,
+        ..of_flows(
+            "captured_share",
+            "Captured",
+            Unit::Ratio,
+            "share of the connections that was captured; above 1000 clients not all are",
+            "captured_share",
+            1.0,
+        )
+    },
     of_flows(
         "capture_dropped",
         "Not captured",

@@ -151,3 +151,23 @@ fn the_reason_of_an_absent_one_is_known() {
     assert_eq!(why("server_branches"), None);
     assert_eq!(why("p99"), None);
 }
+
+#[test]
+fn early_clients_are_compared_with_late_ones() {
+    let (run, trials) = fixture::record();
+    let value = |server: &str, clients: u32, name: &str| {
+        let of_server = trials
+            .iter()
+            .filter(|trial| trial.server == server && trial.clients == clients);
+        Metric::find(name)
+            .unwrap()
+            .over(of_server, run.seed)
+            .map(|value| value.median)
+    };
+    // Each tenth of `thread` gets 4 % of the first one's less.
+    let by = value("thread", 100, "early_over_late").unwrap();
+    assert!((by - 1.0 / 0.64).abs() < 0.01, "{by}");
+    let by = value("epoll", 1000, "early_over_late").unwrap();
+    assert!((by - 1.0).abs() < 0.01, "{by}");
+    assert!(value("thread", 100, "early_bias") > value("epoll", 100, "early_bias"));
+}
