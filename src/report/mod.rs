@@ -10,6 +10,7 @@ mod columns;
 pub mod comparison;
 mod costs;
 pub mod counted;
+mod events;
 pub mod exporters;
 pub mod figures;
 pub mod format;

@@ -1,6 +1,7 @@
 //! The report as one page that works without a network.
 
 mod comparison;
+mod events;
 mod scalability;
 mod table;
 
@@ -171,6 +172,7 @@ fn costs(report: &Report<'_>) -> Markup {
                 div.warning { p { "Not here: " (what) ": " (why.reason) "." } p.remedy { (why.remedy) } }
             }
         }
+        (events::section(report))
     }
 }
 
