@@ -2,14 +2,16 @@
 //! part, with what comes of it on one reply.
 
 use super::Report;
+use super::costs::NOT_HERE;
 use super::format::ABSENT;
 use super::metrics::{Better, METRICS, Metric, Subject};
+use super::summary::Row;
 use crate::record::{Purpose, Trial};
 
 /// What the tables are.
 pub(super) const NOTE: &str = "From when the clients were let go until their last replies, in trials of their own; \
-    small print is for one reply. By that the best and the worst of a row are marked, since servers answer \
-    different numbers of requests in the same time.";
+    small print is for one reply. By that the best and the worst of a row are marked, among servers that served \
+    all clients, since different numbers of requests are answered in the same time.";
 
 /// Both sides' events with one number of clients.
 pub(super) struct Events<'a> {
@@ -25,6 +27,15 @@ pub(super) struct EventRow {
     pub(super) note: &'static str,
     /// One a server.
     pub(super) cells: Vec<Cell>,
+}
+
+impl EventRow {
+    /// What all cells say alike: why nobody has a value.
+    pub(super) fn for_all(&self) -> Option<&str> {
+        let first = self.cells.first()?.text.as_str();
+        let alike = self.cells.iter().all(|cell| cell.text == first);
+        (alike && first.starts_with(NOT_HERE)).then_some(first)
+    }
 }
 
 /// What one server has.
@@ -69,14 +80,16 @@ fn of<'a>(
     subject: Subject,
     side: &'static str,
 ) -> Events<'a> {
-    let rows = report.summary.rows_at(clients);
-    let servers: Vec<&str> = rows.map(|row| row.server.as_str()).collect();
-    let trials: Vec<Vec<&Trial>> = servers
+    let rows: Vec<&Row> = report.summary.rows_at(clients).collect();
+    let servers: Vec<Server<'_>> = rows
         .iter()
-        .map(|server| {
-            let all = report.trials.iter();
-            all.filter(|trial| trial.clients == clients && trial.server == *server)
-                .collect()
+        .map(|row| Server {
+            trials: report
+                .trials
+                .iter()
+                .filter(|trial| trial.clients == clients && trial.server == row.server)
+                .collect(),
+            served_all: row.served_all,
         })
         .collect();
     let of_side = |metric: &&Metric| {
@@ -84,48 +97,57 @@ fn of<'a>(
             && (metric.subject == subject || metric.subject == Subject::Clients)
             && !metric.name.ends_with(EACH)
     };
-    let rows = METRICS.iter().filter(of_side);
-    let rows = rows.map(|metric| EventRow {
+    let events = METRICS.iter().filter(of_side).map(|metric| EventRow {
         title: metric
             .title
             .split_once(": ")
             .map_or(metric.title, |(_, title)| title),
         note: metric.help,
-        cells: cells(report, metric, &trials),
+        cells: cells(report, metric, &servers),
     });
     Events {
         clients,
         side,
-        servers,
-        rows: rows.collect(),
+        servers: rows.iter().map(|row| row.server.as_str()).collect(),
+        rows: events
+            .filter(|row| row.cells.iter().any(|cell| cell.text != ABSENT))
+            .collect(),
     }
+}
+
+/// One server with one number of clients.
+struct Server<'a> {
+    trials: Vec<&'a Trial>,
+    served_all: bool,
 }
 
 /// How the names of metrics end that are for one reply.
 const EACH: &str = "_per_reply";
 
-fn cells(report: &Report<'_>, metric: &Metric, trials: &[Vec<&Trial>]) -> Vec<Cell> {
+fn cells(report: &Report<'_>, metric: &Metric, servers: &[Server<'_>]) -> Vec<Cell> {
     let name = [metric.name, EACH].concat();
     let each = METRICS.iter().find(|other| other.name == name);
-    let value = |metric: &Metric, trials: &Vec<&Trial>| {
-        let over = metric.over(trials.iter().copied(), report.run.seed);
+    let value = |metric: &Metric, server: &Server<'_>| {
+        let over = metric.over(server.trials.iter().copied(), report.run.seed);
         over.map(|value| value.median)
     };
-    let judged: Vec<Option<f64>> = trials
+    let judged: Vec<Option<f64>> = servers
         .iter()
-        .map(|trials| value(each.unwrap_or(metric), trials))
+        .map(|server| value(each.unwrap_or(metric), server))
         .collect();
-    let marks = marks(metric.better, &judged);
-    let cells = trials.iter().zip(judged).zip(marks);
+    let comparable = servers.iter().zip(&judged);
+    let comparable = comparable.map(|(server, value)| value.filter(|_| server.served_all));
+    let marks = marks(metric.better, &comparable.collect::<Vec<_>>());
+    let cells = servers.iter().zip(judged).zip(marks);
     cells
-        .map(|((trials, judged), mark)| {
-            let absent = || match metric.why_absent(report.run, trials.iter().copied()) {
-                Some(why) => format!("not here: {}", why.reason),
+        .map(|((server, judged), mark)| {
+            let absent = || match metric.why_absent(report.run, server.trials.iter().copied()) {
+                Some(why) => [NOT_HERE, ": ", &why.reason].concat(),
                 None => ABSENT.to_owned(),
             };
             let detail = each.and_then(|each| Some(each.unit.text(judged?)));
             Cell {
-                text: value(metric, trials).map_or_else(absent, |value| metric.unit.text(value)),
+                text: value(metric, server).map_or_else(absent, |value| metric.unit.text(value)),
                 detail: detail.unwrap_or_default(),
                 mark,
             }
@@ -187,7 +209,16 @@ mod tests {
         );
         let missing = &row("clients", "stalled, back").cells[0];
         assert_eq!(missing.text, "not here: no such counter");
-        assert_eq!(row("server", "stalled, back").cells[0].text, ABSENT);
+        let of_server = tables.iter().find(|table| table.side == "server").unwrap();
+        assert!(
+            of_server
+                .rows
+                .iter()
+                .all(|row| row.title != "stalled, back"),
+            "nobody has it"
+        );
+        let alone = &row("server", "system calls").cells[0];
+        assert_eq!(alone.mark, Mark::None, "it served one client");
         assert!(!row("server", "cycles").cells[0].detail.is_empty());
         assert!(row("server", "Replies counted").cells[0].detail.is_empty());
     }

@@ -4,6 +4,7 @@
 mod captures;
 mod failures;
 mod interruption;
+mod metrics;
 mod network;
 mod runs;
 mod schemas;

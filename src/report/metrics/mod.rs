@@ -103,6 +103,16 @@ enum Source {
 struct Figure {
     probe: &'static str,
     name: &'static str,
+    /// Other figures of the probe without which there is none.
+    needs: &'static [&'static str],
+}
+
+const fn figure(probe: &'static str, name: &'static str) -> Figure {
+    Figure {
+        probe,
+        name,
+        needs: &[],
+    }
 }
 
 /// Verified replies a second.
@@ -190,18 +200,21 @@ impl Metric {
         run: &'a Run,
         trials: impl IntoIterator<Item = &'a Trial>,
     ) -> Option<&'a Unsupported> {
-        let (probe, figure) = match self.source {
+        let figure = match self.source {
             Source::Load(_) | Source::Any(_) => return None,
-            Source::Figure(Figure { probe, name }, _)
-            | Source::EachReply(Figure { probe, name }, _) => (probe, name),
-            Source::Figures(probe, _) => (probe, ""),
+            Source::Figure(figure, _) | Source::EachReply(figure, _) => figure,
+            Source::Figures(probe, _) => figure(probe, ""),
         };
+        let probe = figure.probe;
         let mut sides = trials
             .into_iter()
             .filter(|trial| self.comes_from(trial))
             .filter_map(|trial| self.side(trial));
         let of_side = |side: &'a Side| {
-            let named = side.unavailable.get(&format!("{probe}: {figure}"));
+            let mut figures = [figure.name]
+                .into_iter()
+                .chain(figure.needs.iter().copied());
+            let named = figures.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
             named.or_else(|| side.unavailable.get(probe))
         };
         sides

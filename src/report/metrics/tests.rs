@@ -147,6 +147,7 @@ fn the_reason_of_an_absent_one_is_known() {
     let why = |name: &str| Metric::find(name).unwrap().why_absent(&run, &trials);
     assert_eq!(why("server_cycles"), Some(&none));
     assert_eq!(why("server_cycles_per_reply"), Some(&none));
+    assert_eq!(why("server_ghz"), Some(&none), "it follows from cycles");
     assert_eq!(why("client_cycles"), None);
     assert_eq!(why("server_branches"), None);
     assert_eq!(why("p99"), None);

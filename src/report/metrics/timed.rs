@@ -1,7 +1,7 @@
 //! What trials give that time: rates, times, CPU, memory, evenness.
 
 use super::Subject::{LoadGenerator, Network, Server};
-use super::{Better, Figure, Metric, Source, Unit, Whole, metric, of_load};
+use super::{Better, Metric, Source, Unit, Whole, figure, metric, of_load};
 use crate::record::{Fairness, Latency, Load};
 
 /// They begin with those that servers are compared by.
@@ -197,10 +197,6 @@ impl Metric {
             ..self
         }
     }
-}
-
-const fn figure(probe: &'static str, name: &'static str) -> Figure {
-    Figure { probe, name }
 }
 
 const fn of_server(

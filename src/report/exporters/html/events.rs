@@ -37,7 +37,14 @@ fn table(events: &Events<'_>) -> Markup {
                 thead { tr { th scope="col" { "Event" } @for server in &events.servers { th scope="col" { (server) } } } }
                 tbody {
                     @for row in &events.rows {
-                        tr { th scope="row" title=(row.note) { (row.title) } @for one in &row.cells { (cell(one)) } }
+                        tr {
+                            th scope="row" title=(row.note) { (row.title) }
+                            @if let Some(reason) = row.for_all() {
+                                td.all colspan=(row.cells.len()) { (reason) }
+                            } @else {
+                                @for one in &row.cells { (cell(one)) }
+                            }
+                        }
                     }
                 }
             }
