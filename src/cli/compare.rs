@@ -11,7 +11,7 @@ use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
 use super::servers::{self, Kind};
-use super::values::{self, CpuList};
+use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
 use crate::load::{Engine, foresee};
 use crate::measure::{RunPlan, host, plan, probes};
@@ -53,6 +53,11 @@ pub(super) struct Arguments {
     /// reference]. By how much the two differ is noise, and no smaller difference is called one.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// After the timed rounds, take each server's response time at these parts of the rate that it
+    /// reached, in percent: an open loop with random arrivals, once each. Not by default: verdicts rest
+    /// on several trials.
+    #[arg(long, value_name = "LIST", default_value = "none")]
+    below: Percents,
     /// Have a server that does least take part too, to see what the clients can reach.
     #[arg(long)]
     ceiling: bool,
@@ -255,6 +260,7 @@ fn settings(arguments: &Arguments, kinds: &[Kind]) -> anyhow::Result<Settings> {
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
+        below_percent: arguments.below.0.clone(),
         probes: probes
             .iter()
             .map(|kind| kind.info().name.to_owned())

@@ -10,7 +10,7 @@ use super::progress::Bar;
 use super::{Exit, Usage, has_viewer, report};
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Purpose, Run, Settings, Store, Trial};
+use crate::record::{Run, Settings, Store, Trial};
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
@@ -98,6 +98,15 @@ impl Said {
                 "the settings cannot be given to `throng load`: {line}"
             ))
         })?;
+        if !settings.below_percent.is_empty()
+            && let Some(option) = asking.shape.sets_the_rate()
+        {
+            return Err(Usage(format!(
+                "with {option} it is not the server that sets the rate, so there is no maximum to stay \
+                 below; leave out {option} or --below"
+            ))
+            .into());
+        }
         let (dialogue, protocol_settings) = asking.dialogue()?;
         let most = settings.clients.iter().max().copied().unwrap_or(0);
         Ok(Self {
@@ -138,17 +147,6 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// What a trial is for, where it is not for its own figures.
-fn purpose(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Timed => "",
-        Purpose::Control => "as its own control",
-        Purpose::Ceiling => "for the clients' ceiling",
-        Purpose::Counted => "counting",
-        Purpose::Captured => "capturing packets",
-    }
-}
-
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
 struct Shown {
     bar: Option<Bar>,
@@ -159,16 +157,13 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
-            let what = match purpose(started.purpose) {
-                "" => format!("round {}", started.round + 1),
-                special => format!("round {}, {special}", started.round + 1),
-            };
             bar.say(&format!(
-                "trial {} of {}: {} with {} clients, {what}",
+                "trial {} of {}: {} with {} clients, {}",
                 started.index + 1,
                 started.total,
                 started.server,
                 started.clients,
+                started.purpose.occasion(started.round, started.percent),
             ));
         }
     }
@@ -183,9 +178,9 @@ impl Observer for Shown {
                 ),
                 (None, None) => "no figures".to_owned(),
             };
-            let special = match purpose(trial.purpose) {
-                "" => String::new(),
-                special => format!(" ({special})"),
+            let special = match trial.purpose.words(trial.percent()) {
+                words if words.is_empty() => words,
+                words => format!(" ({words})"),
             };
             let (server, clients) = (&trial.server, trial.clients);
             anstream::eprintln!("{server} with {clients} clients{special}: {told}");

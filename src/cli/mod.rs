@@ -58,7 +58,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  throng run                                every model under the same small load, about 2 minutes
+  throng run                                every model under the same small load, about 3 minutes
   throng run --clients 10,2000 -o results   other crowds, record and report in ./results
   throng compare epoll 'node server.js {port}'   which serves better, by how much, or neither
   throng serve epoll --listen 127.0.0.1:7777

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
-use super::values::{self, CpuList};
+use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage, servers};
 use crate::load::{Engine, foresee};
 use crate::measure::{RunPlan, host, plan, probes};
@@ -21,6 +21,7 @@ Examples:
   throng run
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
+  throng run --models epoll,thread --clients 100 --below 50,80
   throng run mine.toml --json
   throng run --resume throng-results/20260101T120000Z-overview
 
@@ -67,6 +68,11 @@ pub(super) struct Arguments {
     /// the first that no design limits].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// After the timed rounds, take each server's response time at these parts of the rate that it
+    /// reached, in percent, or `none` [default: as the study says]. An open loop with random arrivals
+    /// and as many clients, once each.
+    #[arg(long, value_name = "LIST")]
+    below: Option<Percents>,
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
@@ -79,7 +85,7 @@ pub(super) struct Arguments {
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "no_ceiling",
+        "server_cpus", "client_cpus", "control", "below", "no_ceiling",
         "probes", "seed",
     ])]
     resume: Option<PathBuf>,
@@ -124,6 +130,11 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
     study.warm_up = arguments.warm_up.unwrap_or(study.warm_up);
     study.size = arguments.size.unwrap_or(study.size);
     study.backlog = arguments.backlog.unwrap_or(study.backlog);
+    if let Some(Percents(below)) = &arguments.below {
+        study.below.clone_from(below);
+    }
+    study.below.sort_unstable();
+    study.below.dedup();
     if let Some(probes) = &arguments.probes {
         study.probes.clone_from(probes);
     }
@@ -158,6 +169,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
+        below_percent: study.below.clone(),
         probes: probes
             .iter()
             .map(|kind| kind.info().name.to_owned())

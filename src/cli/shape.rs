@@ -121,6 +121,17 @@ impl Shape {
         plan.reconnect = self.reconnect;
         plan.request_timeout = self.request_timeout;
     }
+
+    /// The option by which the clients, and not the server, say how many requests come a second.
+    pub(super) fn sets_the_rate(&self) -> Option<&'static str> {
+        let thinks = |think: Think| think != Think::None;
+        if self.rate.is_some() {
+            Some("--rate")
+        } else {
+            self.think.is_some_and(thinks).then_some("--think")
+        }
+    }
+
     /// The seed, if one was given.
     pub(super) fn seed(&self) -> Option<u64> {
         self.seed

@@ -3,7 +3,7 @@
 //! Bytes of a capture file in, flows out: no socket, no clock, and memory that depends on the number
 //! of flows and not on the length of the file. Imports nothing of ours.
 //!
-//! - [`file`]: pcap and pcapng, packet by packet.
+//! - [`mod@file`]: pcap and pcapng, packet by packet.
 //! - [`packet`]: from a packet to a TCP segment.
 //! - `sequence`: what a segment is in its flow: new, sent again, out of order.
 //! - [`flow`]: one connection; [`row`]: its figures; [`summary`]: those of all.

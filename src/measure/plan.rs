@@ -13,6 +13,8 @@ pub struct Planned {
     pub clients: u32,
     /// What it is for.
     pub purpose: Purpose,
+    /// Of a trial below the maximum: its part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// Rounds in which the same servers meet every crowd for the same purposes.
@@ -31,6 +33,8 @@ pub struct Entrant {
     pub server: usize,
     /// What for.
     pub purpose: Purpose,
+    /// Below the maximum: at which part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// All trials: in each round every entrant meets every crowd once, in an order of its own, so that
@@ -45,12 +49,13 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned>
         for round in 0..*repeats {
             let mut block: Vec<Planned> = entrants
                 .iter()
-                .flat_map(|&Entrant { server, purpose }| {
+                .flat_map(|&entrant| {
                     clients.iter().map(move |&clients| Planned {
                         round,
-                        server,
+                        server: entrant.server,
                         clients,
-                        purpose,
+                        purpose: entrant.purpose,
+                        percent: entrant.percent,
                     })
                 })
                 .collect();
@@ -76,7 +81,11 @@ mod tests {
     use super::*;
 
     fn rounds(repeats: u32, servers: usize, purpose: Purpose) -> Rounds {
-        let entrants = (0..servers).map(|server| Entrant { server, purpose });
+        let entrants = (0..servers).map(|server| Entrant {
+            server,
+            purpose,
+            percent: None,
+        });
         Rounds {
             repeats,
             entrants: entrants.collect(),
@@ -111,6 +120,36 @@ mod tests {
         assert_eq!(trials.len(), 16);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
         assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
+    }
+
+    #[test]
+    fn parts_of_a_rate_come_once_it_is_known_and_are_mixed() {
+        let timed = rounds(3, 2, Purpose::Timed);
+        let entrants = (0..2).flat_map(|server| {
+            [50, 80].map(|percent| Entrant {
+                server,
+                purpose: Purpose::Below,
+                percent: Some(percent),
+            })
+        });
+        let below = Rounds {
+            repeats: 1,
+            entrants: entrants.collect(),
+        };
+        let counted = rounds(1, 2, Purpose::Counted);
+        let trials = interleave(&[1, 2], &[timed.clone(), below, counted], 1);
+        assert_eq!(trials.len(), 12 + 8 + 4);
+        assert!(trials.is_sorted_by_key(|trial| trial.purpose));
+        assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
+        let below = &trials[12..20];
+        let mut pairs: Vec<_> = below
+            .iter()
+            .map(|trial| (trial.server, trial.clients, trial.percent))
+            .collect();
+        assert!(!pairs.is_sorted(), "in an order of their own");
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len(), 8);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use super::verify::Rigour;
 use super::{host, spin, warnings};
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
-    StudyInfo, Trial,
+    Below, Comparison, Ending, Failure, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings,
+    Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -64,23 +64,29 @@ impl RunPlan {
         self.servers.get(planned.server).unwrap_or_else(null)
     }
 
-    /// The repeats that time, with control and ceiling among them; then once for each other purpose
-    /// of a probe that can measure here.
+    /// The repeats that time, with control and ceiling among them; then once each part of the rates
+    /// that these reached, and once each other purpose of a probe that can measure here.
     fn rounds(&self) -> Vec<Rounds> {
+        let entrant = |server, purpose| Entrant {
+            server,
+            purpose,
+            percent: None,
+        };
         let all = |purpose| -> Vec<Entrant> {
             (0..self.servers.len())
-                .map(|server| Entrant { server, purpose })
+                .map(|server| entrant(server, purpose))
                 .collect()
         };
         let mut timed = all(Purpose::Timed);
-        timed.extend(self.control.map(|server| Entrant {
-            server,
-            purpose: Purpose::Control,
-        }));
-        timed.extend(self.null_server.as_ref().map(|_| Entrant {
-            server: self.servers.len(),
-            purpose: Purpose::Ceiling,
-        }));
+        timed.extend(self.control.map(|server| entrant(server, Purpose::Control)));
+        let null_server = self.null_server.iter();
+        timed.extend(null_server.map(|_| entrant(self.servers.len(), Purpose::Ceiling)));
+        let at = |percent: &u32| {
+            let percent = Some(*percent);
+            let entrants = all(Purpose::Below).into_iter();
+            entrants.map(move |entrant| Entrant { percent, ..entrant })
+        };
+        let below: Vec<Entrant> = self.settings.below_percent.iter().flat_map(at).collect();
         let mut others: Vec<Purpose> = self
             .probes
             .iter()
@@ -90,16 +96,17 @@ impl RunPlan {
             .collect();
         others.sort_unstable();
         others.dedup();
-        let once = |purpose| Rounds {
+        let once = |entrants| Rounds {
             repeats: 1,
-            entrants: all(purpose),
+            entrants,
         };
         let repeated = Rounds {
             repeats: self.settings.repeats,
             entrants: timed,
         };
-        std::iter::once(repeated)
-            .chain(others.into_iter().map(once))
+        [repeated, once(below)]
+            .into_iter()
+            .chain(others.into_iter().map(|purpose| once(all(purpose))))
             .collect()
     }
 }
@@ -118,6 +125,8 @@ pub struct Started<'a> {
     pub round: u32,
     /// What it is for.
     pub purpose: Purpose,
+    /// Below the maximum: at which part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// Whoever wants to show how the run goes.
@@ -179,8 +188,9 @@ pub fn run(
             clients: planned.clients,
             round: planned.round,
             purpose: planned.purpose,
+            percent: planned.percent,
         });
-        let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
+        let Some(trial) = one_trial(plan, store, &trials, index, planned, stop)? else {
             break;
         };
         observer.ended(&trial);
@@ -217,37 +227,63 @@ fn build() -> String {
     format!("{profile}, {arch}-{system}-{environment}")
 }
 
-/// Runs one trial and records it; none when a signal cut it short.
+/// Runs one trial after those that are `done` and records it; none when a signal cut it short.
 fn one_trial(
     plan: &RunPlan,
     store: &mut Store,
-    planned: &Planned,
+    done: &[Trial],
     index: usize,
+    planned: &Planned,
     stop: Stop,
 ) -> anyhow::Result<Option<Trial>> {
-    let settings = &plan.settings;
+    let server = &plan.server(planned).name;
     let mut trial = Trial {
         index: index as u32,
         round: planned.round,
-        server: plan.server(planned).name.clone(),
+        server: server.clone(),
         clients: planned.clients,
         purpose: planned.purpose,
+        below: planned
+            .percent
+            .map(|percent| Below::of(percent, done, server, planned.clients)),
         started_at: utc_now(),
-        took_s: 0.0,
-        failure: None,
-        load: None,
-        server_side: None,
-        client_side: None,
-        network: None,
-        spin: None,
-        server_counts: None,
-        warnings: Vec::new(),
+        ..Trial::default()
     };
+    if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
+        trial.failure = Some(no_rate(planned.clients));
+    } else if !measure(plan, store, planned, &mut trial, stop)? {
+        return Ok(None);
+    }
+    store.add_trial(&trial)?;
+    Ok(Some(trial))
+}
+
+/// Why there is no load below a maximum that is not known.
+fn no_rate(clients: u32) -> Failure {
+    Failure {
+        stage: "load".to_owned(),
+        reason: format!(
+            "no trial at full speed with as many clients ({clients}) had replies, so there is no rate to \
+             take a part of"
+        ),
+        output: String::new(),
+    }
+}
+
+/// Fills a trial with what is measured; false when a signal cut it short.
+fn measure(
+    plan: &RunPlan,
+    store: &Store,
+    planned: &Planned,
+    trial: &mut Trial,
+    stop: Stop,
+) -> anyhow::Result<bool> {
+    let settings = &plan.settings;
     let began = Instant::now();
     let info = plan.server(planned);
     let load = |address: SocketAddr| {
-        let mut load = load_command(plan, planned);
-        load.arg("--clients-csv").arg(store.csv("clients", &trial));
+        let mut load = load_command(plan, trial);
+        load.arg("--clients-csv").arg(store.csv("clients", trial));
         load.arg(address.to_string());
         load
     };
@@ -257,7 +293,7 @@ fn one_trial(
         &Setup {
             launch: Launch {
                 info,
-                log: store.csv("server", &trial),
+                log: store.csv("server", trial),
                 limit: Duration::from_secs_f64(settings.start_timeout_s),
                 hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
                 cpus: &settings.server_cpus,
@@ -272,12 +308,12 @@ fn one_trial(
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
-            files: store.file("captures", &trial, ""),
+            files: store.file("captures", trial, ""),
         },
         stop,
     );
     if result.interrupted {
-        return Ok(None);
+        return Ok(false);
     }
     let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     trial.spin = Some(Spin {
@@ -287,7 +323,7 @@ fn one_trial(
         client_after_ns: after.1,
     });
     if !result.samples.is_empty() {
-        let path = store.csv("samples", &trial);
+        let path = store.csv("samples", trial);
         trial::write_samples(&path, &result.samples)
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
     }
@@ -298,11 +334,10 @@ fn one_trial(
     trial.client_side = result.client_side;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
-    trial.warnings = warnings::of_trial(&trial, settings);
-    let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
+    trial.warnings = warnings::of_trial(trial, settings);
+    let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
-    store.add_trial(&trial)?;
-    Ok(Some(trial))
+    Ok(true)
 }
 
 /// A server that is not ours has to master what the load asks of it, and no more.
@@ -338,14 +373,17 @@ fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     }
 }
 
-fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
+fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
     let settings = &plan.settings;
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = Command::new(&plan.program);
     load.arg("load").arg("--controlled");
     load.args(settings.options_of_load());
-    load.args(["--clients", &planned.clients.to_string()]);
-    let duration = duration_s(settings, planned.purpose);
+    load.args(["--clients", &trial.clients.to_string()]);
+    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
+        load.args(["--rate", &format!("{rate:.3}"), "--arrival", "poisson"]);
+    }
+    let duration = duration_s(settings, trial.purpose);
     load.args(["--duration", &seconds(duration)]);
     load.args(["--warm-up", &seconds(settings.warm_up_s)]);
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);

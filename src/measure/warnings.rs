@@ -1,6 +1,7 @@
 //! What a reader must know before trusting a figure: each warning names cause and remedy.
 
 mod across;
+mod capture;
 mod load;
 pub(super) mod network;
 
@@ -94,12 +95,19 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         ));
         return warnings;
     }
-    warnings.extend(of_load(load));
+    warnings.extend(match &trial.below {
+        Some(below) => load::of_load_below(load, below),
+        None => of_load(load),
+    });
     if trial.purpose.is_timed() {
-        warnings.extend(client_limited(trial, load, settings));
+        // Below the maximum the schedule says how much there is to do, and who is late is told of it.
+        if trial.below.is_none() {
+            warnings.extend(client_limited(trial, load, settings));
+        }
         warnings.extend(struggling(trial, load));
         warnings.extend(others(trial, load));
     }
+    warnings.extend(capture::of_trial(trial, settings));
     warnings
 }
 
@@ -248,7 +256,7 @@ mod tests {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         }
     }
 

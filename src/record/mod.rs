@@ -7,8 +7,10 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod below;
 mod comparison;
 mod load;
+mod purpose;
 mod settings;
 mod store;
 
@@ -18,8 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use below::Below;
 pub use comparison::Comparison;
 pub use load::{Ceiling, Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use purpose::Purpose;
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
@@ -156,6 +160,9 @@ pub struct Settings {
     pub client_cpus: Vec<u32>,
     /// Load-generating threads.
     pub load_threads: u32,
+    /// Parts of the rate that each pair reached at which it is tried again, in percent, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below_percent: Vec<u32>,
     /// The probes that measure, by name.
     #[serde(default)]
     pub probes: Vec<String>,
@@ -293,6 +300,9 @@ pub struct Trial {
     /// What the trial is for.
     #[serde(default)]
     pub purpose: Purpose,
+    /// The load it was given, where that is a part of the rate reached before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<Below>,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// From starting the server to its end.
@@ -323,6 +333,17 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Which one it is of those of its server and number of clients, and what it is for: "round 2",
+    /// "round 1, at 80 % of its rate".
+    pub fn occasion(&self) -> String {
+        self.purpose.occasion(self.round, self.percent())
+    }
+
+    /// Below the maximum: at which part of the rate reached before.
+    pub fn percent(&self) -> Option<u32> {
+        self.below.map(|below| below.percent)
+    }
+
     /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".
     pub fn file_stem(&self) -> String {
         let server: String = self
@@ -341,31 +362,6 @@ impl Trial {
             "{:04}-{server}-{}-r{}",
             self.index, self.clients, self.round
         )
-    }
-}
-
-/// What a trial is for. What counts instructions or writes every packet down slows what it looks at,
-/// so it has trials of its own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Purpose {
-    /// Rates, costs and times are taken from it.
-    #[default]
-    Timed,
-    /// One of the servers a second time: how far apart two equal ones come out.
-    Control,
-    /// A server that does least: what the clients can reach.
-    Ceiling,
-    /// Instructions, system calls and the like are counted in it; nothing is timed.
-    Counted,
-    /// Its packets are captured; nothing else is timed.
-    Captured,
-}
-
-impl Purpose {
-    /// Whether it runs without anything that would slow it.
-    pub fn is_timed(self) -> bool {
-        matches!(self, Self::Timed | Self::Control | Self::Ceiling)
     }
 }
 

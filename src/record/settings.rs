@@ -80,6 +80,12 @@ impl Settings {
         .collect()
     }
 
+    /// Whether clients end their connections with a reset on purpose.
+    pub fn resets_connections(&self) -> bool {
+        // In one word or in two.
+        self.load_options.join("=").contains("--close=reset")
+    }
+
     /// Whether clients may have several requests out at once.
     pub fn pipelines(&self) -> bool {
         let mut options = self.load_options.iter();

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::below;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
 use super::format::{counted, list, number, whole};
@@ -44,6 +45,7 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(below::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
         answer.others = others
             .iter()
@@ -67,6 +69,7 @@ impl Answer {
             return Self::of(summary); // a server by itself, judged by conditions alone
         }
         let mut headline = sentences(most);
+        headline.extend(below::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(summary.checks_at(largest).and_then(ceiling));
         let noise = summary.checks_at(largest).and_then(noise_floor);

@@ -1,5 +1,6 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
+mod below;
 mod files;
 mod purposes;
 
@@ -14,6 +15,7 @@ use crate::record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION,
     ServerInfo, Settings, Side, StudyInfo, Trial, Warning, Window,
 };
+pub(crate) use below::below;
 
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
@@ -158,7 +160,7 @@ fn run(servers: &[Server]) -> Run {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         },
         servers: servers
             .iter()
@@ -269,10 +271,7 @@ fn trial(
             f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
-        network: None,
-        spin: None,
-        server_counts: None,
-        warnings: Vec::new(),
+        ..Trial::default()
     }
 }
 

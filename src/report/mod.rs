@@ -4,6 +4,7 @@
 //! [`figures`] (plots as data) → [`exporters`] (files) and [`terminal`] (text).
 
 pub mod answer;
+pub mod below;
 pub mod checks;
 pub mod clients;
 mod columns;
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn one_load_and_one_server_are_drawn_too() {
         let dir = tempfile::tempdir().unwrap();
-        let (run, mut trials) = fixture::record();
+        let (run, mut trials) = fixture::below();
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();

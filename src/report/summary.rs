@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::below::Share;
 use super::checks::Checks;
 use super::counted::Counted;
 use super::histograms::{Times, merge};
@@ -144,6 +145,9 @@ pub struct Row {
     /// What one reply cost both sides, from the trial in which that was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// Response times at parts of this rate, each from a trial of its own, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Share>,
 }
 
 /// One side of a row: medians over trials.
@@ -237,6 +241,7 @@ impl Summary {
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
                     row.counted = Counted::of(of_pair());
+                    row.below = Share::all(of_pair())?;
                     row.structural_limit.clone_from(&server.structural_limit);
                     row.wire = Wire::of(of_pair(), run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
@@ -347,6 +352,7 @@ impl Row {
             all_verified: requests == verified && requests > 0,
             rounds,
             counted: None,
+            below: Vec::new(),
         })
     }
 }

@@ -4,7 +4,9 @@
 //! server's name, the rate and the CPU cost always stay. The best of a group is marked `*`, so
 //! that nothing depends on colour.
 
+mod below;
 mod comparison;
+mod grid;
 
 use std::fmt::Write as _;
 
@@ -76,6 +78,7 @@ pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     for clients in summary.clients.iter().rev() {
         group(&mut text, summary, *clients, &columns, &paint);
     }
+    below::table(&mut text, summary, width, &paint);
     if summary.rows.iter().any(|row| row.served_all) {
         text.push('\n');
         wrap(

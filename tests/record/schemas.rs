@@ -6,9 +6,9 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Comparison, Correlation, Ending, Failure, Fairness, Foreign, Host, Latency, Load,
-    OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker,
-    Settings, Side, Spin, StudyInfo, Trial, Warning, Window,
+    Below, Ceiling, Comparison, Correlation, Ending, Failure, Fairness, Foreign, Host, Latency,
+    Load, OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo,
+    ServerWorker, Settings, Side, Spin, StudyInfo, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -153,6 +153,7 @@ fn full_run() -> Value {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            below_percent: vec![80],
             probes: vec!["cpu".to_owned()],
             control: Some("epoll".to_owned()),
         },
@@ -198,7 +199,11 @@ fn full_trial() -> Value {
         round: 0,
         server: "epoll".to_owned(),
         clients: 1,
-        purpose: Purpose::Timed,
+        purpose: Purpose::Below,
+        below: Some(Below {
+            percent: 80,
+            rate_per_s: Some(1.0),
+        }),
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         took_s: 1.0,
         failure: Some(Failure {

@@ -1,5 +1,6 @@
 //! The report as one page that works without a network.
 
+mod below;
 mod comparison;
 mod events;
 mod scalability;
@@ -63,6 +64,7 @@ fn page(report: &Report<'_>) -> Markup {
                     (answer(report))
                     @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
                     (table::section(report))
+                    (below::section(report))
                     (scalability::section(report))
                     (figures(report))
                     (costs(report))
@@ -246,7 +248,7 @@ fn warnings(report: &Report<'_>) -> Markup {
                     summary { "Of single trials (" (of_trials.len()) ")" }
                     ul {
                         @for (trial, warning) in &of_trials {
-                            li { b { (trial.server) } ", " (counted(trial.clients, "client")) ", round " (trial.round + 1) ": " (warning.message) " – " (warning.remedy) }
+                            li { b { (trial.server) } ", " (counted(trial.clients, "client")) ", " (trial.occasion()) ": " (warning.message) " – " (warning.remedy) }
                         }
                     }
                 }
@@ -271,7 +273,7 @@ fn failures(report: &Report<'_>) -> Markup {
                 details.failure {
                     summary {
                         (swatch(report, &trial.server)) b { (trial.server) } ", " (counted(trial.clients, "client"))
-                        ", round " (trial.round + 1) ": " (failure.reason)
+                        ", " (trial.occasion()) ": " (failure.reason)
                     }
                     p { "Stage: " (failure.stage) "." }
                     @if failure.output.is_empty() { p { "There was no output." } }

@@ -3,6 +3,7 @@
 //!
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
+mod below;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
@@ -38,6 +39,7 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &instructions::Instructions,
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
+    &below::Below,
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
@@ -354,7 +356,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, mut trials) = fixture::record();
+        let (run, mut trials) = fixture::below();
         trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
         let logs = fixture::logs(&run);

@@ -171,8 +171,8 @@ impl Metric {
         }
     }
 
-    /// Its value over the trials of one server with one number of clients, as `whole` says; with an
-    /// interval where that is a median of two trials or more.
+    /// Its value over those of its purpose among the trials of one server with one number of clients, as
+    /// `whole` says; with an interval where that is a median of two trials or more.
     pub fn over<'a>(
         &self,
         trials: impl IntoIterator<Item = &'a Trial>,
@@ -180,6 +180,7 @@ impl Metric {
     ) -> Option<Quantity> {
         let values: Vec<f64> = trials
             .into_iter()
+            .filter(|trial| trial.purpose == self.purpose)
             .filter_map(|trial| self.of(trial))
             .collect();
         let (value, interval) = match self.whole {

@@ -172,3 +172,17 @@ fn early_clients_are_compared_with_late_ones() {
     assert!((by - 1.0).abs() < 0.01, "{by}");
     assert!(value("thread", 100, "early_bias") > value("epoll", 100, "early_bias"));
 }
+
+#[test]
+fn trials_below_the_maximum_and_controls_are_no_part_of_the_value() {
+    let (run, trials) = fixture::below();
+    let of_epoll: Vec<Trial> = trials
+        .into_iter()
+        .filter(|trial| trial.server == "epoll" && trial.clients == 100)
+        .collect();
+    let timed = of_epoll
+        .iter()
+        .filter(|trial| trial.purpose == Purpose::Timed);
+    assert!(timed.clone().count() < of_epoll.len());
+    assert_eq!(RATE.over(&of_epoll, run.seed), RATE.over(timed, run.seed));
+}

@@ -55,7 +55,7 @@ fn table(events: &Events<'_>) -> Markup {
 fn cell(cell: &Cell) -> Markup {
     let class = match cell.mark {
         Mark::Best => "best",
-        Mark::Worst => "worst",
+        Mark::Worst => "worse",
         Mark::None => "",
     };
     html! {
