@@ -24,7 +24,7 @@ fn metrics_are_found_as_users_write_them() {
         ("replies_per_s", "replies_per_cpu_s")
     );
     let compared = &METRICS[..COMPARED];
-    assert_eq!(compared[COMPARED - 1].name, "jain");
+    assert_eq!(compared[COMPARED - 1].name, "service_sample");
     assert!(compared.iter().all(|metric| metric.purpose.is_timed()));
 }
 
@@ -147,7 +147,42 @@ fn the_reason_of_an_absent_one_is_known() {
     let why = |name: &str| Metric::find(name).unwrap().why_absent(&run, &trials);
     assert_eq!(why("server_cycles"), Some(&none));
     assert_eq!(why("server_cycles_per_reply"), Some(&none));
+    assert_eq!(why("server_ghz"), Some(&none), "it follows from cycles");
     assert_eq!(why("client_cycles"), None);
     assert_eq!(why("server_branches"), None);
     assert_eq!(why("p99"), None);
+}
+
+#[test]
+fn early_clients_are_compared_with_late_ones() {
+    let (run, trials) = fixture::record();
+    let value = |server: &str, clients: u32, name: &str| {
+        let of_server = trials
+            .iter()
+            .filter(|trial| trial.server == server && trial.clients == clients);
+        Metric::find(name)
+            .unwrap()
+            .over(of_server, run.seed)
+            .map(|value| value.median)
+    };
+    // Each tenth of `thread` gets 4 % of the first one's less.
+    let by = value("thread", 100, "early_over_late").unwrap();
+    assert!((by - 1.0 / 0.64).abs() < 0.01, "{by}");
+    let by = value("epoll", 1000, "early_over_late").unwrap();
+    assert!((by - 1.0).abs() < 0.01, "{by}");
+    assert!(value("thread", 100, "early_bias") > value("epoll", 100, "early_bias"));
+}
+
+#[test]
+fn trials_below_the_maximum_and_controls_are_no_part_of_the_value() {
+    let (run, trials) = fixture::below();
+    let of_epoll: Vec<Trial> = trials
+        .into_iter()
+        .filter(|trial| trial.server == "epoll" && trial.clients == 100)
+        .collect();
+    let timed = of_epoll
+        .iter()
+        .filter(|trial| trial.purpose == Purpose::Timed);
+    assert!(timed.clone().count() < of_epoll.len());
+    assert_eq!(RATE.over(&of_epoll, run.seed), RATE.over(timed, run.seed));
 }
