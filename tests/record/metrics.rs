@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use throng::measure::probes::{PROBES, Subject};
 use throng::record;
-use throng::report::metrics::METRICS;
+use throng::registry::find;
+use throng::report::metrics::{METRICS, Subject as Whom};
 
 use super::{finish, throng_run};
 
@@ -12,6 +14,21 @@ fn not_expected(name: &str) -> bool {
     // Clients that all got the same have no order; nobody may have had a second slice.
     let by_chance = ["early_bias", "early_bias_life", "early_over_late"];
     name.starts_with("response_") || name == "p99.9" || by_chance.contains(&name)
+}
+
+#[test]
+fn every_figure_that_a_metric_needs_is_one_of_its_probe() {
+    for metric in METRICS {
+        let Some((probe, figure)) = metric.measured_by() else {
+            continue;
+        };
+        let (kind, name) = (find("probe", PROBES, probe).unwrap(), metric.name);
+        assert!(kind.purpose() == metric.purpose, "{name}");
+        let of_network = kind.subject() == Subject::Network;
+        assert_eq!(metric.subject == Whom::Network, of_network, "{name}");
+        let has = kind.metrics().iter().any(|one| one.name == figure);
+        assert!(has || figure.is_empty(), "{name}: {figure}");
+    }
 }
 
 #[test]

@@ -201,11 +201,7 @@ impl Metric {
         run: &'a Run,
         trials: impl IntoIterator<Item = &'a Trial>,
     ) -> Option<&'a Unsupported> {
-        let figure = match self.source {
-            Source::Load(_) | Source::Any(_) => return None,
-            Source::Figure(figure, _) | Source::EachReply(figure, _) => figure,
-            Source::Figures(probe, _) => figure(probe, ""),
-        };
+        let figure = self.figure()?;
         let probe = figure.probe;
         let mut sides = trials
             .into_iter()
@@ -221,6 +217,19 @@ impl Metric {
         sides
             .find_map(of_side)
             .or_else(|| run.unavailable.get(probe))
+    }
+
+    /// The probe that measures it and the figure of that probe, empty where it is made of several.
+    pub fn measured_by(&self) -> Option<(&'static str, &'static str)> {
+        self.figure().map(|figure| (figure.probe, figure.name))
+    }
+
+    fn figure(&self) -> Option<Figure> {
+        match self.source {
+            Source::Load(_) | Source::Any(_) => None,
+            Source::Figure(figure, _) | Source::EachReply(figure, _) => Some(figure),
+            Source::Figures(probe, _) => Some(figure(probe, "")),
+        }
     }
 
     /// Whether trials of this one's purpose give it.

@@ -42,28 +42,6 @@ fn every_name_is_there_once_and_can_be_typed() {
     assert_eq!(names.len(), all);
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn every_figure_of_a_probe_is_one_that_it_has() {
-    use crate::measure::probes::PROBES;
-    use crate::registry::find;
-    for metric in METRICS {
-        let (probe, figure) = match metric.source {
-            Source::Figure(figure, _) | Source::EachReply(figure, _) => (figure.probe, figure.name),
-            Source::Figures(probe, _) => (probe, ""),
-            Source::Load(_) | Source::Any(_) => continue,
-        };
-        let kind = find("probe", PROBES, probe).unwrap();
-        let name = metric.name;
-        assert!(kind.purpose() == metric.purpose, "{name}");
-        let network = metric.subject == Subject::Network;
-        let looks_at_it = kind.subject() == crate::measure::probes::Subject::Network;
-        assert_eq!(network, looks_at_it, "{name}");
-        let has = kind.metrics().iter().any(|one| one.name == figure);
-        assert!(has || figure.is_empty(), "{name}: {figure}");
-    }
-}
-
 #[test]
 fn each_comes_from_the_trials_of_its_purpose_only() {
     let (_, mut trials) = fixture::record();
