@@ -275,7 +275,7 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
         (
             "backlog = 5",
             "backlog = 0",
-            "line 16, column 54",
+            "line 16, column 53",
             "at least 1",
         ),
         (
