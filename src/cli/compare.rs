@@ -13,7 +13,7 @@ use super::load::calibrate::cheapest;
 use super::servers::{self, Kind, Wanted};
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
-use crate::load::{Engine, foresee};
+use crate::load::Engine;
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::{PROTOCOLS, Pattern};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
@@ -42,13 +42,12 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// How long replies count in each trial.
-    #[arg(short, long, value_name = "TIME", default_value = "1s",
-          value_parser = values::positive_duration)]
-    duration: Duration,
-    /// How long to load before, once every client had its first answer.
-    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
-    warm_up: Duration,
+    /// How long replies count in each trial [default: 1s].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    duration: Option<Duration>,
+    /// How long to load before, once every client had its first answer [default: 300ms].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    warm_up: Option<Duration>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
     /// reference]. By how much the two differ is noise, and no smaller difference is called one.
     #[arg(long, value_name = "NAME")]
@@ -159,6 +158,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     conduct::conduct(&plan, store, arguments.json)
 }
 
+/// How long replies count where nobody says, and how long to load before.
+const DURATION: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_millis(300);
+
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let kinds = arguments
@@ -166,11 +169,12 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         .iter()
         .map(|text| servers::kind(text, arguments.care.shell))
         .collect::<Result<Vec<_>, _>>()?;
-    let settings = settings(arguments, &kinds)?;
-    host::raise_descriptor_limit();
-    let most = settings.clients.last().copied().unwrap_or(0);
-    foresee::check_one_table(most, &host::load_resources())?;
+    let mut settings = settings(arguments, &kinds)?;
     let said = Said::of(&settings)?;
+    said.fit(
+        &mut settings,
+        arguments.duration.is_some() || arguments.warm_up.is_some(),
+    )?;
     let program = conduct::program()?;
     let servers = take_part(arguments, &kinds, &settings, &program)?;
     let comparison = comparison(arguments, &servers)?;
@@ -179,7 +183,6 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let usual = servers.iter().position(of_reference);
     let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
     let settings = Settings {
-        dialogue: said.dialogue.describe(&said.asking),
         control: control.map(|place| servers[place].name.clone()),
         ..settings
     };
@@ -193,6 +196,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: Some(comparison),
         servers,
         control,
@@ -250,8 +254,8 @@ fn settings(arguments: &Arguments, kinds: &[Kind]) -> anyhow::Result<Settings> {
         size_bytes: size as u64,
         clients,
         repeats: arguments.runs,
-        duration_s: seconds(arguments.duration),
-        warm_up_s: seconds(arguments.warm_up),
+        duration_s: seconds(arguments.duration.unwrap_or(DURATION)),
+        warm_up_s: seconds(arguments.warm_up.unwrap_or(WARM_UP)),
         start_timeout_s: seconds(arguments.care.start_timeout),
         hook_timeout_s: seconds(arguments.care.hook_timeout),
         connect_timeout_s: 10.0,

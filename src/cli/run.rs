@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::asking::Worded;
+use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage, conduct, study};
@@ -19,6 +21,7 @@ Examples:
   throng run --models epoll,epoll-et,thread --duration 2s
   throng run --models epoll,thread --clients 100 --below 50,80
   throng run fairness --scale quick
+  throng run --models iterative,select,epoll --clients 8,64,1024 --each 1 --think 1s
   throng run mine.toml --part small,large --json
   throng run --resume throng-results/20260101T120000Z-overview
 
@@ -84,19 +87,17 @@ pub(super) struct Arguments {
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     probes: Option<Vec<String>>,
-    /// Seed of the order of trials [default: from the clock].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "parts", "scale", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "below", "no_ceiling",
-        "probes", "seed",
+        "server_cpus", "client_cpus", "control", "below", "no_ceiling", "probes", "Shape",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    shape: Worded<Shape>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -132,7 +133,9 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
         .server_cpus
         .as_ref()
         .zip(arguments.client_cpus.as_ref());
-    let common = Common::new(cpus, arguments.control.clone(), arguments.seed)?;
+    let timed = arguments.duration.is_some() || arguments.warm_up.is_some();
+    let seed = arguments.shape.value.seed();
+    let common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
     let parts = study
         .parts
         .iter()
@@ -157,6 +160,9 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     }
     if let Some(size) = arguments.size {
         part.set_option("size", &size.to_string());
+    }
+    for word in &arguments.shape.words {
+        part.load.set_word(word);
     }
     if let Some(clients) = &arguments.clients {
         part.clients.clone_from(clients);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
+use super::jobs::JobsTally;
 use super::times::Times;
 use crate::protocol::Decline;
 
@@ -79,6 +80,9 @@ pub(super) struct ClientTally {
     pub(super) connected_at: Option<u64>,
     pub(super) first_answer_at: Option<u64>,
     pub(super) connections: u32,
+    /// When it had made all the requests it had to; when it failed for good.
+    pub(super) done_at: Option<u64>,
+    pub(super) failed_at: Option<u64>,
     pub(super) errors: u32,
     pub(super) requests: u64,
     pub(super) replies: u64,
@@ -120,6 +124,8 @@ pub(super) struct WorkerTally {
     /// From due to sent, where requests come due by themselves.
     pub(super) lateness: Option<Times>,
     pub(super) open: Option<OpenTally>,
+    /// Where each client has a job.
+    pub(super) jobs: Option<Box<JobsTally>>,
     /// Replies in the window, by the client's tenth and by slice.
     pub(super) served: [[u64; SLICES]; TENTHS],
     pub(super) window_bytes_sent: u64,
@@ -138,6 +144,7 @@ impl WorkerTally {
             connect_time: Times::default(),
             lateness: has_dues.then(Times::default),
             open: is_open.then(OpenTally::default),
+            jobs: None,
             served: [[0; SLICES]; TENTHS],
             window_bytes_sent: 0,
             window_bytes_received: 0,
@@ -175,6 +182,9 @@ impl WorkerTally {
             mine.never_sent += theirs.never_sent;
             mine.unanswered += theirs.unanswered;
             mine.lost += theirs.lost;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.jobs, &other.jobs) {
+            mine.add(theirs);
         }
         let parts = other.served.iter().flatten();
         for (sum, part) in self.served.iter_mut().flatten().zip(parts) {

@@ -24,7 +24,10 @@ use crate::registry::Unsupported;
 
 pub use below::Below;
 pub use comparison::Comparison;
-pub use load::{Ceiling, Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use load::{
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
+    ProbeClients, ServiceSample, Window,
+};
 pub use purpose::Purpose;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
@@ -142,7 +145,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// Steady part of a trial in which replies count.
+    /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
     pub warm_up_s: f64,

@@ -57,6 +57,9 @@ const fn cells(title: &'static str, bar: bool, detail: bool, drop: u8) -> Cells 
 
 const TABLE: &[Cells] = &[
     cells("Served", false, false, 2),
+    cells("Done", false, false, 2),
+    cells("Completion", true, false, 0),
+    cells("Clients/s", false, false, 7),
     cells("Replies/s", true, false, 0),
     cells("CPU/reply", true, false, 0),
     cells("p50", false, false, 5),

@@ -75,6 +75,23 @@ impl Options {
         self.0.iter_mut()
     }
 
+    /// Takes in an option as it is typed in one word, `--think=9s` or `--eager`, instead of what there
+    /// was of that name.
+    pub fn set_word(&mut self, word: &str) {
+        let word = word.trim_start_matches('-');
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Value::Typed(vec![value.to_owned()])),
+            None => (word, Value::Flag(true)),
+        };
+        self.0.retain(|choice| choice.name != name);
+        self.0.push(Choice {
+            name: name.to_owned(),
+            value,
+            name_at: 0..0,
+            value_at: 0..0,
+        });
+    }
+
     /// What would be typed.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();

@@ -7,10 +7,10 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::LeftOut;
 use throng::record::{
-    Below, Ceiling, Claim, Comparison, Correlation, Ending, Failure, Fairness, Foreign, Host,
-    Latency, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run, SCHEMA_VERSION,
-    ServerCounts, ServerInfo, ServerWorker, Settings, Side, Spin, Study, StudyInfo, StudyPart,
-    Trial, Warning, Window,
+    Below, Ceiling, Claim, Comparison, Completion, Correlation, Ending, Failure, Fairness,
+    FirstFailure, Foreign, Host, Latency, Load, OpenLoop, ProbeClients, Published, PublishedValue,
+    Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
+    Side, Spin, Study, StudyInfo, StudyPart, Trial, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -354,10 +354,37 @@ fn full_load() -> Load {
             cpu_us_per_reply: 1.0,
             share: 1.0,
         }),
+        completion: Some(Box::new(full_completion(latency()))),
         cpu_s: Some(1.0),
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn full_completion(job_time: Option<Latency>) -> Completion {
+    Completion {
+        requests_each: 1,
+        at_once: 1,
+        clients_done: 1,
+        failed: 0,
+        not_done: 0,
+        last_done_s: Some(1.0),
+        clients_per_s: Some(1.0),
+        think_s_mean: Some(1.0),
+        job_time,
+        service_sample: Some(ServiceSample {
+            count: 1,
+            mean_us: 1.0,
+            seed: 1,
+        }),
+        connect_failures: counts("refused"),
+        first_failure: Some(FirstFailure {
+            client: 0,
+            at_s: 1.0,
+            kind: "refused".to_owned(),
+            connected: false,
+        }),
     }
 }
 

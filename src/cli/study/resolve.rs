@@ -45,6 +45,8 @@ pub(in crate::cli) struct Common {
     pub(super) cpus: (Vec<u32>, Vec<u32>),
     pub(super) control: Option<String>,
     pub(super) seed: Option<u64>,
+    /// Whether the command line says how long replies count.
+    timed: bool,
     pub(super) program: PathBuf,
     host: Host,
     resources: Resources,
@@ -56,6 +58,7 @@ impl Common {
         cpus: Option<(&CpuList, &CpuList)>,
         control: Option<String>,
         seed: Option<u64>,
+        timed: bool,
     ) -> anyhow::Result<Self> {
         host::raise_descriptor_limit();
         Ok(Self {
@@ -65,6 +68,7 @@ impl Common {
             },
             control,
             seed,
+            timed,
             program: conduct::program()?,
             host: host::look(),
             resources: host::load_resources(),
@@ -127,9 +131,9 @@ fn plan_of(
     record: &mut StudyPart,
 ) -> anyhow::Result<RunPlan> {
     let mut settings = settings(study, part, common)?;
-    settings.clients = possible(part, common, &mut record.left_out)?;
     let said = Said::of(&settings)?;
-    settings.dialogue = said.dialogue.describe(&said.asking);
+    settings.clients = possible(part, &said, common, &mut record.left_out)?;
+    said.fit(&mut settings, common.timed)?;
     let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
     let control = control(study, part, &servers, common)?;
     settings.control = control.map(|index| servers[index].name.clone());
@@ -150,6 +154,7 @@ fn plan_of(
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: None,
         servers,
         control,
@@ -282,7 +287,16 @@ fn at_option(
 }
 
 /// The numbers of clients that this machine can hold.
-fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow::Result<Vec<u32>> {
+fn possible(
+    part: &Part,
+    said: &Said,
+    common: &Common,
+    left_out: &mut Vec<LeftOut>,
+) -> anyhow::Result<Vec<u32>> {
+    if said.jobs.is_some() {
+        // They come one after the other where they are too many.
+        return Ok(part.clients.clone());
+    }
     let mut possible = Vec::new();
     let mut beyond: Option<(Vec<u32>, Shortage)> = None;
     for &clients in &part.clients {

@@ -111,7 +111,7 @@ pub const RATE: &Metric = &METRICS[0];
 pub const RATE_PER_CPU: &Metric = &METRICS[1];
 
 /// How many of [`METRICS`] servers are compared by.
-pub const COMPARED: usize = 8;
+pub const COMPARED: usize = 13;
 
 /// Every metric, the ones that servers are compared by first.
 pub const METRICS: &[Metric] = &ALL;

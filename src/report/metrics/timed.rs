@@ -2,7 +2,7 @@
 
 use super::Subject::{LoadGenerator, Network, Server};
 use super::{Better, Figure, Metric, Source, Unit, Whole, metric, of_load};
-use crate::record::{Fairness, Latency, Load};
+use crate::record::{Completion, Fairness, Latency, Load};
 
 /// They begin with those that servers are compared by.
 pub(super) const METRICS: &[Metric] = &[
@@ -41,6 +41,20 @@ pub(super) const METRICS: &[Metric] = &[
         })
     }
     .also("fairness"),
+    // Of loads in which each client has a job.
+    of_load("completion", "Completion", Unit::Time, "from the beginning to the last client done, where each has a job", |load| {
+        Some(jobs(load)?.last_done_s? * 1e6)
+    }),
+    of_load("clients_per_s", "Clients/s", Unit::PerSecond, "clients done a second, where each has a job", |load| {
+        jobs(load)?.clients_per_s
+    }),
+    of_load("job_p50", "Job p50", Unit::Time, "from when a client began to connect until it was done; median over clients", |load| {
+        Some(jobs(load)?.job_time.as_ref()?.p50_us)
+    }),
+    of_load("job_p99", "Job p99", Unit::Time, "the same, 99th percentile", |load| jobs(load)?.job_time.as_ref()?.p99_us),
+    of_load("service_sample", "Mean of 50", Unit::Time, "mean service time of 50 requests drawn by chance, where each client has a job", |load| {
+        Some(jobs(load)?.service_sample?.mean_us)
+    }),
     metric(
         "cpu_per_reply",
         "CPU/reply",
@@ -163,6 +177,14 @@ pub(super) const METRICS: &[Metric] = &[
         Some(load.errors.values().sum::<u64>() as f64)
     })
     .whole(Whole::Sum),
+    of_load("failed_clients", "Failed clients", Unit::Count, "clients that failed before their job was done", |load| {
+        Some(f64::from(jobs(load)?.failed))
+    })
+    .whole(Whole::Sum),
+    of_load("not_done", "Not done", Unit::Count, "clients that were not done when the time was over", |load| {
+        Some(f64::from(jobs(load)?.not_done))
+    })
+    .whole(Whole::Sum),
     of_load("never_served", "Never served", Unit::Count, "clients that had no answer and saw no error", |load| {
         Some(f64::from(load.never_served))
     })
@@ -219,6 +241,10 @@ const fn of_network(
 
 fn service(load: &Load) -> Option<&Latency> {
     load.service_time.as_ref()
+}
+
+fn jobs(load: &Load) -> Option<&Completion> {
+    load.completion.as_deref()
 }
 
 fn response(load: &Load) -> Option<&Latency> {
