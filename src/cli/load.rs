@@ -244,7 +244,7 @@ fn routes(
         .map_err(|error| Usage(error.to_string()))?;
     let workers = foresee::workers(clients, threads, resources.descriptors);
     if let Some(crowded) = foresee::check(clients, workers, &routes, &resources)? {
-        anstream::eprintln!("warning: {crowded}");
+        output::warning(&crowded.to_string());
     }
     if let Some((source, error)) = socket::unusable_source(&routes) {
         let message = format!(
