@@ -69,7 +69,7 @@ fn a_host_that_was_cut_off_comes_back() {
         return;
     };
     let server = lab.server("epoll");
-    let options = "-c 10 -d 4s --warm-up 0s --controlled";
+    let options = "-c 10 -d 2500ms --warm-up 0s --controlled";
     let mut load = lab.load("client1", &server, options);
     load.wait_for("steady");
     lab.tell("cut", "server");
@@ -151,7 +151,7 @@ fn a_delay_is_in_every_time() {
     let server = lab.server("epoll");
     // The hosts learn each other's Ethernet addresses, which takes both ways once.
     lab.loaded("client1", &server, "-c 1 -n 1");
-    let options = format!("-c {CLIENTS} -d 1500ms --warm-up 0s");
+    let options = format!("-c {CLIENTS} -d 1s --warm-up 0s");
     let ended = lab.loaded("client1", &server, &options);
     assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
     let number = |path: &str| {
