@@ -1,6 +1,7 @@
 //! `throng compare A B`: the same load on several servers, and which of them is better.
 
 mod baseline;
+mod help;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,10 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
-use super::servers::{self, Kind};
+use super::servers::{self, Kind, Wanted};
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
-use crate::load::{Engine, foresee};
+use crate::load::Engine;
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::{PROTOCOLS, Pattern};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
@@ -22,31 +23,7 @@ use crate::report::format::list;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  throng compare epoll thread
-  throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
-  throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
-  throng compare --shell --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf' \\
-      'nginx -c /tmp/nginx.conf' epoll --path /index.html
-  throng compare './old {port}' './new {port}' -n old -n new --fail-if-slower 5% --fail-if 'p99 > 10ms'
-  throng compare './new {port}' -n server --baseline results/last-week --fail-if-slower 5%
-  throng compare 'redis-server --port {port}' 'valkey-server --port {port}' \\
-      --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
-
-A server is a model (`throng list models`), a model with options of `throng serve`, or a command line
-that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its environment. A
-command that is called like a model needs its path: ./epoll. It stays in the foreground, is ready when
-it accepts a connection (or when --ready says so), and is ended with all it started by SIGTERM, after 5 s
-by SIGKILL. Each trial starts it afresh; trials of all servers are mixed in a random order.
-
-Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are
-replies_per_s, replies_per_cpu_s, cpu_per_reply, p50, p90, p99, p99.9, max (service time), response_p50
-... response_max (open loop), first_answer, memory, errors, never_served, failed_trials, jain; operators
-are > >= < <=; times and sizes have units. The median over trials is judged; errors and failed trials
-are added up, and never_served is that of the worst trial.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.")]
+#[command(after_help = help::text())]
 pub(super) struct Arguments {
     /// Models, models with options, or command lines; each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
@@ -65,13 +42,12 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// How long replies count in each trial.
-    #[arg(short, long, value_name = "TIME", default_value = "1s",
-          value_parser = values::positive_duration)]
-    duration: Duration,
-    /// How long to load before, once every client had its first answer.
-    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
-    warm_up: Duration,
+    /// How long replies count in each trial [default: 1s].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    duration: Option<Duration>,
+    /// How long to load before, once every client had its first answer [default: 300ms].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    warm_up: Option<Duration>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
     /// reference]. By how much the two differ is noise, and no smaller difference is called one.
     #[arg(long, value_name = "NAME")]
@@ -182,6 +158,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     conduct::conduct(&plan, store, arguments.json)
 }
 
+/// How long replies count where nobody says, and how long to load before.
+const DURATION: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_millis(300);
+
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let kinds = arguments
@@ -189,11 +169,12 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         .iter()
         .map(|text| servers::kind(text, arguments.care.shell))
         .collect::<Result<Vec<_>, _>>()?;
-    let settings = settings(arguments, &kinds)?;
-    host::raise_descriptor_limit();
-    let most = settings.clients.last().copied().unwrap_or(0);
-    foresee::check_one_table(most, &host::load_resources())?;
+    let mut settings = settings(arguments, &kinds)?;
     let said = Said::of(&settings)?;
+    said.fit(
+        &mut settings,
+        arguments.duration.is_some() || arguments.warm_up.is_some(),
+    )?;
     let program = conduct::program()?;
     let servers = take_part(arguments, &kinds, &settings, &program)?;
     let comparison = comparison(arguments, &servers)?;
@@ -202,7 +183,6 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let usual = servers.iter().position(of_reference);
     let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
     let settings = Settings {
-        dialogue: said.dialogue.describe(&said.asking),
         control: control.map(|place| servers[place].name.clone()),
         ..settings
     };
@@ -216,6 +196,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: Some(comparison),
         servers,
         control,
@@ -273,8 +254,8 @@ fn settings(arguments: &Arguments, kinds: &[Kind]) -> anyhow::Result<Settings> {
         size_bytes: size as u64,
         clients,
         repeats: arguments.runs,
-        duration_s: seconds(arguments.duration),
-        warm_up_s: seconds(arguments.warm_up),
+        duration_s: seconds(arguments.duration.unwrap_or(DURATION)),
+        warm_up_s: seconds(arguments.warm_up.unwrap_or(WARM_UP)),
         start_timeout_s: seconds(arguments.care.start_timeout),
         hook_timeout_s: seconds(arguments.care.hook_timeout),
         connect_timeout_s: 10.0,
@@ -330,17 +311,19 @@ fn take_part(
     };
     let mut servers = Vec::new();
     for (place, kind) in kinds.iter().enumerate() {
-        let info = match kind {
-            Kind::Own(model, options) => servers::own(model, options, settings, program)?,
-            Kind::Foreign(words) => servers::foreign(words.clone(), readies.next().flatten()),
+        let ready = match kind {
+            Kind::Own(..) => None,
+            Kind::Foreign(_) => readies.next().flatten().map(str::to_owned),
         };
-        servers.push(ServerInfo {
+        let wanted = Wanted {
             name: names[place].clone(),
+            kind: kind.clone(),
+            ready,
             environment: environment.clone(),
             prepare: hook(prepare[place])?,
             conclude: hook(conclude[place])?,
-            ..info
-        });
+        };
+        servers.push(wanted.info(settings, program)?);
     }
     Ok(servers)
 }

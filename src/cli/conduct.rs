@@ -8,20 +8,19 @@ use anyhow::Context as _;
 use super::asking::Asking;
 use super::progress::Bar;
 use super::{Exit, Usage, has_viewer, report};
+use crate::load::foresee;
+use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Run, Settings, Store, Trial};
+use crate::record::{Load, Run, Settings, Store, Trial};
+use crate::report::format;
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
 pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
-    let stop = Stop::install().context("cannot handle signals")?;
-    strays::adopt().context("cannot take care of processes that leave their tree")?;
-    let mut shown = Shown {
-        bar: has_viewer().then(|| Bar::new("starting")),
-        plain: !has_viewer() && !json,
-    };
+    let stop = prepare()?;
+    let mut shown = Shown::new(json);
     let (run, trials) = measure::run(plan, &mut store, &mut shown, stop)?;
     drop(shown);
     let missed = report::make(&directory, json)?;
@@ -36,6 +35,13 @@ pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::R
     }
     refuse_failures(&run, &trials)?;
     Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// Gets this process ready to start others and to be stopped.
+pub(super) fn prepare() -> anyhow::Result<Stop> {
+    let stop = Stop::install().context("cannot handle signals")?;
+    strays::adopt().context("cannot take care of processes that leave their tree")?;
+    Ok(stop)
 }
 
 /// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
@@ -65,6 +71,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: run.comparison,
         control: run
             .servers
@@ -83,11 +90,17 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     Ok((store, plan))
 }
 
+/// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
+/// hide what it does to them.
+const FEWEST_AT_ONCE: u32 = 1000;
+
 /// What is said in a run, worked out from its settings.
 pub(super) struct Said {
     pub(super) dialogue: &'static dyn Dialogue,
     pub(super) asking: protocol::Settings,
     pub(super) coming: Duration,
+    pub(super) jobs: Option<Jobs>,
+    at_once: Option<u32>,
 }
 
 impl Said {
@@ -113,7 +126,44 @@ impl Said {
             dialogue,
             asking: protocol_settings,
             coming: asking.shape.coming(most),
+            jobs: asking.shape.jobs(settings.size_bytes),
+            at_once: asking.shape.at_once(),
         })
+    }
+
+    /// Makes settings fit what is said and what a server can hold, which has one descriptor table most
+    /// of the time; `timed` says whether the user said how long replies are to count.
+    ///
+    /// # Errors
+    /// When they cannot be made to.
+    pub(super) fn fit(&self, settings: &mut Settings, timed: bool) -> anyhow::Result<()> {
+        settings.dialogue = self.dialogue.describe(&self.asking);
+        let most = settings.clients.last().copied().unwrap_or(0);
+        host::raise_descriptor_limit();
+        let resources = host::load_resources();
+        let fits = foresee::check_one_table(self.at_once.unwrap_or(most).min(most), &resources);
+        if self.jobs.is_none() {
+            return Ok(fits?);
+        }
+        if timed {
+            let what = "a load in which each client has a job (--each) ends when all are done: it has no \
+                        --duration and no --warm-up; --time-limit bounds it";
+            return Err(Usage(what.to_owned()).into());
+        }
+        (settings.duration_s, settings.warm_up_s) = (0.0, 0.0);
+        match (fits, foresee::at_once_in_one_table(&resources)) {
+            (Err(shortage), Some(room)) if self.at_once.is_none() => {
+                // More than the accept queue holds would mostly wait for SYNs to be sent again.
+                let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
+                anstream::eprintln!(
+                    "warning: {shortage}: there will be {room} at once, as one process and its accept \
+                     queue have room for (--at-once)"
+                );
+                settings.load_options.push(format!("--at-once={room}"));
+                Ok(())
+            }
+            (fits, _) => Ok(fits?),
+        }
     }
 }
 
@@ -147,10 +197,30 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
+/// How a trial went in which each client had a job.
+fn jobs(load: &Load) -> String {
+    let jobs = load.completion.as_deref();
+    let time = jobs.and_then(|jobs| jobs.last_done_s);
+    let time = time.map_or(String::new(), |time| {
+        format!(" in {}", format::time(time * 1e6))
+    });
+    let done = jobs.map_or(0, |jobs| jobs.clients_done);
+    format!("{done} of {} clients done{time}", load.clients)
+}
+
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
-struct Shown {
+pub(super) struct Shown {
     bar: Option<Bar>,
     plain: bool,
+}
+
+impl Shown {
+    pub(super) fn new(json: bool) -> Self {
+        Self {
+            bar: has_viewer().then(|| Bar::new("starting")),
+            plain: !has_viewer() && !json,
+        }
+    }
 }
 
 impl Observer for Shown {
@@ -172,6 +242,7 @@ impl Observer for Shown {
         if self.plain {
             let told = match (&trial.failure, &trial.load) {
                 (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+                (None, Some(load)) if load.completion.is_some() => jobs(load),
                 (None, Some(load)) => format!(
                     "{:.0} replies/s, {} of {} clients served",
                     load.window.replies_per_s, load.served, load.clients

@@ -29,6 +29,8 @@ mod serve;
 mod servers;
 #[cfg(target_os = "linux")]
 mod shape;
+#[cfg(target_os = "linux")]
+mod study;
 mod tuning;
 mod values;
 
@@ -73,7 +75,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 inter
 enum Command {
     /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
     #[cfg(target_os = "linux")]
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Put the same load on several servers, anybody's or throng's own, and say which is better.
     #[cfg(target_os = "linux")]
     Compare(Box<compare::Arguments>),

@@ -7,10 +7,11 @@ use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
+use super::jobs::{self, Asked};
 use super::shared::WindowTimes;
-use super::tally::{ClientTally, ErrorKind, WorkerTally};
+use super::tally::{ClientTally, ErrorKind, TENTHS, WorkerTally};
 use super::times::Times;
-use crate::record::{Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+use crate::record::{Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 use crate::stats;
 
 /// What all clients saw.
@@ -27,13 +28,20 @@ pub(super) struct Circumstances {
     pub(super) stopped_by: &'static str,
     /// CPU time of the load's process in the window.
     pub(super) cpu_s: Option<f64>,
+    /// What each client was to do, where each had a job.
+    pub(super) job: Option<Asked>,
 }
 
 impl Outcome {
     /// Workers' tallies in the order of their numbers.
     pub(super) fn merge(tallies: Vec<WorkerTally>, circumstances: &Circumstances) -> Self {
-        let window = &circumstances.window;
         let (sum, clients) = add_up(tallies);
+        let window = &circumstances.window;
+        // The leader noticed a little later than the last client ended.
+        let window = &match circumstances.job.and_then(|_| jobs::last_end(&clients)) {
+            Some(end) if window.ends_after(end) => window.ending_at(end + 1),
+            _ => *window,
+        };
         let duration_s = window.duration_ns() as f64 / 1e9;
         let replies: u64 = clients
             .iter()
@@ -50,7 +58,12 @@ impl Outcome {
             bytes_sent: sum.window_bytes_sent,
             bytes_received: sum.window_bytes_received,
             slices: if window.has_slices() {
-                sum.slices.to_vec()
+                sum.slices().to_vec()
+            } else {
+                Vec::new()
+            },
+            slices_by_tenth: if window.has_slices() && clients.len() >= TENTHS {
+                sum.served.map(Vec::from).to_vec()
             } else {
                 Vec::new()
             },
@@ -78,7 +91,11 @@ impl Outcome {
             lateness: sum.lateness.as_ref().and_then(latency),
             errors,
             errors_first_s,
-            ..of_clients(&clients, window)
+            completion: circumstances
+                .job
+                .zip(sum.jobs.as_deref())
+                .map(|(asked, tally)| Box::new(jobs::completion(asked, tally, &clients))),
+            ..of_clients(&clients, window, circumstances.job.is_none())
         };
         Self { load, clients }
     }
@@ -166,8 +183,9 @@ fn errors(tally: &WorkerTally) -> (BTreeMap<String, u64>, BTreeMap<String, f64>)
     tally.errors.iter().map(named).unzip()
 }
 
-/// The figures that are sums over clients.
-fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
+/// The figures that are sums over clients. Where they do not `compete` for a server's time but have a
+/// job each, that they get the same is no merit of its.
+fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: bool) -> Load {
     let mut first_answer = Times::default();
     let mut served = Vec::new();
     let mut load = Load {
@@ -185,26 +203,44 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
         if let (Some(from), Some(then)) = (client.started_at, answered) {
             load.served += 1;
             first_answer.record(then.saturating_sub(from));
-            served.push(client.window_replies);
+            served.push(client);
         } else if client.error.is_none() {
             load.never_served += 1;
         }
     }
     load.first_answer = latency(&first_answer);
-    load.fairness = stats::fairness::fairness(&served).map(|fairness| Fairness {
+    let replies: Vec<u64> = served.iter().map(|client| client.window_replies).collect();
+    let fairness = stats::fairness::fairness(&replies).filter(|_| compete);
+    load.fairness = fairness.map(|fairness| Fairness {
         mean: fairness.mean,
         min: fairness.min,
         max: fairness.max,
         jain: fairness.jain,
         slowest_decile_share: fairness.slowest_decile_share,
         starved: fairness.starved,
+        early_bias: early_bias(&served, |client| client.window_replies),
+        early_bias_life: early_bias(&served, |client| client.replies),
     });
     load
 }
 
+/// Whether clients that were connected earlier had more replies.
+fn early_bias(clients: &[&ClientTally], replies: fn(&ClientTally) -> u64) -> Option<Correlation> {
+    let pairs: Vec<(f64, f64)> = clients
+        .iter()
+        .filter_map(|client| Some((-(client.connected_at? as f64), replies(client) as f64)))
+        .collect();
+    let found = stats::rank_correlation(&pairs)?;
+    Some(Correlation {
+        coefficient: found.coefficient,
+        low: found.interval.map(|interval| interval.low),
+        high: found.interval.map(|interval| interval.high),
+    })
+}
+
 /// The figures of a histogram; none when it is empty. A percentile needs so many values that some
 /// lie beyond it.
-fn latency(times: &Times) -> Option<Latency> {
+pub(super) fn latency(times: &Times) -> Option<Latency> {
     let histogram = times.histogram();
     let count = histogram.len();
     if count == 0 {
@@ -232,4 +268,28 @@ fn encode(histogram: &Histogram<u64>) -> String {
         .serialize(histogram, &mut bytes)
         .expect("writing to memory does not fail");
     base64::engine::general_purpose::STANDARD.encode(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_clients_that_get_more_show_as_a_positive_bias() {
+        // Client 7 was the last to be connected, whatever its number.
+        let clients: Vec<ClientTally> = (0..20)
+            .map(|number| ClientTally {
+                connected_at: Some(if number == 7 { 900 } else { number }),
+                window_replies: if number == 7 { 10 } else { 100 - number },
+                replies: 50,
+                ..ClientTally::default()
+            })
+            .collect();
+        let clients: Vec<&ClientTally> = clients.iter().collect();
+        let found = early_bias(&clients, |client| client.window_replies).unwrap();
+        assert!((found.coefficient - 1.0).abs() < 1e-9);
+        assert!(found.low > Some(0.9) && found.high <= Some(1.0));
+        let alike = early_bias(&clients, |client| client.replies);
+        assert_eq!(alike, None, "all got the same");
+    }
 }

@@ -5,11 +5,14 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
+use super::jobs::JobsTally;
 use super::times::Times;
 use crate::protocol::Decline;
 
 /// Equal parts of the steady part whose replies are counted apart.
 pub(super) const SLICES: usize = 20;
+/// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
+pub(super) const TENTHS: usize = 10;
 
 /// Why a connection, and with it a request or a client, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +80,9 @@ pub(super) struct ClientTally {
     pub(super) connected_at: Option<u64>,
     pub(super) first_answer_at: Option<u64>,
     pub(super) connections: u32,
+    /// When it had made all the requests it had to; when it failed for good.
+    pub(super) done_at: Option<u64>,
+    pub(super) failed_at: Option<u64>,
     pub(super) errors: u32,
     pub(super) requests: u64,
     pub(super) replies: u64,
@@ -118,7 +124,10 @@ pub(super) struct WorkerTally {
     /// From due to sent, where requests come due by themselves.
     pub(super) lateness: Option<Times>,
     pub(super) open: Option<OpenTally>,
-    pub(super) slices: [u64; SLICES],
+    /// Where each client has a job.
+    pub(super) jobs: Option<Box<JobsTally>>,
+    /// Replies in the window, by the client's tenth and by slice.
+    pub(super) served: [[u64; SLICES]; TENTHS],
     pub(super) window_bytes_sent: u64,
     pub(super) window_bytes_received: u64,
     /// Replies in which the server declined, over the life of the load.
@@ -135,13 +144,19 @@ impl WorkerTally {
             connect_time: Times::default(),
             lateness: has_dues.then(Times::default),
             open: is_open.then(OpenTally::default),
-            slices: [0; SLICES],
+            jobs: None,
+            served: [[0; SLICES]; TENTHS],
             window_bytes_sent: 0,
             window_bytes_received: 0,
             declined: BTreeMap::new(),
             errors: BTreeMap::new(),
             clients: Vec::new(),
         }
+    }
+
+    /// Replies in each slice of the window.
+    pub(super) fn slices(&self) -> [u64; SLICES] {
+        std::array::from_fn(|slice| self.served.iter().map(|tenth| tenth[slice]).sum())
     }
 
     /// Counts an error that came `at` nanoseconds after the load began.
@@ -168,7 +183,11 @@ impl WorkerTally {
             mine.unanswered += theirs.unanswered;
             mine.lost += theirs.lost;
         }
-        for (sum, part) in self.slices.iter_mut().zip(other.slices) {
+        if let (Some(mine), Some(theirs)) = (&mut self.jobs, &other.jobs) {
+            mine.add(theirs);
+        }
+        let parts = other.served.iter().flatten();
+        for (sum, part) in self.served.iter_mut().flatten().zip(parts) {
             *sum += part;
         }
         self.window_bytes_sent += other.window_bytes_sent;

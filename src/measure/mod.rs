@@ -19,4 +19,4 @@ mod trial;
 mod verify;
 pub mod warnings;
 
-pub use run::{Observer, RunPlan, Started, run};
+pub use run::{Observer, RunPlan, Started, begun, run, utc_now};

@@ -1,5 +1,7 @@
 //! Which trials, in which order, on which CPUs; pure.
 
+use std::time::Duration;
+
 use crate::record::Purpose;
 
 /// One trial to run.
@@ -66,6 +68,38 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned>
     trials
 }
 
+/// What each client of a load has to do that ends when all have done it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jobs {
+    /// Requests of each client.
+    pub requests: u32,
+    /// The longest it thinks before one.
+    pub think: Duration,
+    /// Bytes of one.
+    pub request_bytes: u64,
+    /// How long all may take, where that was said.
+    pub limit: Option<Duration>,
+}
+
+/// Where nobody said, all clients have as long as a server takes that serves one after the other, so
+/// slowly and with so many bytes a second, and a minute more; but never longer than this.
+const SLOW_REQUEST: Duration = Duration::from_millis(10);
+const SLOW_BYTES_PER_S: f64 = 10e6;
+const AT_LEAST: Duration = Duration::from_mins(1);
+const AT_MOST: Duration = Duration::from_hours(1);
+
+impl Jobs {
+    /// How long so many clients may take before those who are not done count as such.
+    pub fn limit(&self, clients: u32) -> Duration {
+        let transfer = Duration::from_secs_f64(self.request_bytes as f64 / SLOW_BYTES_PER_S);
+        let one_by_one = (self.think + SLOW_REQUEST + transfer)
+            .saturating_mul(self.requests)
+            .saturating_mul(clients);
+        self.limit
+            .unwrap_or_else(|| one_by_one.saturating_add(AT_LEAST).min(AT_MOST))
+    }
+}
+
 /// Which CPUs the server gets and which the clients: half each, apart, or none bound on a machine
 /// with a single CPU.
 pub fn divide_cpus(usable: &[u32]) -> (Vec<u32>, Vec<u32>) {
@@ -120,6 +154,25 @@ mod tests {
         assert_eq!(trials.len(), 16);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
         assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
+    }
+
+    #[test]
+    fn jobs_have_time_enough_and_never_for_ever() {
+        let jobs = Jobs {
+            requests: 2,
+            think: Duration::from_secs(9),
+            request_bytes: 1000,
+            limit: None,
+        };
+        assert!(jobs.limit(8) > Duration::from_secs(2 * 9 * 8));
+        assert!(jobs.limit(8) < Duration::from_secs(2 * 9 * 8 + 70));
+        assert_eq!(jobs.limit(u32::MAX), AT_MOST);
+        let said = Duration::from_secs(5);
+        let bounded = Jobs {
+            limit: Some(said),
+            ..jobs
+        };
+        assert_eq!(bounded.limit(100_000), said);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::plan::{Entrant, Planned, Rounds, interleave};
+use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
@@ -32,6 +32,8 @@ pub struct RunPlan {
     pub asking: protocol::Settings,
     /// The time over which the largest crowd comes, where that is slow on purpose.
     pub coming: Duration,
+    /// What each client has to do, where all have a job and the load ends when they are done.
+    pub jobs: Option<Jobs>,
     /// What the servers are compared with, where that was asked for.
     pub comparison: Option<Comparison>,
     /// The servers that take part.
@@ -62,6 +64,11 @@ impl RunPlan {
                 .expect("one is planned only if there")
         };
         self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// All trials in their order.
+    fn order(&self) -> Vec<Planned> {
+        interleave(&self.settings.clients, &self.rounds(), self.seed)
     }
 
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
@@ -148,29 +155,8 @@ pub fn run(
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     let settings = &plan.settings;
-    let order = interleave(&settings.clients, &plan.rounds(), plan.seed);
-    let mut run = Run {
-        schema_version: SCHEMA_VERSION,
-        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
-        throng_build: build(),
-        study: plan.study.clone(),
-        seed: plan.seed,
-        started_at: plan
-            .done
-            .first()
-            .map_or_else(utc_now, |trial| trial.started_at.clone()),
-        finished_at: None,
-        ending: Ending::Unfinished,
-        arguments: plan.arguments.clone(),
-        settings: settings.clone(),
-        servers: plan.servers.clone(),
-        null_server: plan.null_server.clone(),
-        host: plan.host.clone(),
-        comparison: plan.comparison.clone(),
-        unavailable: unavailable(&plan.probes),
-        trials_planned: order.len() as u32,
-        warnings: warnings::of_run(&plan.host, settings),
-    };
+    let order = plan.order();
+    let mut run = begun(plan);
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {
         // What measures must not run where the server runs.
@@ -209,6 +195,33 @@ pub fn run(
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
+}
+
+/// A run that has not come to its first new trial.
+pub fn begun(plan: &RunPlan) -> Run {
+    let settings = &plan.settings;
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
+        study: plan.study.clone(),
+        seed: plan.seed,
+        started_at: plan
+            .done
+            .first()
+            .map_or_else(utc_now, |trial| trial.started_at.clone()),
+        finished_at: None,
+        ending: Ending::Unfinished,
+        arguments: plan.arguments.clone(),
+        settings: settings.clone(),
+        servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
+        host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
+        unavailable: unavailable(&plan.probes),
+        trials_planned: plan.order().len() as u32,
+        warnings: warnings::of_run(&plan.host, settings),
+    }
 }
 
 /// How this program was built.
@@ -288,7 +301,6 @@ fn measure(
         load
     };
     let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
-    let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
         &Setup {
             launch: Launch {
@@ -304,7 +316,7 @@ fn measure(
             dialogue: plan.dialogue,
             settings: plan.asking,
             rigour: rigour(info, settings),
-            load_limit: plan.coming + Duration::from_secs_f64(timed + settings.patience_s),
+            load_limit: load_limit(plan, planned),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
@@ -338,6 +350,17 @@ fn measure(
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
     Ok(true)
+}
+
+/// What a load may take before it counts as hung.
+fn load_limit(plan: &RunPlan, planned: &Planned) -> Duration {
+    let settings = &plan.settings;
+    let limit = match &plan.jobs {
+        Some(jobs) => jobs.limit(planned.clients),
+        None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
+    };
+    let patience = settings.connect_timeout_s + settings.patience_s;
+    plan.coming + limit + Duration::from_secs_f64(patience)
 }
 
 /// A server that is not ours has to master what the load asks of it, and no more.
@@ -378,9 +401,18 @@ fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
     if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
         load.args(["--rate", &format!("{rate:.3}"), "--arrival", "poisson"]);
     }
-    let duration = duration_s(settings, trial.purpose);
-    load.args(["--duration", &seconds(duration)]);
-    load.args(["--warm-up", &seconds(settings.warm_up_s)]);
+    match &plan.jobs {
+        Some(jobs) if jobs.limit.is_some() => {} // among the options
+        Some(jobs) => {
+            let limit = plan.coming + jobs.limit(trial.clients);
+            load.args(["--time-limit", &seconds(limit.as_secs_f64())]);
+        }
+        None => {
+            let duration = duration_s(settings, trial.purpose);
+            load.args(["--duration", &seconds(duration)]);
+            load.args(["--warm-up", &seconds(settings.warm_up_s)]);
+        }
+    }
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
     load.args(["--patience", &seconds(settings.patience_s)]);
     load.args(["--threads", &settings.load_threads.to_string()]);
@@ -388,7 +420,7 @@ fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
 }
 
 /// Now, in UTC, RFC 3339, to the second.
-pub(super) fn utc_now() -> String {
+pub fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()

@@ -119,7 +119,9 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
     };
     let cost_ms: f64 = sides().map(|side| side.probe_cost_ms).sum();
     let slowest_ms: f64 = sides().map(|side| side.slowest_sample_ms).sum();
-    let share = cost_ms / 1e3 / load.window.duration_s.max(1e-9);
+    // A load that ends when its clients are done may last so short that a single look is much of it.
+    let shortest_s = if load.completion.is_some() { 1.0 } else { 1e-9 };
+    let share = cost_ms / 1e3 / load.window.duration_s.max(shortest_s);
     (share > PROBES_SHARE || slowest_ms > PROBES_SAMPLE_MS).then(|| {
         warning(
             "probes",

@@ -3,7 +3,8 @@
 //! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
 //! synced to disk before the next trial begins. `samples/`, `clients/` and `server/` hold one CSV
 //! file a trial, named after [`Trial::file_stem`]. A value that could not be measured is absent,
-//! never 0. `schemas/*.schema.json` describe both JSON forms.
+//! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
+//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms.
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
@@ -13,6 +14,7 @@ mod load;
 mod purpose;
 mod settings;
 mod store;
+mod study;
 
 use std::collections::BTreeMap;
 
@@ -22,9 +24,13 @@ use crate::registry::Unsupported;
 
 pub use below::Below;
 pub use comparison::Comparison;
-pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use load::{
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
+    ProbeClients, ServiceSample, Window,
+};
 pub use purpose::Purpose;
 pub use store::{Store, StoreError, read, read_trials};
+pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
 
 /// The version of the form described here. A reader refuses a higher one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -139,7 +145,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// Steady part of a trial in which replies count.
+    /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
     pub warm_up_s: f64,

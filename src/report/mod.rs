@@ -9,6 +9,7 @@ pub mod checks;
 pub mod clients;
 mod columns;
 pub mod comparison;
+pub mod completion;
 mod costs;
 pub mod counted;
 pub mod exporters;
@@ -20,6 +21,7 @@ pub mod palette;
 pub mod render;
 pub mod scalability;
 pub mod series;
+pub mod study;
 pub mod summary;
 pub mod terminal;
 pub mod wire;
@@ -28,7 +30,7 @@ pub mod wire;
 mod fixture;
 
 use std::fs;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -38,9 +40,10 @@ use crate::registry::Unsupported;
 use answer::Answer;
 use clients::ClientLog;
 use comparison::Comparison;
-use exporters::EXPORTERS;
+use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
 use series::TimeSeries;
+use study::StudyReport;
 use summary::Summary;
 
 /// Everything an exporter needs.
@@ -177,17 +180,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
 /// # Errors
 /// When a file cannot be written, naming it.
 pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    for exporter in EXPORTERS {
-        let path = dir.join(exporter.file_name());
-        let cannot_write = || format!("cannot write {}", path.display());
-        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
-        exporter
-            .render(report, &mut to)
-            .with_context(cannot_write)?;
-        to.flush().with_context(cannot_write)?;
-        written.push(path);
-    }
+    let mut written = export(dir, |exporter, to| exporter.render(report, to))?;
     if !report.figures.is_empty() {
         let pictures = dir.join("figures");
         fs::create_dir_all(&pictures)
@@ -205,12 +198,44 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
     Ok(written)
 }
 
+/// Writes every export of a study into `dir`, and those of its parts into theirs. Returns what was
+/// written, the study's page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = export(dir, |exporter, to| exporter.render_study(report, to))?;
+    for part in &report.parts {
+        if let Some(of_part) = &part.report {
+            written.extend(write_all(of_part, &dir.join(&part.record.name))?);
+        }
+    }
+    Ok(written)
+}
+
+/// Writes a file in each form.
+fn export(
+    dir: &Path,
+    render: impl Fn(&dyn Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for exporter in EXPORTERS {
+        let path = dir.join(exporter.file_name());
+        let cannot_write = || format!("cannot write {}", path.display());
+        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
+        render(*exporter, &mut to).with_context(cannot_write)?;
+        to.flush().with_context(cannot_write)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Figures that three loads are too few for.
-    const OF_MORE_LOADS: usize = 2;
+    /// Figures that three loads are too few for, and one of clients with a job each.
+    const OF_OTHER_LOADS: usize = 3;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
@@ -237,7 +262,7 @@ mod tests {
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
-        assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);
+        assert_eq!(report.figures.len(), FIGURES.len() - OF_OTHER_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
             render::still::png(figure, &dir.path().join("one.png")).unwrap();

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::below::Share;
 use super::checks::Checks;
+use super::completion::{CompletionRow, FirstConnectFailure, served};
 use super::counted::Counted;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
@@ -44,6 +45,9 @@ pub struct Summary {
     /// How each server scales, where there are numbers of clients enough to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
+    /// From how many clients on connecting fails, where each client has a job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_connect_failures: Vec<FirstConnectFailure>,
 }
 
 /// A median over trials, with its 95 % interval when there are at least two.
@@ -92,7 +96,7 @@ pub struct Row {
     /// Clients connected, median over trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connected: Option<f64>,
-    /// Clients served, median over trials.
+    /// Clients served, median over trials; where each had a job, those who were done with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<f64>,
     /// Whether every trial served every client wanted.
@@ -120,6 +124,9 @@ pub struct Row {
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
+    /// How the clients came to an end, where each had a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<CompletionRow>,
     /// From sending a request to its whole reply, over all trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Times>,
@@ -211,6 +218,9 @@ pub struct Round {
     /// Jain's index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
+    /// Until the last client was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_s: Option<f64>,
     /// Whether the rate did not drift while it was measured.
     pub steady: bool,
 }
@@ -257,6 +267,7 @@ impl Summary {
             .collect();
         Ok(Self {
             scaling: Scaling::of_run(&servers, &clients, &rows, run.seed),
+            first_connect_failures: FirstConnectFailure::of_run(&servers, &rows),
             study: run.study.name.clone(),
             question: run.study.question.clone(),
             seed: run.seed,
@@ -322,8 +333,8 @@ impl Row {
             trials_failed: (trials.len() - good.len()) as u32,
             failures: failures(trials),
             connected: of_loads(|load| load.connected),
-            served: of_loads(|load| load.served),
-            served_all: !good.is_empty() && loads().all(|load| load.served >= load.clients),
+            served: of_loads(served),
+            served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
             never_served: of_loads(|load| load.never_served),
             replies_per_s: quantity(rounds.iter().map(|round| round.replies_per_s).collect()),
             replies_per_server_cpu_s: quantity(
@@ -331,6 +342,7 @@ impl Row {
             ),
             full: full(run, &server_side, &client_side),
             near_ceiling: None,
+            completion: CompletionRow::of(&good, run.seed)?,
             wire: None,
             server_side,
             client_side,
@@ -388,6 +400,7 @@ impl Round {
             replies_per_s: load.window.replies_per_s,
             server_cpu_us_per_reply: cost.map(|milliseconds| milliseconds * 1000.0),
             jain: load.fairness.as_ref().map(|fairness| fairness.jain),
+            completion_s: load.completion.as_deref().and_then(|jobs| jobs.last_done_s),
             steady: !is_unsteady(&load.window.slices),
         }
     }

@@ -7,6 +7,7 @@
 mod below;
 mod comparison;
 mod grid;
+mod study;
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,7 @@ use super::columns::{COLUMNS, Column};
 use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
 pub use comparison::comparison;
+pub use study::study;
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
@@ -55,6 +57,9 @@ const fn cells(title: &'static str, bar: bool, detail: bool, drop: u8) -> Cells 
 
 const TABLE: &[Cells] = &[
     cells("Served", false, false, 2),
+    cells("Done", false, false, 2),
+    cells("Completion", true, false, 0),
+    cells("Clients/s", false, false, 7),
     cells("Replies/s", true, false, 0),
     cells("CPU/reply", true, false, 0),
     cells("p50", false, false, 5),

@@ -105,6 +105,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         dialogue: PROTOCOLS[0],
         asking: Asking::default(),
         coming: Duration::ZERO,
+        jobs: None,
         comparison: None,
         servers,
         program: PathBuf::from(THRONG),

@@ -1,5 +1,7 @@
 //! The report as Markdown, for READMEs and merge requests.
 
+mod study;
+
 use std::io::Write;
 
 use super::{Exporter, command_line, facts};
@@ -11,6 +13,7 @@ use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
 use crate::report::format::counted;
 use crate::report::scalability::columns as scalability;
+use crate::report::study::StudyReport;
 
 /// See the module.
 pub(super) struct Markdown;
@@ -37,53 +40,63 @@ impl Exporter for Markdown {
             escape(&run.study.name),
             escape(&run.study.question)
         )?;
-        writeln!(to, "## Answer\n")?;
-        for sentence in report.answer.sentences() {
-            writeln!(to, "- {}", escape(sentence))?;
-        }
-        if let Some(comparison) = &report.comparison {
-            compared(comparison, to)?;
-        }
-        results(report, to)?;
-        below(report, to)?;
-        scalability(report, to)?;
-        if !report.figures.is_empty() {
-            writeln!(to, "\n## Figures")?;
-            for figure in &report.figures {
-                writeln!(
-                    to,
-                    "\n### {}\n\n![{}](figures/{}.svg)\n\n{}",
-                    figure.title,
-                    escape(&figure.alternative),
-                    figure.id,
-                    figure.caption
-                )?;
-            }
-        }
-        costs(report, to)?;
-        if !run.warnings.is_empty() {
-            writeln!(to, "\n## Warnings\n")?;
-            for warning in &run.warnings {
-                writeln!(
-                    to,
-                    "- {}. *What to do:* {}.",
-                    escape(&warning.message),
-                    escape(&warning.remedy)
-                )?;
-            }
-        }
-        writeln!(to, "\n## Settings and machine\n\n| | |\n|---|---|")?;
-        for (name, value) in facts(run) {
-            writeln!(to, "| {name} | {} |", escape(&value))?;
-        }
-        failures(report, to)?;
-        writeln!(
-            to,
-            "\n## How to repeat\n\n{}",
-            fenced(&command_line(&run.arguments))
-        )?;
-        Ok(())
+        sections(report, "", to)
     }
+
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        study::write(report, to)
+    }
+}
+
+/// Everything that is said of a run, below its heading; figures lie in `directory`.
+fn sections(report: &Report<'_>, directory: &str, to: &mut dyn Write) -> anyhow::Result<()> {
+    let run = report.run;
+    writeln!(to, "## Answer\n")?;
+    for sentence in report.answer.sentences() {
+        writeln!(to, "- {}", escape(sentence))?;
+    }
+    if let Some(comparison) = &report.comparison {
+        compared(comparison, to)?;
+    }
+    results(report, to)?;
+    below(report, to)?;
+    scalability(report, to)?;
+    if !report.figures.is_empty() {
+        writeln!(to, "\n## Figures")?;
+        for figure in &report.figures {
+            writeln!(
+                to,
+                "\n### {}\n\n![{}]({directory}figures/{}.svg)\n\n{}",
+                figure.title,
+                escape(&figure.alternative),
+                figure.id,
+                figure.caption
+            )?;
+        }
+    }
+    costs(report, to)?;
+    if !run.warnings.is_empty() {
+        writeln!(to, "\n## Warnings\n")?;
+        for warning in &run.warnings {
+            writeln!(
+                to,
+                "- {}. *What to do:* {}.",
+                escape(&warning.message),
+                escape(&warning.remedy)
+            )?;
+        }
+    }
+    writeln!(to, "\n## Settings and machine\n\n| | |\n|---|---|")?;
+    for (name, value) in facts(run) {
+        writeln!(to, "| {name} | {} |", escape(&value))?;
+    }
+    failures(report, to)?;
+    writeln!(
+        to,
+        "\n## How to repeat\n\n{}",
+        fenced(&command_line(&run.arguments))
+    )?;
+    Ok(())
 }
 
 /// The servers beside the one that they are compared with, and what was demanded.

@@ -10,6 +10,7 @@ use std::io::Write;
 
 use super::Report;
 use super::format::{ABSENT, bytes, list, or_absent, whole};
+use super::study::StudyReport;
 use crate::record::{Run, Settings};
 use crate::registry::Entry;
 
@@ -26,6 +27,12 @@ pub trait Exporter: Entry + Sync {
     /// # Errors
     /// When `to` cannot be written.
     fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
+
+    /// Writes the report of a study of several parts.
+    ///
+    /// # Errors
+    /// When `to` cannot be written.
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
 }
 
 /// The settings and the machine, as (name, value).
@@ -48,13 +55,7 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         ("Protocol", said(run)),
         ("Load", options(settings)),
         ("Repeats", settings.repeats.to_string()),
-        (
-            "Steady part",
-            format!(
-                "{} s, after {} s of warm-up",
-                settings.duration_s, settings.warm_up_s
-            ),
-        ),
+        ("Steady part", steady_part(settings)),
         (
             "Connect timeout",
             format!("{} s", settings.connect_timeout_s),
@@ -73,6 +74,17 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         .into_iter()
         .filter(|(_, value)| !value.is_empty())
         .collect()
+}
+
+/// When replies count.
+fn steady_part(settings: &Settings) -> String {
+    if settings.has_jobs() {
+        return "the whole load, until all clients are done".to_owned();
+    }
+    format!(
+        "{} s, after {} s of warm-up",
+        settings.duration_s, settings.warm_up_s
+    )
 }
 
 /// What is said, in words.

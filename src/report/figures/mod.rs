@@ -4,6 +4,7 @@
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
 mod below;
+mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
@@ -29,6 +30,7 @@ use crate::stats::median;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
+    &completion::CompletionTime,
     &throughput::Throughput,
     &scalability::Scalability,
     &scalability::Residuals,
@@ -45,7 +47,9 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &flows::FlowLatency,
     &memory::Memory,
     &fairness::FairnessIndex,
-    &per_client::PerClient,
+    &per_client::PerClient::REPLIES,
+    &per_client::PerClient::FIRST_ANSWER,
+    &over_time::OverTime::SERVED,
     &over_time::OverTime::ESTABLISHED,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
@@ -350,6 +354,7 @@ fn scaled(quantity: Quantity, factor: f64) -> Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::completion::fixture as completion_fixture;
     use crate::report::fixture;
 
     #[test]
@@ -370,8 +375,15 @@ mod tests {
             clients: &[],
             series: &[],
         };
+        let (run, trials) = completion_fixture::record();
+        let jobs = Summary::of(&run, &trials).unwrap();
+        let jobs = Source {
+            summary: &jobs,
+            ..growing
+        };
         for kind in FIGURES {
             let built = kind.build(&source).or_else(|| kind.build(&growing));
+            let built = built.or_else(|| kind.build(&jobs));
             let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
