@@ -381,12 +381,17 @@ fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupporte
     probes.iter().filter_map(why_not).collect()
 }
 
+/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
+/// file that can still be opened.
+const CAPTURED_S: f64 = 3.0;
+
 /// How long replies count in a trial. What counts events takes a quarter of the time, but half a
 /// second where that is less: nothing is timed, and counts of a reply differ little.
 fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     let full = settings.duration_s;
     match purpose {
         Purpose::Counted => full.min((full / 4.0).max(0.5)),
+        Purpose::Captured => full.min(CAPTURED_S),
         _ => full,
     }
 }
@@ -438,6 +443,7 @@ mod tests {
         };
         let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
         assert!((counted(&settings) - 5.0).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Captured) - 3.0).abs() < 1e-9);
         settings.duration_s = 1.0;
         assert!((counted(&settings) - 0.5).abs() < 1e-9);
         settings.duration_s = 0.1;

@@ -84,6 +84,18 @@ pub struct Load {
 }
 
 impl Load {
+    /// The share of the clients that is in each tenth of [`Window::slices_by_tenth`]: client `number`
+    /// of those wanted is in tenth `number * tenths / clients`.
+    pub fn share_of_tenth(&self, tenth: usize) -> f64 {
+        let (clients, tenths) = (
+            u64::from(self.clients),
+            self.window.slices_by_tenth.len() as u64,
+        );
+        let begins = |tenth: u64| (tenth * clients).div_ceil(tenths.max(1));
+        let tenth = tenth as u64;
+        (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
+    }
+
     /// Replies after the first one to each client, which all have before events are counted.
     pub fn replies_after_first(&self) -> u64 {
         self.verified.saturating_sub(self.served.into())

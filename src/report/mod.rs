@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod completion;
 mod costs;
 pub mod counted;
+mod events;
 pub mod exporters;
 pub mod figures;
 pub mod format;

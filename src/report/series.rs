@@ -154,12 +154,10 @@ fn by_tenth(load: &Load) -> Vec<Measurement> {
     if tenths.is_empty() {
         return Vec::new();
     }
-    let (slices, clients) = (&load.window.slices, u64::from(load.clients));
+    let slices = &load.window.slices;
     let length = load.window.duration_s / slices.len() as f64;
     let of = |tenth: usize| -> Option<Vec<Sample>> {
-        // Client `number` is in tenth `number * tenths / clients`.
-        let begins = |tenth: usize| (tenth as u64 * clients).div_ceil(tenths.len() as u64);
-        let share = (begins(tenth + 1) - begins(tenth)) as f64 / clients as f64;
+        let share = load.share_of_tenth(tenth);
         let replies = tenths.get(tenth)?.iter().zip(slices).enumerate();
         let samples = replies.filter(|(_, (_, all))| **all > 0);
         let samples = samples.map(|(place, (replies, all))| Sample {

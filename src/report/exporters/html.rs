@@ -2,6 +2,7 @@
 
 mod below;
 mod comparison;
+mod events;
 mod scalability;
 mod shown;
 mod study;
@@ -207,6 +208,7 @@ fn costs(report: &Shown<'_>) -> Markup {
                 div.warning { p { "Not here: " (what) ": " (why.reason) "." } p.remedy { (why.remedy) } }
             }
         }
+        (events::section(report))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::report::below::{NOTE as BELOW_NOTE, Table};
 use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
+use crate::report::events::{self, Cell, Mark};
 use crate::report::format::counted;
 use crate::report::scalability::columns as scalability;
 use crate::report::study::StudyReport;
@@ -191,7 +192,48 @@ fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
             escape(&why.remedy)
         )?;
     }
+    events(report, to)
+}
+
+/// The events that were counted on both sides.
+fn events(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let tables = events::tables(report);
+    if !tables.is_empty() {
+        writeln!(
+            to,
+            "\n## Counters, both sides\n\n{} The best is bold, the worst in italics.",
+            events::NOTE
+        )?;
+    }
+    for table in &tables {
+        let servers: Vec<String> = table.servers.iter().map(|server| escape(server)).collect();
+        writeln!(
+            to,
+            "\n### {}: {}\n\n| Event | {} |\n|---|{}",
+            counted(table.clients, "client"),
+            table.side,
+            servers.join(" | "),
+            "---:|".repeat(servers.len())
+        )?;
+        for row in &table.rows {
+            let cells: Vec<String> = row.cells.iter().map(event).collect();
+            writeln!(to, "| {} | {} |", row.title, cells.join(" | "))?;
+        }
+    }
     Ok(())
+}
+
+fn event(cell: &Cell) -> String {
+    let text = escape(&cell.text);
+    let text = match cell.mark {
+        Mark::Best => format!("**{text}**"),
+        Mark::Worst => format!("*{text}*"),
+        Mark::None => text,
+    };
+    match &*cell.detail {
+        "" => text,
+        detail => format!("{text} ({})", escape(detail)),
+    }
 }
 
 /// The rows with those of `columns` that have anything to show.

@@ -1,7 +1,7 @@
 //! What trials give whose packets were captured: figures of the flows between both sides, median over
 //! flows that the capture has from SYN to end.
 
-use super::{Better, Figure, Metric, Source, Subject, Unit, metric};
+use super::{Better, Metric, Source, Subject, Unit, figure, metric};
 use crate::record::Purpose;
 
 /// See the module.
@@ -47,9 +47,20 @@ pub(super) const METRICS: &[Metric] = &[
         "retransmissions",
         "Sent again",
         Unit::Count,
-        "segments that either side sent again, SYNs included, of all flows",
+        "segments that either side sent again, SYNs included, of all captured flows",
         Source::Figures("capture", |side, _| retransmissions(side)),
     ),
+    Metric {
+        better: Better::Neither,
+        ..of_flows(
+            "captured_share",
+            "Captured",
+            Unit::Ratio,
+            "share of the connections that was captured; above 1000 clients not all are",
+            "captured_share",
+            1.0,
+        )
+    },
     of_flows(
         "capture_dropped",
         "Not captured",
@@ -73,11 +84,8 @@ const fn of_flows(
     of: &'static str,
     factor: f64,
 ) -> Metric {
-    let figure = Figure {
-        probe: "capture",
-        name: of,
-    };
-    of_capture(name, title, unit, help, Source::Figure(figure, factor))
+    let source = Source::Figure(figure("capture", of), factor);
+    of_capture(name, title, unit, help, source)
 }
 
 const fn of_capture(

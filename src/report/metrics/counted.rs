@@ -1,7 +1,7 @@
 //! What trials give in which events are counted: totals of both sides from when the clients were let
 //! go until their last replies, and the same for each reply.
 
-use super::{Better, Figure, Metric, Source, Subject, Unit, joined, metric, of_load};
+use super::{Better, Figure, Metric, Source, Subject, Unit, figure, joined, metric, of_load};
 use crate::record::{Load, Purpose};
 
 /// Both sides' total of a figure, and both for each reply.
@@ -18,15 +18,15 @@ macro_rules! events {
 
 /// Both sides' value of a figure that does not grow with the number of replies.
 macro_rules! ratios {
-    ($($name:literal, $title:literal, $help:literal, $figure:literal, $better:ident;)*) => {
+    ($($name:literal, $title:literal, $help:literal, $figure:literal of $needs:expr, $better:ident;)*) => {
         &[$(
             Metric {
                 better: Better::$better,
-                ..counted(concat!("server_", $name), concat!("Server: ", $title), Unit::Ratio, concat!($help, ", of the server"), Subject::Server, Source::Figure(figure("counters", $figure), 1.0))
+                ..counted(concat!("server_", $name), concat!("Server: ", $title), Unit::Ratio, concat!($help, ", of the server"), Subject::Server, Source::Figure(Figure { needs: &$needs, ..figure("counters", $figure) }, 1.0))
             },
             Metric {
                 better: Better::$better,
-                ..counted(concat!("client_", $name), concat!("Clients: ", $title), Unit::Ratio, concat!($help, ", of the load generator"), Subject::LoadGenerator, Source::Figure(figure("counters", $figure), 1.0))
+                ..counted(concat!("client_", $name), concat!("Clients: ", $title), Unit::Ratio, concat!($help, ", of the load generator"), Subject::LoadGenerator, Source::Figure(Figure { needs: &$needs, ..figure("counters", $figure) }, 1.0))
             },
         )*]
     };
@@ -69,14 +69,10 @@ const EVENTS: &[Metric] = events! {
 
 #[rustfmt::skip]
 const RATIOS: &[Metric] = ratios! {
-    "instructions_per_cycle", "instructions/cycle", "instructions for each cycle", "instructions_per_cycle", Higher;
-    "cpus_used", "CPUs used", "time on a CPU over elapsed time", "cpus_used", Neither;
-    "ghz", "GHz", "cycles for each nanosecond on a CPU", "cpu_ghz", Neither;
+    "instructions_per_cycle", "instructions/cycle", "instructions for each cycle", "instructions_per_cycle" of ["instructions", "cycles"], Higher;
+    "cpus_used", "CPUs used", "time on a CPU over elapsed time", "cpus_used" of ["task_clock_ns"], Neither;
+    "ghz", "GHz", "cycles for each nanosecond on a CPU", "cpu_ghz" of ["cycles", "task_clock_ns"], Neither;
 };
-
-const fn figure(probe: &'static str, name: &'static str) -> Figure {
-    Figure { probe, name }
-}
 
 /// A number of things for each reply is a mean; a time stays one.
 const fn each(unit: Unit) -> Unit {

@@ -103,6 +103,16 @@ enum Source {
 struct Figure {
     probe: &'static str,
     name: &'static str,
+    /// Other figures of the probe without which there is none.
+    needs: &'static [&'static str],
+}
+
+const fn figure(probe: &'static str, name: &'static str) -> Figure {
+    Figure {
+        probe,
+        name,
+        needs: &[],
+    }
 }
 
 /// Verified replies a second.
@@ -161,8 +171,8 @@ impl Metric {
         }
     }
 
-    /// Its value over the trials of one server with one number of clients, as `whole` says; with an
-    /// interval where that is a median of two trials or more.
+    /// Its value over those of its purpose among the trials of one server with one number of clients, as
+    /// `whole` says; with an interval where that is a median of two trials or more.
     pub fn over<'a>(
         &self,
         trials: impl IntoIterator<Item = &'a Trial>,
@@ -170,6 +180,7 @@ impl Metric {
     ) -> Option<Quantity> {
         let values: Vec<f64> = trials
             .into_iter()
+            .filter(|trial| trial.purpose == self.purpose)
             .filter_map(|trial| self.of(trial))
             .collect();
         let (value, interval) = match self.whole {
@@ -190,23 +201,35 @@ impl Metric {
         run: &'a Run,
         trials: impl IntoIterator<Item = &'a Trial>,
     ) -> Option<&'a Unsupported> {
-        let (probe, figure) = match self.source {
-            Source::Load(_) | Source::Any(_) => return None,
-            Source::Figure(Figure { probe, name }, _)
-            | Source::EachReply(Figure { probe, name }, _) => (probe, name),
-            Source::Figures(probe, _) => (probe, ""),
-        };
+        let figure = self.figure()?;
+        let probe = figure.probe;
         let mut sides = trials
             .into_iter()
             .filter(|trial| self.comes_from(trial))
             .filter_map(|trial| self.side(trial));
         let of_side = |side: &'a Side| {
-            let named = side.unavailable.get(&format!("{probe}: {figure}"));
+            let mut figures = [figure.name]
+                .into_iter()
+                .chain(figure.needs.iter().copied());
+            let named = figures.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
             named.or_else(|| side.unavailable.get(probe))
         };
         sides
             .find_map(of_side)
             .or_else(|| run.unavailable.get(probe))
+    }
+
+    /// The probe that measures it and the figure of that probe, empty where it is made of several.
+    pub fn measured_by(&self) -> Option<(&'static str, &'static str)> {
+        self.figure().map(|figure| (figure.probe, figure.name))
+    }
+
+    fn figure(&self) -> Option<Figure> {
+        match self.source {
+            Source::Load(_) | Source::Any(_) => None,
+            Source::Figure(figure, _) | Source::EachReply(figure, _) => Some(figure),
+            Source::Figures(probe, _) => Some(figure(probe, "")),
+        }
     }
 
     /// Whether trials of this one's purpose give it.

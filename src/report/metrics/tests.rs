@@ -24,7 +24,7 @@ fn metrics_are_found_as_users_write_them() {
         ("replies_per_s", "replies_per_cpu_s")
     );
     let compared = &METRICS[..COMPARED];
-    assert_eq!(compared[COMPARED - 1].name, "jain");
+    assert_eq!(compared[COMPARED - 1].name, "service_sample");
     assert!(compared.iter().all(|metric| metric.purpose.is_timed()));
 }
 
@@ -40,28 +40,6 @@ fn every_name_is_there_once_and_can_be_typed() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn every_figure_of_a_probe_is_one_that_it_has() {
-    use crate::measure::probes::PROBES;
-    use crate::registry::find;
-    for metric in METRICS {
-        let (probe, figure) = match metric.source {
-            Source::Figure(figure, _) | Source::EachReply(figure, _) => (figure.probe, figure.name),
-            Source::Figures(probe, _) => (probe, ""),
-            Source::Load(_) | Source::Any(_) => continue,
-        };
-        let kind = find("probe", PROBES, probe).unwrap();
-        let name = metric.name;
-        assert!(kind.purpose() == metric.purpose, "{name}");
-        let network = metric.subject == Subject::Network;
-        let looks_at_it = kind.subject() == crate::measure::probes::Subject::Network;
-        assert_eq!(network, looks_at_it, "{name}");
-        let has = kind.metrics().iter().any(|one| one.name == figure);
-        assert!(has || figure.is_empty(), "{name}: {figure}");
-    }
 }
 
 #[test]
@@ -147,7 +125,42 @@ fn the_reason_of_an_absent_one_is_known() {
     let why = |name: &str| Metric::find(name).unwrap().why_absent(&run, &trials);
     assert_eq!(why("server_cycles"), Some(&none));
     assert_eq!(why("server_cycles_per_reply"), Some(&none));
+    assert_eq!(why("server_ghz"), Some(&none), "it follows from cycles");
     assert_eq!(why("client_cycles"), None);
     assert_eq!(why("server_branches"), None);
     assert_eq!(why("p99"), None);
+}
+
+#[test]
+fn early_clients_are_compared_with_late_ones() {
+    let (run, trials) = fixture::record();
+    let value = |server: &str, clients: u32, name: &str| {
+        let of_server = trials
+            .iter()
+            .filter(|trial| trial.server == server && trial.clients == clients);
+        Metric::find(name)
+            .unwrap()
+            .over(of_server, run.seed)
+            .map(|value| value.median)
+    };
+    // Each tenth of `thread` gets 4 % of the first one's less.
+    let by = value("thread", 100, "early_over_late").unwrap();
+    assert!((by - 1.0 / 0.64).abs() < 0.01, "{by}");
+    let by = value("epoll", 1000, "early_over_late").unwrap();
+    assert!((by - 1.0).abs() < 0.01, "{by}");
+    assert!(value("thread", 100, "early_bias") > value("epoll", 100, "early_bias"));
+}
+
+#[test]
+fn trials_below_the_maximum_and_controls_are_no_part_of_the_value() {
+    let (run, trials) = fixture::below();
+    let of_epoll: Vec<Trial> = trials
+        .into_iter()
+        .filter(|trial| trial.server == "epoll" && trial.clients == 100)
+        .collect();
+    let timed = of_epoll
+        .iter()
+        .filter(|trial| trial.purpose == Purpose::Timed);
+    assert!(timed.clone().count() < of_epoll.len());
+    assert_eq!(RATE.over(&of_epoll, run.seed), RATE.over(timed, run.seed));
 }

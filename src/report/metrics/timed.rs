@@ -1,7 +1,7 @@
 //! What trials give that time: rates, times, CPU, memory, evenness.
 
 use super::Subject::{LoadGenerator, Network, Server};
-use super::{Better, Figure, Metric, Source, Unit, Whole, metric, of_load};
+use super::{Better, Metric, Source, Unit, Whole, figure, metric, of_load};
 use crate::record::{Completion, Fairness, Latency, Load};
 
 /// They begin with those that servers are compared by.
@@ -118,6 +118,14 @@ pub(super) const METRICS: &[Metric] = &[
     )
     .neither(),
     of_load(
+        "early_over_late",
+        "Early over late",
+        Unit::Ratio,
+        "by how much: replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last",
+        early_over_late,
+    )
+    .neither(),
+    of_load(
         "early_bias_life",
         "Early bias, all replies",
         Unit::Index,
@@ -213,10 +221,6 @@ impl Metric {
     }
 }
 
-const fn figure(probe: &'static str, name: &'static str) -> Figure {
-    Figure { probe, name }
-}
-
 const fn of_server(
     name: &'static str,
     title: &'static str,
@@ -249,6 +253,14 @@ fn jobs(load: &Load) -> Option<&Completion> {
 
 fn response(load: &Load) -> Option<&Latency> {
     load.open_loop.as_ref()?.response_time.as_ref()
+}
+
+fn early_over_late(load: &Load) -> Option<f64> {
+    let tenths = &load.window.slices_by_tenth;
+    let last = tenths.len().checked_sub(1)?;
+    let of = |tenth: usize| tenths[tenth].iter().sum::<u64>() as f64 / load.share_of_tenth(tenth);
+    let late = of(last);
+    (late > 0.0).then(|| of(0) / late)
 }
 
 fn fairness(load: &Load) -> Option<&Fairness> {
