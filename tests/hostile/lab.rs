@@ -178,6 +178,7 @@ fn a_lab_used_wrongly_says_how() {
     let lab = Lab::named();
     for (command, options, says) in [
         ("up", "--rate fast", "--rate takes a value like 100mbit"),
+        ("up", "--rate 0bit", "--rate takes a value like 100mbit"),
         ("up", "--delay 20", "--delay takes a value like 20ms"),
         ("up", "--loss 100", "--loss takes a value like 5"),
         ("up", "--clients 51", "--clients takes a value like 5"),
