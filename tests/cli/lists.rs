@@ -65,7 +65,8 @@ fn a_listed_study_is_a_file_that_can_be_run() {
     )
     .unwrap();
     let study = Study::find(file.to_str().unwrap()).unwrap();
-    assert_eq!(study, Study::find("overview").unwrap());
+    let built_in = Study::find("overview").unwrap();
+    assert_eq!((study.name, study.parts), (built_in.name, built_in.parts));
 }
 
 #[test]

@@ -126,7 +126,7 @@ pub const COMPARED: usize = 13;
 /// Every metric, the ones that servers are compared by first.
 pub const METRICS: &[Metric] = &ALL;
 
-const ALL: [Metric; timed::METRICS.len() + captured::METRICS.len() + counted::METRICS.len()] =
+static ALL: [Metric; timed::METRICS.len() + captured::METRICS.len() + counted::METRICS.len()] =
     joined(&[timed::METRICS, captured::METRICS, counted::METRICS]);
 
 /// All of these, of which there are `N`, in one.
