@@ -66,6 +66,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         asking: said.asking,
         coming: said.coming,
         comparison: run.comparison,
+        limit: run.limit,
         control: run
             .servers
             .iter()
@@ -146,6 +147,9 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Ceiling => "for the clients' ceiling",
         Purpose::Counted => "counting",
         Purpose::Captured => "capturing packets",
+        Purpose::Search => "searching",
+        Purpose::Confirm => "to confirm",
+        Purpose::Share => "below the limit",
     }
 }
 

@@ -205,6 +205,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         cpus,
         ..Plan::new(routes, protocol, settings, arguments.clients, until)
     };
+    arguments.shape.check()?;
     arguments.shape.apply(&mut plan);
     Ok(plan)
 }

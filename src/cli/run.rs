@@ -186,6 +186,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         asking: said.asking,
         coming: said.coming,
         comparison: None,
+        limit: None,
         servers,
         control,
         null_server,

@@ -17,10 +17,16 @@ pub(super) const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Options of `throng serve` that are the same for all servers, and who says them.
 const COMMON: [(&str, &str); 6] = [
-    ("listen", "compare gives every server an address"),
-    ("protocol", "give --protocol to compare, for all servers"),
-    ("size", "give --size to compare, for all servers"),
-    ("cpus", "give --server-cpus to compare, for all servers"),
+    ("listen", "every server is given an address"),
+    (
+        "protocol",
+        "give --protocol beside the servers, for all of them",
+    ),
+    ("size", "give --size beside the servers, for all of them"),
+    (
+        "cpus",
+        "give --server-cpus beside the servers, for all of them",
+    ),
     ("log", "the record has a log of each trial"),
     ("json", "the record has the counts of each trial"),
 ];
@@ -81,9 +87,14 @@ pub(super) enum Kind {
     Foreign(Vec<String>),
 }
 
+/// Tells what each server is.
+pub(super) fn kinds(texts: &[String], shell: bool) -> Result<Vec<Kind>, Usage> {
+    texts.iter().map(|text| kind(text, shell)).collect()
+}
+
 /// Tells what a server is. A word that is neither a model nor a program is an error, with the model
 /// that may have been meant.
-pub(super) fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
+fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
     let words = shlex::split(text)
         .ok_or_else(|| Usage(format!("`{text}` has a quote that is not closed")))?;
     let [first, rest @ ..] = words.as_slice() else {

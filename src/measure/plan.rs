@@ -13,6 +13,8 @@ pub struct Planned {
     pub clients: u32,
     /// What it is for.
     pub purpose: Purpose,
+    /// Requests a second, where a trial has a rate of its own.
+    pub rate_per_s: Option<u64>,
 }
 
 /// Rounds in which the same servers meet every crowd for the same purposes.
@@ -51,6 +53,7 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned>
                         server,
                         clients,
                         purpose,
+                        rate_per_s: None,
                     })
                 })
                 .collect();

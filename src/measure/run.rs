@@ -11,11 +11,11 @@ use super::probes::ProbeKind;
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
-use super::{host, spin, warnings};
+use super::{host, limit, spin, warnings};
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Comparison, Ending, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin, Store,
-    StudyInfo, Trial,
+    Comparison, Ending, Host, Limit, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin,
+    Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -34,6 +34,8 @@ pub struct RunPlan {
     pub coming: Duration,
     /// What the servers are compared with, where that was asked for.
     pub comparison: Option<Comparison>,
+    /// The limit that is searched for, where one is: then what is tried follows from what was found.
+    pub limit: Option<Limit>,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
     /// The one of them that takes part a second time, as its own control.
@@ -62,6 +64,19 @@ impl RunPlan {
                 .expect("one is planned only if there")
         };
         self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// What is told of a trial that begins.
+    pub(super) fn starts(&self, planned: &Planned, index: usize, total: usize) -> Started<'_> {
+        Started {
+            index,
+            total,
+            server: &self.server(planned).name,
+            clients: planned.clients,
+            rate_per_s: planned.rate_per_s,
+            round: planned.round,
+            purpose: planned.purpose,
+        }
     }
 
     /// The repeats that time, with control and ceiling among them; then once for each other purpose
@@ -114,6 +129,8 @@ pub struct Started<'a> {
     pub server: &'a str,
     /// Number of clients.
     pub clients: u32,
+    /// Requests a second, where a trial has a rate of its own.
+    pub rate_per_s: Option<u64>,
     /// Repetition, from 0.
     pub round: u32,
     /// What it is for.
@@ -138,9 +155,35 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
+    if let Some(asked) = &plan.limit {
+        return limit::run(plan, asked, store, observer, stop);
+    }
+    let order = interleave(&plan.settings.clients, &plan.rounds(), plan.seed);
+    let run = begin(plan, order.len(), store)?;
+    let mut trials = plan.done.clone();
+    for (index, planned) in order.iter().enumerate() {
+        if plan.done.iter().any(|trial| trial.index as usize == index) {
+            continue;
+        }
+        observer.begins(&plan.starts(planned, index, order.len()));
+        let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
+            break;
+        };
+        store.add_trial(&trial)?;
+        observer.ended(&trial);
+        trials.push(trial);
+        if stop.requested() {
+            break;
+        }
+    }
+    let complete = trials.len() == order.len();
+    end(run, trials, complete, store)
+}
+
+/// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
+pub(super) fn begin(plan: &RunPlan, trials: usize, store: &Store) -> anyhow::Result<Run> {
     let settings = &plan.settings;
-    let order = interleave(&settings.clients, &plan.rounds(), plan.seed);
-    let mut run = Run {
+    let run = Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
         throng_build: build(),
@@ -158,8 +201,9 @@ pub fn run(
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         comparison: plan.comparison.clone(),
+        limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
-        trials_planned: order.len() as u32,
+        trials_planned: trials as u32,
         warnings: warnings::of_run(&plan.host, settings),
     };
     store.write_run(&run)?;
@@ -167,30 +211,17 @@ pub fn run(
         // What measures must not run where the server runs.
         host::bind_to(&settings.client_cpus)?;
     }
-    let mut trials = plan.done.clone();
-    for (index, planned) in order.iter().enumerate() {
-        if plan.done.iter().any(|trial| trial.index as usize == index) {
-            continue;
-        }
-        observer.begins(&Started {
-            index,
-            total: order.len(),
-            server: &plan.server(planned).name,
-            clients: planned.clients,
-            round: planned.round,
-            purpose: planned.purpose,
-        });
-        let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
-            break;
-        };
-        observer.ended(&trial);
-        trials.push(trial);
-        if stop.requested() {
-            break;
-        }
-    }
+    Ok(run)
+}
+
+/// Writes what is known of a run after its last trial.
+pub(super) fn end(
+    mut run: Run,
+    trials: Vec<Trial>,
+    complete: bool,
+    store: &Store,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
     run.warnings.extend(warnings::of_trials(&trials));
-    let complete = trials.len() == order.len();
     run.ending = if complete {
         Ending::Complete
     } else {
@@ -217,10 +248,10 @@ fn build() -> String {
     format!("{profile}, {arch}-{system}-{environment}")
 }
 
-/// Runs one trial and records it; none when a signal cut it short.
-fn one_trial(
+/// Runs one trial; none when a signal cut it short.
+pub(super) fn one_trial(
     plan: &RunPlan,
-    store: &mut Store,
+    store: &Store,
     planned: &Planned,
     index: usize,
     stop: Stop,
@@ -232,6 +263,7 @@ fn one_trial(
         server: plan.server(planned).name.clone(),
         clients: planned.clients,
         purpose: planned.purpose,
+        attempt: None,
         started_at: utc_now(),
         took_s: 0.0,
         failure: None,
@@ -301,7 +333,6 @@ fn one_trial(
     trial.warnings = warnings::of_trial(&trial, settings);
     let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
     trial.warnings.extend(of_network);
-    store.add_trial(&trial)?;
     Ok(Some(trial))
 }
 
@@ -346,6 +377,9 @@ fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
     load.args(["--patience", &seconds(settings.patience_s)]);
     load.args(["--threads", &settings.load_threads.to_string()]);
+    if let Some(rate) = planned.rate_per_s {
+        load.args(["--rate", &rate.to_string()]);
+    }
     load
 }
 

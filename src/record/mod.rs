@@ -8,6 +8,7 @@
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
 mod comparison;
+mod limit;
 mod load;
 mod settings;
 mod store;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::registry::Unsupported;
 
 pub use comparison::Comparison;
+pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 pub use store::{Store, StoreError, read, read_trials};
 
@@ -64,6 +66,9 @@ pub struct Run {
     /// What the servers are compared with, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// The limit that was searched for, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Probes that were chosen and cannot measure on this machine, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<String, Unsupported>,
@@ -186,6 +191,9 @@ pub struct ServerInfo {
     /// What is particular to a server that is not one of throng's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<Foreign>,
+    /// Limits that it is started under, by name: "nofile", "nproc", "as".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// Variables that its environment has beside throng's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -293,6 +301,9 @@ pub struct Trial {
     /// What the trial is for.
     #[serde(default)]
     pub purpose: Purpose,
+    /// What of a limit it tried, where one was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// From starting the server to its end.
@@ -360,12 +371,24 @@ pub enum Purpose {
     Counted,
     /// Its packets are captured; nothing else is timed.
     Captured,
+    /// A limit is searched for.
+    Search,
+    /// What was found is tried again.
+    Confirm,
+    /// How the server does at a share of its limit.
+    Share,
 }
 
 impl Purpose {
     /// Whether it runs without anything that would slow it.
     pub fn is_timed(self) -> bool {
-        matches!(self, Self::Timed | Self::Control | Self::Ceiling)
+        !matches!(self, Self::Counted | Self::Captured)
+    }
+
+    /// Whether it is to show if a server holds something: what is known of it counts even where it
+    /// does not.
+    pub fn seeks_limit(self) -> bool {
+        matches!(self, Self::Search | Self::Confirm | Self::Share)
     }
 }
 

@@ -80,6 +80,12 @@ impl Settings {
         .collect()
     }
 
+    /// Whether requests come due by chance and not by the clock.
+    pub fn arrives_by_chance(&self) -> bool {
+        let mut options = self.load_options.iter();
+        options.any(|option| option == "--arrival=poisson")
+    }
+
     /// Whether clients may have several requests out at once.
     pub fn pipelines(&self) -> bool {
         let mut options = self.load_options.iter();

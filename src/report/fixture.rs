@@ -349,6 +349,7 @@ fn run(servers: &[Server]) -> Run {
             ..Host::default()
         },
         comparison: None,
+        limit: None,
         unavailable: BTreeMap::new(),
         trials_planned: 108,
         warnings: vec![Warning {
@@ -384,6 +385,7 @@ fn trial(
         server: name.to_owned(),
         clients,
         purpose: Purpose::Timed,
+        attempt: None,
         started_at: "2026-01-02T03:04:06Z".to_owned(),
         took_s: 3.1,
         failure: None,
