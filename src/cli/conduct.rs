@@ -10,7 +10,7 @@ use super::progress::Bar;
 use super::{Exit, Usage, has_viewer, report};
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Purpose, Run, Settings, Store, Trial};
+use crate::record::{Purpose, Run, SearchEnding, Settings, Store, Trial};
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
@@ -43,6 +43,11 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     let failed = |trial: &Trial| trial.failure.is_some();
     if trials.iter().all(failed) {
         anyhow::bail!("every trial failed; the reasons are in the report");
+    }
+    let mut found = run.limit.iter().flat_map(|limit| &limit.found);
+    if let Some(found) = found.find(|found| found.ending == SearchEnding::Failed) {
+        let (server, why) = (&found.server, &found.failure);
+        anyhow::bail!("the limit of {server} could not be searched for: {why}");
     }
     let compared = run.servers.iter().filter(|_| run.comparison.is_some());
     for server in compared {
@@ -167,13 +172,15 @@ impl Observer for Shown {
                 "" => format!("round {}", started.round + 1),
                 special => format!("round {}, {special}", started.round + 1),
             };
-            bar.say(&format!(
-                "trial {} of {}: {} with {} clients, {what}",
-                started.index + 1,
-                started.total,
-                started.server,
-                started.clients,
-            ));
+            let number = match started.purpose.seeks_limit() {
+                true => format!("trial {}", started.index + 1),
+                false => format!("trial {} of {}", started.index + 1, started.total),
+            };
+            let load = match started.rate_per_s {
+                Some(rate) => format!("{rate} requests a second"),
+                None => format!("{} clients", started.clients),
+            };
+            bar.say(&format!("{number}: {} with {load}, {what}", started.server));
         }
     }
 
@@ -192,7 +199,14 @@ impl Observer for Shown {
                 special => format!(" ({special})"),
             };
             let (server, clients) = (&trial.server, trial.clients);
-            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
+            let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
+                let why = attempt.reasons.first();
+                match why {
+                    Some(why) => format!("; {} broke: {why}", attempt.value),
+                    None => format!("; {} held", attempt.value),
+                }
+            });
+            anstream::eprintln!("{server} with {clients} clients{special}: {told}{verdict}");
         }
     }
 }

@@ -90,6 +90,13 @@ impl Run {
         self.cpus_of(&self.settings.client_cpus).min(threads)
     }
 
+    /// The most that a server held, where that was searched for.
+    pub fn held_by(&self, server: &str) -> Option<u64> {
+        let mut found = self.limit.iter().flat_map(|limit| &limit.found);
+        let found = found.find(|found| found.server == server)?;
+        Some(found.held?.value)
+    }
+
     fn cpus_of(&self, bound: &[u32]) -> u32 {
         if bound.is_empty() {
             self.host.cpus.max(1)

@@ -1,5 +1,7 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
+mod searched;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -17,6 +19,8 @@ use crate::record::{
     Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
     Settings, Side, StudyInfo, Trial, Warning, Window,
 };
+
+pub(crate) use searched::searched;
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
 type Server = (&'static str, f64, f64, u32, f64);

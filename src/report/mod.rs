@@ -14,6 +14,7 @@ pub mod exporters;
 pub mod figures;
 pub mod format;
 pub mod histograms;
+pub mod limit;
 pub mod metrics;
 pub mod palette;
 pub mod render;
@@ -39,6 +40,7 @@ use clients::ClientLog;
 use comparison::Comparison;
 use exporters::EXPORTERS;
 use figures::{FIGURES, Figure, Source};
+use limit::Limits;
 use series::TimeSeries;
 use summary::Summary;
 
@@ -53,6 +55,8 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// The servers compared, where that was asked for.
     pub comparison: Option<Comparison>,
+    /// The limits found, where they were searched for.
+    pub limits: Option<Limits>,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
@@ -82,10 +86,12 @@ impl<'a> Report<'a> {
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let comparison = Comparison::of(run, trials, &summary, baseline)?;
+        let limits = Limits::of(run, trials);
         let source = Source {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            limits: limits.as_ref(),
         };
         let figures = FIGURES
             .iter()
@@ -94,10 +100,12 @@ impl<'a> Report<'a> {
         Ok(Self {
             run,
             trials,
-            answer: match &comparison {
-                Some(comparison) => Answer::of_comparison(&summary, comparison),
-                None => Answer::of(&summary),
+            answer: match (&limits, &comparison) {
+                (Some(limits), _) => Answer::of_limits(limits),
+                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison),
+                (None, None) => Answer::of(&summary),
             },
+            limits,
             comparison,
             summary,
             figures,
@@ -210,6 +218,8 @@ mod tests {
 
     /// Figures that three loads are too few for.
     const OF_MORE_LOADS: usize = 2;
+    /// Figures of searches.
+    const OF_LIMITS: usize = 2;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
@@ -236,7 +246,10 @@ mod tests {
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
-        assert_eq!(report.figures.len(), FIGURES.len() - OF_MORE_LOADS);
+        assert_eq!(
+            report.figures.len(),
+            FIGURES.len() - OF_MORE_LOADS - OF_LIMITS
+        );
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
             render::still::png(figure, &dir.path().join("one.png")).unwrap();

@@ -5,6 +5,7 @@
 //! that nothing depends on colour.
 
 mod comparison;
+mod limit;
 
 use std::fmt::Write as _;
 
@@ -15,6 +16,7 @@ use super::columns::{COLUMNS, Column};
 use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
 pub use comparison::comparison;
+pub use limit::limits;
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();

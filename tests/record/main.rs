@@ -105,6 +105,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         asking: Asking::default(),
         coming: Duration::ZERO,
         comparison: None,
+        limit: None,
         servers,
         program: PathBuf::from(THRONG),
         seed: 1,

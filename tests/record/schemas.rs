@@ -6,9 +6,10 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Ceiling, Comparison, Ending, Failure, Fairness, Foreign, Host, Latency, Load, OpenLoop,
-    ProbeClients, Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, Settings,
-    Side, Spin, StudyInfo, Trial, Warning, Window,
+    Attempt, Cause, Ceiling, Comparison, Ending, Failure, Fairness, Find, Foreign, Found, Host,
+    Latency, Limit, Load, OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, SearchEnding,
+    ServerCounts, ServerInfo, ServerWorker, Settings, Side, Spin, StoppedAt, StudyInfo, Trial,
+    Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -184,6 +185,7 @@ fn full_run() -> Value {
             slower_percent: Some(5.0),
             baseline: Some("old".to_owned()),
         }),
+        limit: Some(full_limit()),
         unavailable: side().unavailable,
         trials_planned: 1,
         warnings: vec![warning()],
@@ -199,6 +201,12 @@ fn full_trial() -> Value {
         server: "epoll".to_owned(),
         clients: 1,
         purpose: Purpose::Timed,
+        attempt: Some(Attempt {
+            value: 1,
+            share: Some(0.5),
+            held: false,
+            reasons: vec!["it broke".to_owned()],
+        }),
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         took_s: 1.0,
         failure: Some(Failure {
@@ -220,6 +228,41 @@ fn full_trial() -> Value {
         warnings: vec![warning()],
     };
     serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn full_limit() -> Limit {
+    let tried = Some(Tried { value: 1, times: 1 });
+    Limit {
+        find: Find::Rate,
+        from: 1,
+        most: 1,
+        most_because: "said".to_owned(),
+        factor: 2.0,
+        within_percent: 2.0,
+        tries: 1,
+        time_limit_s: 1.0,
+        confirm: 1,
+        until: vec!["p99 > 1s".to_owned()],
+        clients: Some(1),
+        found: vec![Found {
+            server: "epoll".to_owned(),
+            ending: SearchEnding::Found,
+            held: tried,
+            broke: tried,
+            stopped_at: Some(StoppedAt {
+                value: 1,
+                because: "no room".to_owned(),
+            }),
+            gave_way: "it broke".to_owned(),
+            cause: Some(Cause {
+                kind: "unknown".to_owned(),
+                sentence: "nothing tells".to_owned(),
+                evidence: vec!["looked".to_owned()],
+                also: vec!["more".to_owned()],
+            }),
+            failure: "none".to_owned(),
+        }],
+    }
 }
 
 fn full_load() -> Load {
@@ -335,6 +378,7 @@ fn server() -> ServerInfo {
         foreign: Some(Foreign {
             ready: Some("listening".to_owned()),
         }),
+        limits: BTreeMap::from([("nofile".to_owned(), 300)]),
         environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         prepare: vec!["true".to_owned()],
         conclude: vec!["true".to_owned()],

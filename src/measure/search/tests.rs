@@ -45,12 +45,12 @@ fn values(known: Known) -> (SearchEnding, Option<u64>, Option<u64>) {
 #[test]
 fn up_by_the_factor_then_by_halves_then_both_ends_again() {
     let (tried, known) = searched(BOUNDS, up_to(100));
-    // 16, 32, 64 hold and 128 breaks; then halves, until they lie within 2 %.
+    // 16, 32, 64 hold and 128 breaks; then halves, until they lie within 2 %; then both again.
     let expected = [
-        16, 32, 64, 128, 96, 112, 104, 100, 102, 101, 100, 101, 100, 101, 100, 101,
+        16, 32, 64, 128, 96, 112, 104, 100, 102, 100, 102, 100, 102, 100, 102,
     ];
     assert_eq!(tried, expected);
-    assert_eq!(values(known), (SearchEnding::Found, Some(100), Some(101)));
+    assert_eq!(values(known), (SearchEnding::Found, Some(100), Some(102)));
     assert_eq!(known.held.unwrap().times, 4);
     assert_eq!(known.broke.unwrap().times, 4);
 }
@@ -98,15 +98,18 @@ fn every_limit_is_found_from_everywhere() {
 #[test]
 fn a_hint_that_is_wrong_costs_a_trial_or_two() {
     for reached in [0, 1, 99, 101, 120, 5000] {
-        let (_, known) = searched(BOUNDS, |value| Verdict {
+        let (tried, known) = searched(BOUNDS, |value| Verdict {
             held: value <= 100,
             reached: (value > 100).then_some(reached),
         });
-        assert_eq!(
-            values(known),
-            (SearchEnding::Found, Some(100), Some(101)),
-            "{reached}"
+        let (ending, held, broke) = values(known);
+        assert_eq!(ending, SearchEnding::Found);
+        assert!((98..=100).contains(&held.unwrap()), "{reached}: {known:?}");
+        assert!(
+            (101..=102).contains(&broke.unwrap()),
+            "{reached}: {known:?}"
         );
+        assert!(tried.len() <= 20, "{reached}: {tried:?}");
     }
 }
 
@@ -197,12 +200,12 @@ fn where_trials_go_both_ways_both_ends_are_told() {
         let (Some(held), Some(broke)) = (held, broke) else {
             continue;
         };
-        around += u64::from((450..=510).contains(&held) && (490..=550).contains(&broke));
+        around += u64::from((400..=515).contains(&held) && (485..=600).contains(&broke));
         apart += (broke - held) as f64 / SEARCHES as f64;
     }
     assert!(ended >= SEARCHES * 95 / 100, "{ended} of {SEARCHES} ended");
     assert!(around >= SEARCHES * 90 / 100, "{around} of {SEARCHES}");
-    assert!(apart < 60.0, "{apart} on average");
+    assert!(apart < 80.0, "{apart} on average");
 }
 
 #[test]

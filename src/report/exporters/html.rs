@@ -1,6 +1,7 @@
 //! The report as one page that works without a network.
 
 mod comparison;
+mod limit;
 mod scalability;
 mod table;
 
@@ -61,6 +62,7 @@ fn page(report: &Report<'_>) -> Markup {
                 main {
                     (answer(report))
                     @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
+                    @if let Some(limits) = &report.limits { (limit::section(report, limits)) }
                     (table::section(report))
                     (scalability::section(report))
                     (figures(report))
@@ -124,7 +126,7 @@ fn opening(report: &Report<'_>) -> Markup {
             p.question { (run.study.question) }
             p.facts {
                 span { (counted(servers, "server")) }
-                span { (counted(loads, "load")) }
+                @if loads > 0 { span { (counted(loads, "load")) } }
                 span { (counted(report.summary.trials_run, "trial")) }
                 span { (said(run)) }
                 span { (run.host.kernel) ", " (counted(run.host.cpus, "CPU")) }
@@ -193,7 +195,11 @@ fn figures(report: &Report<'_>) -> Markup {
             @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
                 h2.later { "Over time" }
                 p.hint {
-                    "One trial of each server with " (counted(report.summary.clients.last().copied().unwrap_or(0), "client"))
+                    "One trial of each server "
+                    @match report.summary.clients.last() {
+                        Some(clients) => { "with " (counted(*clients, "client")) }
+                        None => { "at its limit" }
+                    }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
                 (plots(report.figures.iter().filter(|figure| figure.kind == Kind::Course)))

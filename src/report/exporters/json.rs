@@ -9,6 +9,7 @@ use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::answer::Answer;
 use crate::report::comparison::Comparison;
+use crate::report::limit::Limits;
 use crate::report::summary::Summary;
 
 /// See the module.
@@ -28,6 +29,8 @@ struct Whole<'a> {
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a Limits>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -41,6 +44,7 @@ impl Exporter for Json {
         let whole = Whole {
             answer: &report.answer,
             comparison: report.comparison.as_ref(),
+            limits: report.limits.as_ref(),
             summary: &report.summary,
         };
         serde_json::to_writer_pretty(&mut *to, &whole)?;

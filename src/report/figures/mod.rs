@@ -9,6 +9,7 @@ mod fairness;
 mod first_answer;
 mod flows;
 mod instructions;
+mod limit;
 mod memory;
 mod over_time;
 mod per_client;
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 use super::clients::ClientLog;
 use super::format::{counted, number};
+use super::limit::Limits;
 use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
 use crate::registry::Entry;
@@ -28,6 +30,8 @@ use crate::stats::median;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
+    &limit::AgainstTried::SERVED,
+    &limit::AgainstTried::P99,
     &throughput::Throughput,
     &scalability::Scalability,
     &scalability::Residuals,
@@ -66,6 +70,8 @@ pub struct Source<'a> {
     pub clients: &'a [ClientLog],
     /// What was measured over the time of these trials.
     pub series: &'a [TimeSeries],
+    /// What a search for limits found.
+    pub limits: Option<&'a Limits>,
 }
 
 /// A plot as data.
@@ -144,6 +150,8 @@ pub enum Trace {
     Markers,
     /// A line without markers: a curve put through the markers of another series.
     Curve,
+    /// A line without markers that shows where something is.
+    Mark,
     /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
     Dotted,
 }
@@ -169,7 +177,7 @@ impl Figure {
         let mut places: Vec<f64> = self
             .series
             .iter()
-            .filter(|series| series.trace != Trace::Curve)
+            .filter(|series| ![Trace::Curve, Trace::Mark].contains(&series.trace))
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .collect();
         places.sort_unstable_by(f64::total_cmp);
@@ -360,6 +368,7 @@ mod tests {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            limits: None,
         };
         let (run, trials) = fixture::growing();
         let growing = Summary::of(&run, &trials).unwrap();
@@ -367,9 +376,17 @@ mod tests {
             summary: &growing,
             clients: &[],
             series: &[],
+            limits: None,
+        };
+        let (run, trials) = fixture::searched();
+        let limits = Limits::of(&run, &trials);
+        let searched = Source {
+            limits: limits.as_ref(),
+            ..growing
         };
         for kind in FIGURES {
-            let built = kind.build(&source).or_else(|| kind.build(&growing));
+            let built = [source, growing, searched];
+            let built = built.iter().find_map(|source| kind.build(source));
             let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
@@ -379,6 +396,7 @@ mod tests {
             summary: &empty,
             clients: &[],
             series: &[],
+            limits: None,
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
@@ -392,6 +410,7 @@ mod tests {
                 summary: &summary,
                 clients: &[],
                 series: &[],
+                limits: None,
             };
             let mut figure = syscalls::ByName.build(&source).unwrap();
             figure.series.truncate(totals.len());
@@ -418,6 +437,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         });
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }
