@@ -14,8 +14,8 @@ use crate::record::{Find, Limit, Settings, StudyInfo};
 use crate::report::comparison::Condition;
 use crate::report::format::{list, whole};
 
-/// The probe without which no cause can be told.
-const NEEDED: &str = "limits";
+/// The probes without which most causes cannot be told.
+const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
 /// Clients and requests a second beyond which nobody searches who does not say so.
 const MOST: u64 = 1 << 20;
 
@@ -102,7 +102,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`;
-    /// `limits` always does.
+    /// `cpu`, `accept-queue` and `limits` always do.
     #[arg(
         long,
         value_name = "LIST",
@@ -151,7 +151,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     host::raise_descriptor_limit();
     let mut names = arguments.probes.clone();
-    names.push(NEEDED.to_owned());
+    names.extend(NEEDED.map(str::to_owned));
     let probes = probes::choose(&names)?;
     let common = entrants::settings(
         &arguments.asking,

@@ -101,7 +101,8 @@ pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstance
         sentence: first.sentence,
         evidence: first.evidence,
         also: signs
-            .filter(|sign| sign.weight > Weight::Exclusion)
+            // How it ended is among the evidence of what ended it, and what was full is common.
+            .filter(|sign| sign.weight > Weight::Full && sign.kind != "crash")
             .map(|sign| sign.sentence)
             .collect(),
     }

@@ -10,7 +10,7 @@ const KEPT_UP: f64 = 0.95;
 /// Share of them by which those that wait may have grown, where so few can be told from chance.
 const GROWTH: f64 = 0.01;
 /// Requests that may be on their way, more or less, when the time begins and ends.
-const ON_THEIR_WAY: f64 = 5.0;
+const ON_THEIR_WAY: f64 = 3.0;
 
 /// What a server must do in a trial.
 pub(super) struct Criteria {

@@ -93,14 +93,13 @@ fn first(name: &str, found: &Found, find: Find, most_because: &str) -> String {
     }
 }
 
-/// "What gave way first: ... (evidence)."
+/// "What gave way first: .... Evidence: ...."
 fn cause(found: &Found) -> Option<String> {
     let cause = found.cause.as_ref()?;
-    let mut text = format!("What gave way first: {}", cause.sentence);
+    let mut text = format!("What gave way first: {}.", cause.sentence);
     if !cause.evidence.is_empty() {
-        text += &format!(" ({})", cause.evidence.join("; "));
+        text += &format!(" Evidence: {}.", cause.evidence.join("; "));
     }
-    text.push('.');
     if !cause.also.is_empty() {
         text += &format!(" Seen beside it: {}.", cause.also.join("; "));
     }
@@ -111,7 +110,7 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
     let times = |tried: Tried, what: &str| {
         let value = amount(tried.value, find);
         match tried.times {
-            1 => format!("{value} {what} in its only trial"),
+            1 => format!("{value} {what} in the only trial"),
             times => format!("{value} {what} in {times} of {times} trials"),
         }
     };
