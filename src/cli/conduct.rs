@@ -172,10 +172,11 @@ impl Observer for Shown {
                 "" => format!("round {}", started.round + 1),
                 special => format!("round {}, {special}", started.round + 1),
             };
-            let number = match started.purpose.seeks_limit() {
-                true => format!("trial {}", started.index + 1),
-                false => format!("trial {} of {}", started.index + 1, started.total),
-            };
+            let mut number = format!("trial {}", started.index + 1);
+            // How many a search will take, nobody knows.
+            if !started.purpose.seeks_limit() {
+                number += &format!(" of {}", started.total);
+            }
             let load = match started.rate_per_s {
                 Some(rate) => format!("{rate} requests a second"),
                 None => format!("{} clients", started.clients),

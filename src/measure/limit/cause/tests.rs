@@ -3,13 +3,13 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::record::{Failure, Load, ServerCounts, Side};
 
-fn side(figures: &[(&str, f64)]) -> Option<Side> {
+fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();
     let metrics = figures.map(|(name, value)| ((*name).to_owned(), *value));
-    Some(Side {
+    Side {
         metrics: metrics.collect(),
         ..Side::default()
-    })
+    }
 }
 
 fn counts(kind: &str, count: u64) -> BTreeMap<String, u64> {
@@ -78,7 +78,10 @@ fn cause(trial: &Trial) -> Cause {
 #[test]
 fn what_a_server_says_itself_is_believed_first() {
     let mut trial = refusing("max-clients");
-    trial.server_side = side(&[("descriptors_most", 110.0), ("descriptors_limit", 110.0)]);
+    trial.server_side = Some(side(&[
+        ("descriptors_most", 110.0),
+        ("descriptors_limit", 110.0),
+    ]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "max-clients");
     assert_eq!(cause.sentence, "its --max-clients is 100");
@@ -101,31 +104,34 @@ fn what_a_server_says_itself_is_believed_first() {
 #[test]
 fn a_limit_that_is_reached_tells_of_servers_that_say_nothing() {
     let mut trial = broken();
-    trial.server_side = side(&[("descriptors_most", 299.0), ("descriptors_limit", 300.0)]);
+    trial.server_side = Some(side(&[
+        ("descriptors_most", 299.0),
+        ("descriptors_limit", 300.0),
+    ]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "server-descriptors");
     assert!(cause.sentence.contains("300 descriptors"), "{cause:?}");
-    trial.server_side = side(&[("pids_refused", 3.0), ("pids_limit", 40.0)]);
+    trial.server_side = Some(side(&[("pids_refused", 3.0), ("pids_limit", 40.0)]));
     let cause = super::tests::cause(&trial);
     assert_eq!(cause.kind, "threads");
     assert!(cause.sentence.contains("pids.max"), "{cause:?}");
-    trial.server_side = side(&[("tasks_most", 40.0), ("processes_limit", 40.0)]);
+    trial.server_side = Some(side(&[("tasks_most", 40.0), ("processes_limit", 40.0)]));
     assert!(
         super::tests::cause(&trial)
             .sentence
             .contains("RLIMIT_NPROC")
     );
-    trial.server_side = side(&[("tasks_most", 40.0), ("machine_tasks_limit", 50.0)]);
+    trial.server_side = Some(side(&[("tasks_most", 40.0), ("machine_tasks_limit", 50.0)]));
     assert_eq!(super::tests::cause(&trial).kind, "unknown");
 }
 
 #[test]
 fn threads_that_find_no_memory_are_no_limit_of_threads() {
     let mut trial = refusing("threads");
-    trial.server_side = side(&[
+    trial.server_side = Some(side(&[
         ("address_space_most_bytes", 99e6),
         ("address_space_limit_bytes", 100e6),
-    ]);
+    ]));
     let cause = cause(&trial);
     assert_eq!(cause.kind, "memory");
     assert!(cause.sentence.contains("RLIMIT_AS"), "{cause:?}");
@@ -134,7 +140,7 @@ fn threads_that_find_no_memory_are_no_limit_of_threads() {
 #[test]
 fn how_a_server_died_tells_why() {
     let mut trial = died("signal: 9 (SIGKILL)", "");
-    trial.server_side = side(&[("oom_kills", 1.0), ("memory_limit_bytes", 64e6)]);
+    trial.server_side = Some(side(&[("oom_kills", 1.0), ("memory_limit_bytes", 64e6)]));
     let killed = cause(&trial);
     assert_eq!(killed.kind, "memory");
     assert!(killed.evidence[0].contains("SIGKILL"), "{killed:?}");
@@ -152,15 +158,15 @@ fn clients_that_nobody_accepts_are_told_from_a_queue_that_overflows() {
     let load = trial.load.as_mut().unwrap();
     load.errors.clear();
     load.never_served = 1;
-    trial.network = side(&[("accept_queue_max", 1.0), ("accept_backlog", 5.0)]);
+    trial.network = Some(side(&[("accept_queue_max", 1.0), ("accept_backlog", 5.0)]));
     let stopped = cause(&trial);
     assert_eq!(stopped.kind, "accept-queue");
     assert!(stopped.sentence.contains("no more than 100"), "{stopped:?}");
-    trial.network = side(&[
+    trial.network = Some(side(&[
         ("accept_queue_max", 6.0),
         ("accept_backlog", 5.0),
         ("listen_overflows", 9.0),
-    ]);
+    ]));
     let overflowed = cause(&trial);
     assert_eq!(overflowed.sentence, "its accept queue of 5 overflowed");
 }
@@ -169,12 +175,12 @@ fn clients_that_nobody_accepts_are_told_from_a_queue_that_overflows() {
 fn a_full_cpu_is_the_cause_where_nothing_else_is() {
     let mut trial = broken();
     trial.load.as_mut().unwrap().errors.clear();
-    trial.server_side = side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]);
-    trial.client_side = side(&[("cpu_percent", 40.0)]);
+    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
+    trial.client_side = Some(side(&[("cpu_percent", 40.0)]));
     assert_eq!(cause(&trial).kind, "server-cpu");
-    trial.server_side = side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]);
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
     assert_eq!(cause(&trial).kind, "server-waits");
-    trial.client_side = side(&[("cpu_percent", 99.0)]);
+    trial.client_side = Some(side(&[("cpu_percent", 99.0)]));
     assert_eq!(cause(&trial).kind, "client");
 }
 
