@@ -237,12 +237,14 @@ fn limit(arguments: &Arguments, threads: usize) -> anyhow::Result<Limit> {
     }
     let mut until = arguments.until.clone();
     until.extend(arguments.p99.map(|time| {
-        let metric = if find == Find::Rate {
-            "response_p99"
-        } else {
-            "p99"
+        let metric = match find {
+            Find::Clients => "p99",
+            Find::Rate => "response_p99",
         };
-        format!("{metric} > {}us", time.as_micros())
+        match time.as_micros() {
+            us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
+            us => format!("{metric} > {us}us"),
+        }
     }));
     Ok(Limit {
         find,

@@ -69,6 +69,11 @@ pub(super) fn threads() -> Option<(u64, u64)> {
     Some((there.parse().ok()?, most))
 }
 
+/// Memory mappings that a process may have.
+pub(super) fn most_mappings() -> Option<u64> {
+    number("vm/max_map_count")
+}
+
 /// Memory that can still be had on this machine.
 pub(super) fn memory_left() -> Option<u64> {
     memory("MemAvailable:")

@@ -52,6 +52,7 @@ const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
     direct::refused_by_max_clients,
     direct::refused_by_set_size,
     direct::refused_by_pool,
+    direct::mappings,
     direct::memory,
     direct::descriptors,
     direct::threads,

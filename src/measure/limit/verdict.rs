@@ -134,7 +134,7 @@ fn unserved(load: &Load) -> Vec<String> {
         let kinds: Vec<String> = load
             .errors
             .iter()
-            .map(|(kind, count)| format!("{count} {kind}"))
+            .map(|(kind, count)| format!("{} {kind}", whole(*count as f64)))
             .collect();
         reasons.push(format!(
             "{} of {} failed ({})",

@@ -1,6 +1,8 @@
 //! How near a side comes to what it may have: descriptors, threads, memory; by its own limits
 //! (`getrlimit(2)`), by those of its control group, and by those of the machine.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
 use procfs::process::{LimitValue, Process};
@@ -74,6 +76,14 @@ const METRICS: &[Metric] = &[
         help: "how large that process's may become",
     },
     Metric {
+        name: "mappings",
+        help: "memory mappings of the root process, with all clients connected",
+    },
+    Metric {
+        name: "mappings_limit",
+        help: "how many a process may have (vm.max_map_count)",
+    },
+    Metric {
         name: "pids_most",
         help: "most threads and processes in its control group",
     },
@@ -141,6 +151,7 @@ struct Most {
     processes_limit: Option<u64>,
     address_space: Option<u64>,
     address_space_limit: Option<u64>,
+    mappings: Option<u64>,
     pids: Option<u64>,
     pids_limit: Option<u64>,
     memory: Option<u64>,
@@ -173,6 +184,9 @@ impl Probe for LimitsProbe {
             let (most, groups) = (&mut self.most, self.groups.as_ref());
             self.pace.look(at, || most.look(tree, groups));
         }
+        if slow {
+            self.most.mappings = mappings(tree.root());
+        }
         Ok(())
     }
 
@@ -196,6 +210,8 @@ impl Probe for LimitsProbe {
             ("processes_limit", most.processes_limit),
             ("address_space_most_bytes", most.address_space),
             ("address_space_limit_bytes", most.address_space_limit),
+            ("mappings", most.mappings),
+            ("mappings_limit", host::most_mappings()),
             ("pids_most", most.pids),
             ("pids_limit", most.pids_limit),
             ("pids_refused", grown(self.before.pids, self.after.pids)),
@@ -283,6 +299,13 @@ impl Most {
     }
 }
 
+/// One a line; those of ten thousand threads take a while.
+fn mappings(pid: u32) -> Option<u64> {
+    let file = File::open(format!("/proc/{pid}/maps")).ok()?;
+    let lines = BufReader::new(file).split(b'\n');
+    Some(lines.map_while(Result::ok).count() as u64)
+}
+
 fn value(limit: LimitValue) -> Option<u64> {
     match limit {
         LimitValue::Unlimited => None,
@@ -303,11 +326,10 @@ mod tests {
         assert_eq!(most.descriptors_limit, limit.current);
         assert!(most.descriptors.is_some_and(|open| open >= 3));
         assert!(most.tasks.is_some_and(|tasks| tasks >= 1));
+        assert!(mappings(std::process::id()).is_some_and(|mappings| mappings > 5));
         assert!(most.machine_tasks < most.machine_tasks_limit);
         let before = most.descriptors;
-        let _more: Vec<_> = (0..64)
-            .map(|_| std::fs::File::open("/dev/null").unwrap())
-            .collect();
+        let _more: Vec<_> = (0..64).map(|_| File::open("/dev/null").unwrap()).collect();
         most.look(&tree, None);
         assert!(most.descriptors >= before);
     }

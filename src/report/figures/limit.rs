@@ -25,8 +25,8 @@ impl AgainstTried {
         title: "Served",
         caption: "Where a line leaves the diagonal, not all was served.",
         y: |find| match find {
-            Find::Clients => Axis::linear("clients served", None),
-            Find::Rate => Axis::linear("replies", Some("per second")),
+            Find::Clients => Axis::logarithmic("clients served", None),
+            Find::Rate => Axis::logarithmic("replies", Some("per second")),
         },
         value: |find, one| match find {
             Find::Clients => one.served.map(f64::from),

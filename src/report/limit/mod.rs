@@ -102,11 +102,12 @@ impl Limits {
         })
     }
 
-    /// The answer, one server after the other; several first beside each other.
+    /// The answer, one server after the other; several first beside each other, each in one piece.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> = words::beside(self).into_iter().collect();
-        for server in &self.servers {
-            sentences.extend(server.sentences.iter().cloned());
+        match self.servers.as_slice() {
+            [only] => sentences.extend(only.sentences.iter().cloned()),
+            several => sentences.extend(several.iter().map(|one| one.sentences.join(" "))),
         }
         sentences
     }

@@ -242,6 +242,35 @@ fn last_words(seen: &Seen<'_>) -> Option<String> {
     Some(format!("its last words: {}", line.trim()))
 }
 
+/// Mappings: threads have several each, and who has none left hears that there is no memory. A server that
+/// died of it is not looked at any more, so how many there were before counts too.
+pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
+    let limit = seen.server("mappings_limit")?;
+    let (there, clients) = match seen.server("mappings") {
+        Some(there) => (there, seen.trial.clients),
+        None => (seen.server_before("mappings")?, seen.held?.clients),
+    };
+    let gave_way = seen.ended().is_some() || seen.refused("threads").is_some();
+    (gave_way && there >= limit * (1.0 - LITTLE_ROOM)).then(|| {
+        let mut evidence = vec![format!(
+            "it had {} with {}",
+            whole(there),
+            counted(clients, "client")
+        )];
+        evidence.extend(seen.ended().map(|(how, _)| how.to_owned()));
+        evidence.extend(last_words(seen));
+        Sign {
+            kind: "mappings",
+            weight: Weight::Told,
+            sentence: format!(
+                "a process may have {} memory mappings (vm.max_map_count), and each thread takes several",
+                whole(limit)
+            ),
+            evidence,
+        }
+    })
+}
+
 pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
     let failed = seen.failed("no-port")?;
     let range = seen.circumstances.host.ephemeral_ports;

@@ -153,6 +153,24 @@ fn how_a_server_died_tells_why() {
 }
 
 #[test]
+fn threads_that_find_no_mapping_are_told_by_how_many_there_were_before() {
+    let words = "failed to allocate an alternative stack: Cannot allocate memory (os error 12)\n";
+    let mut trial = died("signal: 6 (SIGABRT)", words);
+    trial.server_side = Some(side(&[("mappings_limit", 65_530.0)]));
+    let mut held = broken();
+    held.server_side = Some(side(&[("mappings", 65_300.0)]));
+    let circumstances = Circumstances {
+        server: &ServerInfo::default(),
+        settings: &Settings::default(),
+        host: &Host::default(),
+        find: Find::Clients,
+    };
+    let cause = of(&[&held], &[&trial], &circumstances);
+    assert_eq!(cause.kind, "mappings");
+    assert!(cause.evidence[0].contains("65,300"), "{cause:?}");
+}
+
+#[test]
 fn clients_that_nobody_accepts_are_told_from_a_queue_that_overflows() {
     let mut trial = broken();
     let load = trial.load.as_mut().unwrap();
