@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use throng::record::{self, Ending, Trial};
+use throng::record::{self, Below, Ending, Trial};
 
 fn throng(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_throng"))
@@ -29,6 +29,8 @@ fn run(directory: &Path) -> Output {
         "10ms",
         "--seed",
         "7",
+        "--below",
+        "50",
         "-o",
         directory,
         "--json",
@@ -78,6 +80,15 @@ fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
         whole[..3],
         "what was finished is not done again"
     );
+    let parts = trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.below?)));
+    let parts: Vec<(&Trial, Below)> = parts.collect();
+    assert_eq!(parts.len(), 4, "each server with each number of clients");
+    for (trial, below) in parts {
+        let of_rate = Below::of(50, &trials, &trial.server, trial.clients);
+        assert!(below == of_rate && below.rate_per_s.is_some());
+    }
     let run = record::read(&directory).unwrap();
     assert_eq!(run.ending, Ending::Complete);
     assert_eq!(run.started_at, whole[0].started_at);

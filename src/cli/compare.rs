@@ -10,9 +10,9 @@ use super::conduct::{self, Said};
 use super::entrants::{self, Care};
 use super::load::calibrate::cheapest;
 use super::servers;
-use super::values::{self, CpuList};
+use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
-use crate::load::{Engine, foresee};
+use crate::load::Engine;
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
 use crate::report::comparison::Condition;
@@ -40,7 +40,8 @@ by SIGKILL. Each trial starts it afresh; trials of all servers are mixed in a ra
 
 Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are
 replies_per_s, replies_per_cpu_s, cpu_per_reply, p50, p90, p99, p99.9, max (service time), response_p50
-... response_max (open loop), first_answer, memory, errors, never_served, failed_trials, jain; operators
+... response_max (open loop), completion, clients_per_s, failed_clients, not_done, job_p50, job_p99 and
+service_sample (clients with a job each), first_answer, memory, errors, never_served, failed_trials, jain; operators
 are > >= < <=; times and sizes have units. The median over trials is judged; errors and failed trials
 are added up, and never_served is that of the worst trial.
 
@@ -63,17 +64,21 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// How long replies count in each trial.
-    #[arg(short, long, value_name = "TIME", default_value = "1s",
-          value_parser = values::positive_duration)]
-    duration: Duration,
-    /// How long to load before, once every client had its first answer.
-    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
-    warm_up: Duration,
+    /// How long replies count in each trial [default: 1s].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    duration: Option<Duration>,
+    /// How long to load before, once every client had its first answer [default: 300ms].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    warm_up: Option<Duration>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
     /// reference]. By how much the two differ is noise, and no smaller difference is called one.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// After the timed rounds, take each server's response time at these parts of the rate that it
+    /// reached, in percent: an open loop with random arrivals, once each. Not by default: verdicts rest
+    /// on several trials.
+    #[arg(long, value_name = "LIST", default_value = "none")]
+    below: Percents,
     /// Have a server that does least take part too, to see what the clients can reach.
     #[arg(long)]
     ceiling: bool,
@@ -145,6 +150,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     conduct::conduct(&plan, store, arguments.json)
 }
 
+/// How long replies count where nobody says, and how long to load before.
+const DURATION: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_millis(300);
+
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
@@ -153,11 +162,12 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let mut clients = arguments.clients.clone();
     clients.sort_unstable();
     clients.dedup();
-    let settings = Settings {
+    let mut settings = Settings {
         clients,
         repeats: arguments.runs,
-        duration_s: arguments.duration.as_secs_f64(),
-        warm_up_s: arguments.warm_up.as_secs_f64(),
+        duration_s: arguments.duration.unwrap_or(DURATION).as_secs_f64(),
+        warm_up_s: arguments.warm_up.unwrap_or(WARM_UP).as_secs_f64(),
+        below_percent: arguments.below.0.clone(),
         ..entrants::settings(
             &arguments.asking,
             &kinds,
@@ -169,10 +179,11 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
             &probes,
         )?
     };
-    host::raise_descriptor_limit();
-    let most = settings.clients.last().copied().unwrap_or(0);
-    foresee::check_one_table(most, &host::load_resources())?;
     let said = Said::of(&settings)?;
+    said.fit(
+        &mut settings,
+        arguments.duration.is_some() || arguments.warm_up.is_some(),
+    )?;
     let program = conduct::program()?;
     let servers = entrants::take_part(
         &arguments.servers,
@@ -188,7 +199,6 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let usual = servers.iter().position(of_reference);
     let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
     let settings = Settings {
-        dialogue: said.dialogue.describe(&said.asking),
         control: control.map(|place| servers[place].name.clone()),
         ..settings
     };
@@ -202,6 +212,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: Some(comparison),
         limit: None,
         servers,

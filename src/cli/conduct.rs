@@ -8,9 +8,12 @@ use anyhow::Context as _;
 use super::asking::Asking;
 use super::progress::Bar;
 use super::{Exit, Usage, has_viewer, report};
+use crate::load::foresee;
+use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Purpose, Run, SearchEnding, Settings, Store, Trial};
+use crate::record::{Load, Run, SearchEnding, Settings, Store, Trial};
+use crate::report::format;
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
@@ -70,6 +73,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: run.comparison,
         limit: run.limit,
         control: run
@@ -94,6 +98,8 @@ pub(super) struct Said {
     pub(super) dialogue: &'static dyn Dialogue,
     pub(super) asking: protocol::Settings,
     pub(super) coming: Duration,
+    pub(super) jobs: Option<Jobs>,
+    at_once: Option<u32>,
 }
 
 impl Said {
@@ -104,13 +110,57 @@ impl Said {
                 "the settings cannot be given to `throng load`: {line}"
             ))
         })?;
+        if !settings.below_percent.is_empty()
+            && let Some(option) = asking.shape.sets_the_rate()
+        {
+            return Err(Usage(format!(
+                "with {option} it is not the server that sets the rate, so there is no maximum to stay \
+                 below; leave out {option} or --below"
+            ))
+            .into());
+        }
         let (dialogue, protocol_settings) = asking.dialogue()?;
         let most = settings.clients.iter().max().copied().unwrap_or(0);
         Ok(Self {
             dialogue,
             asking: protocol_settings,
             coming: asking.shape.coming(most),
+            jobs: asking.shape.jobs(settings.size_bytes),
+            at_once: asking.shape.at_once(),
         })
+    }
+
+    /// Makes settings fit what is said and what a server can hold, which has one descriptor table most
+    /// of the time; `timed` says whether the user said how long replies are to count.
+    ///
+    /// # Errors
+    /// When they cannot be made to.
+    pub(super) fn fit(&self, settings: &mut Settings, timed: bool) -> anyhow::Result<()> {
+        settings.dialogue = self.dialogue.describe(&self.asking);
+        let most = settings.clients.last().copied().unwrap_or(0);
+        host::raise_descriptor_limit();
+        let resources = host::load_resources();
+        let fits = foresee::check_one_table(self.at_once.unwrap_or(most).min(most), &resources);
+        if self.jobs.is_none() {
+            return Ok(fits?);
+        }
+        if timed {
+            let what = "a load in which each client has a job (--each) ends when all are done: it has no \
+                        --duration and no --warm-up; --time-limit bounds it";
+            return Err(Usage(what.to_owned()).into());
+        }
+        (settings.duration_s, settings.warm_up_s) = (0.0, 0.0);
+        match (fits, foresee::at_once_in_one_table(&resources)) {
+            (Err(shortage), Some(room)) if self.at_once.is_none() => {
+                anstream::eprintln!(
+                    "warning: {shortage}: there will be {room} at once, since most servers are one \
+                     process (--at-once)"
+                );
+                settings.load_options.push(format!("--at-once={room}"));
+                Ok(())
+            }
+            (fits, _) => Ok(fits?),
+        }
     }
 }
 
@@ -144,18 +194,15 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// What a trial is for, where it is not for its own figures.
-fn purpose(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Timed => "",
-        Purpose::Control => "as its own control",
-        Purpose::Ceiling => "for the clients' ceiling",
-        Purpose::Counted => "counting",
-        Purpose::Captured => "capturing packets",
-        Purpose::Search => "searching",
-        Purpose::Confirm => "to confirm",
-        Purpose::Share => "below the limit",
-    }
+/// How a trial went in which each client had a job.
+fn jobs(load: &Load) -> String {
+    let jobs = load.completion.as_deref();
+    let time = jobs.and_then(|jobs| jobs.last_done_s);
+    let time = time.map_or(String::new(), |time| {
+        format!(" in {}", format::time(time * 1e6))
+    });
+    let done = jobs.map_or(0, |jobs| jobs.clients_done);
+    format!("{done} of {} clients done{time}", load.clients)
 }
 
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
@@ -168,10 +215,6 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
-            let what = match purpose(started.purpose) {
-                "" => format!("round {}", started.round + 1),
-                special => format!("round {}, {special}", started.round + 1),
-            };
             let mut number = format!("trial {}", started.index + 1);
             // How many a search will take, nobody knows.
             if !started.purpose.seeks_limit() {
@@ -181,6 +224,7 @@ impl Observer for Shown {
                 Some(rate) => format!("{rate} requests a second"),
                 None => format!("{} clients", started.clients),
             };
+            let what = started.purpose.occasion(started.round, started.percent);
             bar.say(&format!("{number}: {} with {load}, {what}", started.server));
         }
     }
@@ -189,15 +233,16 @@ impl Observer for Shown {
         if self.plain {
             let told = match (&trial.failure, &trial.load) {
                 (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+                (None, Some(load)) if load.completion.is_some() => jobs(load),
                 (None, Some(load)) => format!(
                     "{:.0} replies/s, {} of {} clients served",
                     load.window.replies_per_s, load.served, load.clients
                 ),
                 (None, None) => "no figures".to_owned(),
             };
-            let special = match purpose(trial.purpose) {
-                "" => String::new(),
-                special => format!(" ({special})"),
+            let special = match trial.purpose.words(trial.percent()) {
+                words if words.is_empty() => words,
+                words => format!(" ({words})"),
             };
             let (server, clients) = (&trial.server, trial.clients);
             let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {

@@ -201,6 +201,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: shape.coming(limit.clients.unwrap_or(most)),
+        jobs: said.jobs,
         comparison: None,
         limit: Some(limit),
         servers,

@@ -36,6 +36,7 @@ Examples:
   throng load localhost:7777 --clients 50 --requests 100000 --json
   throng load 127.0.0.1:7777 --clients 2000 --clients-csv clients.csv
   throng load 127.0.0.1:7777 --clients 100000 --threads 6
+  throng load 127.0.0.1:7777 --clients 100000 --each 1 --at-once 1000
   throng load http://127.0.0.1:8080/index.html --clients 100
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
@@ -43,7 +44,8 @@ Examples:
 
 A closed loop: each client sends its next request when the reply to the last one has come and every
 byte of it was checked. Each rests after its first answer until all have theirs; then the warm-up
-begins, and then the time that counts.")]
+begins, and then the time that counts. With --each, clients come, make so many requests and go, and all
+of that counts.")]
 pub(super) struct Arguments {
     /// The server, as HOST:PORT, or as http://HOST:PORT/PATH; clients take several in turn.
     #[arg(required = true, value_name = "ADDRESS")]
@@ -54,27 +56,24 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
     clients: u32,
     /// How long replies count [default: 10s].
-    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    #[arg(short, long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
     duration: Option<Duration>,
     /// Instead of a time: requests over all clients, in a closed loop divided evenly.
-    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration",
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Instead of a time: bytes sent and received over all clients.
-    #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests"],
+    #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests", "requests_per_client"],
           value_parser = clap::value_parser!(u64).range(1..))]
     bytes: Option<u64>,
     /// How long to load before replies count, once every client had its first answer.
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
+          value_parser = values::duration)]
     warm_up: Duration,
     /// How long a client may take to connect.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
-    /// How often a SYN is sent again before connecting fails, from 1 to 127 [default: as the system
-    /// has it].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=127))]
-    syn_retries: Option<u8>,
     /// Addresses of this machine to connect from in turn, like 10.0.0.7 or 127.0.1.0/24 [default:
     /// the system's choice; on loopback many, when ports would run out].
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
@@ -83,7 +82,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     /// Let clients go on asking while others still wait for their first answer.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "requests_per_client")]
     eager: bool,
     #[command(flatten)]
     shape: Shape,
@@ -135,7 +134,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         None
     };
     let mut outcome = if arguments.controlled {
-        load::run(&plan, &mut Controlled::new(stop))?
+        let waits_at_start = arguments.shape.until().is_some();
+        load::run(&plan, &mut Controlled::new(stop, waits_at_start))?
     } else {
         load::run(&plan, &mut Shown::new(stop))?
     };
@@ -160,18 +160,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
     let destinations = destinations(arguments)?;
     let (protocol, settings) = arguments.dialogue.resolve(&destinations[0])?;
-    let until = match (arguments.requests, arguments.bytes, arguments.duration) {
-        (Some(requests), ..) if requests < u64::from(arguments.clients) => {
-            return Err(Usage(format!(
-                "{requests} requests are fewer than {} clients; every client makes at least one",
-                arguments.clients
-            ))
-            .into());
-        }
-        (Some(requests), ..) => Until::Requests(requests),
-        (None, Some(bytes), _) => Until::Bytes(bytes),
-        (None, None, duration) => Until::Duration(duration.unwrap_or(Duration::from_secs(10))),
-    };
+    let until = until(arguments)?;
     let cpus = match &arguments.cpus {
         Some(CpuList(cpus)) => cpus.clone(),
         None => Vec::new(),
@@ -181,7 +170,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         None if cpus.is_empty() => host::usable_cpus().len(),
         None => cpus.len(),
     };
-    let (routes, workers) = routes(arguments, &destinations, threads)?;
+    let room = room(arguments, &destinations, threads, protocol.closes())?;
     if !cpus.is_empty() {
         host::bind_to(&cpus)?;
     }
@@ -193,21 +182,41 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
     let mut plan = Plan {
         socket: Options {
             nodelay: !arguments.delay,
-            syn_retries: arguments.syn_retries,
+            syn_retries: None,
         },
         warm_up: arguments.warm_up,
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,
         engine: arguments.engine,
-        threads: workers.threads,
-        own_tables: workers.own_tables,
+        threads: room.workers.threads,
+        own_tables: room.workers.own_tables,
         cpus,
-        ..Plan::new(routes, protocol, settings, arguments.clients, until)
+        at_once: room.at_once,
+        ..Plan::new(room.routes, protocol, settings, arguments.clients, until)
     };
     arguments.shape.check()?;
     arguments.shape.apply(&mut plan);
     Ok(plan)
+}
+
+/// When it is enough.
+fn until(arguments: &Arguments) -> Result<Until, Usage> {
+    let seconds = Duration::from_secs(10);
+    Ok(match (arguments.requests, arguments.bytes) {
+        (Some(requests), _) if requests < u64::from(arguments.clients) => {
+            return Err(Usage(format!(
+                "{requests} requests are fewer than {} clients; every client makes at least one",
+                arguments.clients
+            )));
+        }
+        (Some(requests), _) => Until::Requests(requests),
+        (None, Some(bytes)) => Until::Bytes(bytes),
+        (None, None) => {
+            let each = arguments.shape.until();
+            each.unwrap_or(Until::Duration(arguments.duration.unwrap_or(seconds)))
+        }
+    })
 }
 
 /// Where the load goes: all of them URLs, or none, and all with the same path.
@@ -228,23 +237,57 @@ fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
     }
 }
 
+/// What this machine has for the clients.
+struct Room {
+    routes: Routes,
+    workers: Workers,
+    /// Most clients there at the same time, where not all may be.
+    at_once: Option<u32>,
+}
+
+/// In the minute for which the kernel keeps a port, a client makes no more connections than this.
+const CONNECTIONS_A_PORT_TIME: u32 = 64;
+
 /// How the clients connect, once it is known that this machine lets them.
-fn routes(
+fn room(
     arguments: &Arguments,
     destinations: &[Destination],
     threads: usize,
-) -> anyhow::Result<(Routes, Workers)> {
+    closes: bool,
+) -> anyhow::Result<Room> {
     let targets = destinations
         .iter()
         .map(|to| values::target(&to.address, arguments.allow_remote))
         .collect::<anyhow::Result<Vec<_>>>()?;
     host::raise_descriptor_limit();
     let resources = host::load_resources();
-    let clients = arguments.clients;
-    let routes = Routes::new(&targets, &arguments.source, clients, resources.ports)
+    let (clients, shape) = (arguments.clients, &arguments.shape);
+    let connections = shape.connections_each(closes).min(CONNECTIONS_A_PORT_TIME);
+    let connections = clients.saturating_mul(connections);
+    let routes = Routes::new(&targets, &arguments.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
-    let workers = foresee::workers(clients, threads, resources.descriptors);
-    if let Some(crowded) = foresee::check(clients, workers, &routes, &resources)? {
+    let fits = |at_once: u32| {
+        // The kernel gives a descriptor back a little after io_uring was told to close.
+        let lingering = if at_once < clients && arguments.engine == Engine::IoUring {
+            at_once / 4
+        } else {
+            0
+        };
+        let workers = foresee::workers(at_once + lingering, threads, resources.descriptors);
+        foresee::check(at_once, workers, &routes, &resources).map(|crowded| (workers, crowded))
+    };
+    let mut at_once = shape.at_once().map(|count| count.min(clients));
+    let mut found = fits(at_once.unwrap_or(clients));
+    if let (Err(shortage), true, None) = (&found, shape.until().is_some(), at_once)
+        && shortage.at_most() > 0
+    {
+        let most = shortage.at_most();
+        anstream::eprintln!("warning: {shortage}: there will be {most} at once (--at-once)");
+        at_once = Some(most);
+        found = fits(most);
+    }
+    let (workers, crowded) = found?;
+    if let Some(crowded) = crowded {
         anstream::eprintln!("warning: {crowded}");
     }
     if let Some((source, error)) = socket::unusable_source(&routes) {
@@ -253,7 +296,11 @@ fn routes(
         );
         return Err(Usage(message).into());
     }
-    Ok((routes, workers))
+    Ok(Room {
+        routes,
+        workers,
+        at_once,
+    })
 }
 
 fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {

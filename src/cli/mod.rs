@@ -62,7 +62,7 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  throng run                                every model under the same small load, about 2 minutes
+  throng run                                every model under the same small load, about 3 minutes
   throng run --clients 10,2000 -o results   other crowds, record and report in ./results
   throng compare epoll 'node server.js {port}'   which serves better, by how much, or neither
   throng limit epoll                        how many clients it holds, and what gives way first
@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 inter
 enum Command {
     /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
     #[cfg(target_os = "linux")]
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Put the same load on several servers, anybody's or throng's own, and say which is better.
     #[cfg(target_os = "linux")]
     Compare(Box<compare::Arguments>),

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::asking::Worded;
 use super::conduct::{self, Said};
 use super::load::calibrate::cheapest;
-use super::values::{self, CpuList};
+use super::shape::Shape;
+use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage, servers};
-use crate::load::{Engine, foresee};
+use crate::load::Engine;
 use crate::measure::{RunPlan, host, plan, probes};
 use crate::protocol::PROTOCOLS;
 use crate::record::{ServerInfo, Settings, Store, StudyInfo};
@@ -21,7 +23,9 @@ Examples:
   throng run
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
+  throng run --models epoll,thread --clients 100 --below 50,80
   throng run mine.toml --json
+  throng run --models iterative,select,epoll --clients 8,64,1024 --each 1 --think 1s
   throng run --resume throng-results/20260101T120000Z-overview
 
 The record and the report are in throng-results/TIME-STUDY, or where -o says. Ctrl-C keeps the
@@ -67,25 +71,28 @@ pub(super) struct Arguments {
     /// the first that no design limits].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// After the timed rounds, take each server's response time at these parts of the rate that it
+    /// reached, in percent, or `none` [default: as the study says]. An open loop with random arrivals
+    /// and as many clients, once each.
+    #[arg(long, value_name = "LIST")]
+    below: Option<Percents>,
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
     /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     probes: Option<Vec<String>>,
-    /// Seed of the order of trials [default: from the clock].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "no_ceiling",
-        "probes", "seed",
+        "server_cpus", "client_cpus", "control", "below", "no_ceiling", "probes", "Shape",
     ])]
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    shape: Worded<Shape>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
@@ -124,6 +131,11 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
     study.warm_up = arguments.warm_up.unwrap_or(study.warm_up);
     study.size = arguments.size.unwrap_or(study.size);
     study.backlog = arguments.backlog.unwrap_or(study.backlog);
+    if let Some(Percents(below)) = &arguments.below {
+        study.below.clone_from(below);
+    }
+    study.below.sort_unstable();
+    study.below.dedup();
     if let Some(probes) = &arguments.probes {
         study.probes.clone_from(probes);
     }
@@ -132,9 +144,6 @@ fn override_study(study: &mut Study, arguments: &Arguments) {
 /// Turns a study into what is run here; refuses what this machine cannot do.
 fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let protocol = registry::find("protocol", PROTOCOLS, &study.protocol)?;
-    let most = study.clients.last().copied().unwrap_or(0);
-    host::raise_descriptor_limit();
-    foresee::check_one_table(most, &host::load_resources())?;
     let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
         (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
         _ => plan::divide_cpus(&host::usable_cpus()),
@@ -144,7 +153,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let mut settings = Settings {
         protocol: study.protocol.clone(),
         dialogue: String::new(),
-        load_options: Vec::new(),
+        load_options: load_options(study, arguments),
         size_bytes: protocol.size(study.size) as u64,
         clients: study.clients.clone(),
         repeats: study.repeats,
@@ -158,6 +167,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
+        below_percent: study.below.clone(),
         probes: probes
             .iter()
             .map(|kind| kind.info().name.to_owned())
@@ -165,7 +175,10 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         control: None,
     };
     let said = Said::of(&settings)?;
-    settings.dialogue = said.dialogue.describe(&said.asking);
+    said.fit(
+        &mut settings,
+        arguments.duration.is_some() || arguments.warm_up.is_some(),
+    )?;
     let servers = servers(study, &settings, &program)?;
     let called = |name: &str| servers.iter().position(|server| server.name == name);
     let usual = called("epoll").or_else(|| {
@@ -177,6 +190,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let null_server = (!arguments.no_ceiling)
         .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
         .transpose()?;
+    let seed = arguments.shape.value.seed();
     Ok(RunPlan {
         study: StudyInfo {
             name: study.name.clone(),
@@ -185,6 +199,7 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         dialogue: said.dialogue,
         asking: said.asking,
         coming: said.coming,
+        jobs: said.jobs,
         comparison: None,
         limit: None,
         servers,
@@ -192,12 +207,25 @@ fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
         null_server,
         probes,
         program,
-        seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
         settings,
         done: Vec::new(),
     })
+}
+
+/// What a load is told; nothing where protocol and size say all.
+fn load_options(study: &Study, arguments: &Arguments) -> Vec<String> {
+    let shape = &arguments.shape.words;
+    if shape.is_empty() {
+        return Vec::new();
+    }
+    let said = [
+        format!("--protocol={}", study.protocol),
+        format!("--size={}", study.size),
+    ];
+    said.into_iter().chain(shape.iter().cloned()).collect()
 }
 
 /// The servers that take part: those named, or every model that this machine supports.

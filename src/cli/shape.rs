@@ -6,6 +6,7 @@ use super::arrival;
 use super::{Usage, values};
 use crate::load::arrival::{Rate, Spacing, Think};
 use crate::load::{Close, Plan, Probes, Until};
+use crate::measure::plan::Jobs;
 use crate::record::Find;
 
 /// Requests that a client may have out at once, at most.
@@ -23,7 +24,8 @@ pub(super) struct Shape {
           help_heading = "When requests come due")]
     arrival: Option<Spacing>,
     /// A closed loop with time to think between a reply and the next request: always so long,
-    /// MIN..MAX at random, or exp:MEAN.
+    /// MIN..MAX at random, or exp:MEAN. Where each client has a job, it also thinks when it has connected,
+    /// before its first request.
     #[arg(long, value_name = "TIME|MIN..MAX|exp:MEAN", conflicts_with = "rate",
           value_parser = arrival::think, help_heading = "When requests come due")]
     think: Option<Think>,
@@ -39,6 +41,21 @@ pub(super) struct Shape {
     #[arg(long, value_name = "N", default_value = "10", requires = "probe_clients",
           value_parser = per_second, help_heading = "When requests come due")]
     probe_rate: f64,
+    /// Give each client a job: to connect, make N requests, close and be done. The load ends when all are
+    /// done or have failed; all of it counts, without rest and warm-up.
+    #[arg(long, visible_alias = "each", value_name = "N", conflicts_with = "rate",
+          value_parser = values::at_least_one, help_heading = "Clients with a job each")]
+    requests_per_client: Option<u32>,
+    /// Most of these clients that are there at the same time; the next one comes when one has gone
+    /// [default: all, or as many as there are descriptors for].
+    #[arg(long, value_name = "N", requires = "requests_per_client",
+          value_parser = values::at_least_one, help_heading = "Clients with a job each")]
+    at_once: Option<u32>,
+    /// How long all of it may take; who is not done by then counts as such [default: no limit].
+    #[arg(long, value_name = "TIME", requires = "requests_per_client",
+          value_parser = values::positive_duration, help_heading = "Clients with a job each")]
+    time_limit: Option<Duration>,
+
     /// Where everything random begins; the same seed gives the same times [default: 1].
     #[arg(long, value_name = "N", help_heading = "When requests come due")]
     seed: Option<u64>,
@@ -50,6 +67,11 @@ pub(super) struct Shape {
     /// Or how many of them come in a second [default: as many as can].
     #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Connections")]
     connect_rate: Option<f64>,
+    /// How often a SYN is sent again before connecting fails, from 1 to 127 [default: as the system
+    /// has it].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=127),
+          help_heading = "Connections")]
+    syn_retries: Option<u8>,
     /// Close a connection after so many requests and make another one.
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
     requests_per_connection: Option<u32>,
@@ -98,7 +120,7 @@ impl Shape {
             to_per_s: range.to_per_s,
             rise: match plan.until {
                 Until::Duration(duration) => duration + plan.warm_up,
-                Until::Requests(_) | Until::Bytes(_) => Duration::ZERO,
+                Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => Duration::ZERO,
             },
             spacing: self.arrival.unwrap_or(Spacing::Constant),
         });
@@ -113,6 +135,7 @@ impl Shape {
             .ramp
             .map(|ramp| f64::from(plan.clients) / ramp.as_secs_f64())
             .or(self.connect_rate);
+        plan.socket.syn_retries = self.syn_retries;
         plan.requests_per_connection = self.requests_per_connection;
         plan.lifetime = self.lifetime;
         plan.close = match self.close {
@@ -150,6 +173,54 @@ impl Shape {
     /// Whether it was said how requests come due.
     pub(super) fn says_arrival(&self) -> bool {
         self.arrival.is_some()
+    }
+
+    /// When a load is enough in which each client has a job.
+    pub(super) fn until(&self) -> Option<Until> {
+        let requests = self.requests_per_client?;
+        Some(Until::Each {
+            requests,
+            limit: self.time_limit,
+        })
+    }
+
+    /// The same for whoever waits for such a load, of which a request has so many bytes.
+    pub(super) fn jobs(&self, request_bytes: u64) -> Option<Jobs> {
+        Some(Jobs {
+            requests: self.requests_per_client?,
+            think: self.think.unwrap_or(Think::None).longest(),
+            request_bytes,
+            limit: self.time_limit,
+        })
+    }
+
+    /// Most clients that are to be there at the same time, if that was said.
+    pub(super) fn at_once(&self) -> Option<u32> {
+        self.at_once
+    }
+
+    /// Connections that a client makes one after the other where each has a job, `closes` telling
+    /// whether the server ends each after a reply.
+    pub(super) fn connections_each(&self, closes: bool) -> u32 {
+        let requests = self.requests_per_client.unwrap_or(1);
+        let on_one = if closes {
+            1
+        } else {
+            self.requests_per_connection.unwrap_or(requests)
+        };
+        requests.div_ceil(on_one)
+    }
+
+    /// The option by which the clients, and not the server, say how many requests come a second.
+    pub(super) fn sets_the_rate(&self) -> Option<&'static str> {
+        let thinks = |think: Think| think != Think::None;
+        if self.rate.is_some() {
+            Some("--rate")
+        } else if self.requests_per_client.is_some() {
+            Some("--requests-per-client")
+        } else {
+            self.think.is_some_and(thinks).then_some("--think")
+        }
     }
 
     /// The seed, if one was given.

@@ -80,6 +80,35 @@ impl FromStr for CpuList {
     }
 }
 
+/// Parts of a maximum in percent, rising: `50,80`; `none` for none.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Percents(pub(super) Vec<u32>);
+
+#[cfg(target_os = "linux")]
+impl FromStr for Percents {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim() == "none" {
+            return Ok(Self(Vec::new()));
+        }
+        let percent = |part: &str| match part.trim().trim_end_matches('%').trim_end().parse() {
+            Ok(percent) if (1..100).contains(&percent) => Ok(percent),
+            _ => Err(format!(
+                "`{part}` is no part of a maximum; write percentages from 1 to 99 like 50,80, or none"
+            )),
+        };
+        let mut percents = text
+            .split(',')
+            .map(percent)
+            .collect::<Result<Vec<u32>, _>>()?;
+        percents.sort_unstable();
+        percents.dedup();
+        Ok(Self(percents))
+    }
+}
+
 /// Where a load goes.
 #[cfg(target_os = "linux")]
 #[derive(Debug, PartialEq, Eq)]

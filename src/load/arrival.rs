@@ -41,6 +41,9 @@ pub enum Spacing {
     Burst(u32),
 }
 
+/// A time of chance is hardly ever longer than so many times its mean: once in 22,000.
+pub(super) const LONG_BY_CHANCE: f64 = 10.0;
+
 /// How long a client of a closed loop thinks between a reply and its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Think {
@@ -67,6 +70,15 @@ impl Think {
             Self::Exponential(mean) => {
                 (unit_process::gap(random) * nanoseconds(mean) as f64).round() as u64
             }
+        }
+    }
+
+    /// Hardly ever longer than this.
+    pub fn longest(&self) -> Duration {
+        match *self {
+            Self::None => Duration::ZERO,
+            Self::Fixed(time) | Self::Uniform(_, time) => time,
+            Self::Exponential(mean) => mean.mul_f64(LONG_BY_CHANCE),
         }
     }
 }

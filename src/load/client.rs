@@ -83,6 +83,7 @@ impl Client {
             owed: NOTHING_OWED,
             budget: match (plan.until, plan.rate) {
                 (Until::Requests(total), None) => total / count + u64::from(number < total % count),
+                (Until::Each { requests, .. }, None) => requests.into(),
                 // In an open loop, the worker has a budget for all of its clients.
                 _ => u64::MAX,
             },

@@ -39,7 +39,7 @@ pub struct Workers {
     pub own_tables: bool,
 }
 
-/// The workers for so many clients: `threads`, or as many as it takes to have a descriptor for each
+/// The workers for so many clients at once: `threads`, or as many as it takes to have a descriptor for each
 /// client when a table holds `descriptors`.
 pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Workers {
     let clients = u64::from(clients);
@@ -74,6 +74,13 @@ enum What {
     Watches { limit: u64 },
     /// Memory.
     Memory { needed: u64, left: u64, ends: u64 },
+}
+
+impl Shortage {
+    /// As many clients as there could be.
+    pub fn at_most(&self) -> u32 {
+        u32::try_from(self.at_most).unwrap_or(u32::MAX)
+    }
 }
 
 impl fmt::Display for Shortage {
@@ -162,7 +169,8 @@ impl fmt::Display for Crowded {
     }
 }
 
-/// Checks that so many clients can connect on these routes, all at once.
+/// Checks that so many clients can be connected at the same time on these routes, on which others may
+/// have been before and left their ports in `TIME_WAIT`.
 ///
 /// # Errors
 /// The first thing there is too little of.
@@ -201,7 +209,7 @@ pub fn check(
     if let Some(range) = resources.ports {
         let (ports, pairs) = (port_count(range), routes.pairs());
         let fullest = routes.most_on_a_pair();
-        if fullest > ports {
+        if fullest.min(wanted) > ports {
             return short(ports * pairs, What::Ports { range, pairs });
         }
         if fullest > quick_ports(Some(range)) {
@@ -245,6 +253,14 @@ pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<
         }
     }
     (most, shortage)
+}
+
+/// Clients for which a server has room at the same time, where others come as soon as one has gone and
+/// one descriptor table holds all. A quarter of it is left free: a server that has many to look after
+/// accepts some who came before it closes for those who have gone.
+pub fn at_once_in_one_table(resources: &Resources) -> Option<u32> {
+    let clients = resources.descriptors?.saturating_sub(OWN_DESCRIPTORS) / 4 * 3;
+    Some(u32::try_from(clients).unwrap_or(u32::MAX).max(1))
 }
 
 /// Checks that one descriptor table holds so many clients, as that of most servers has to.

@@ -9,6 +9,7 @@ mod client;
 mod crowd;
 mod engine;
 pub mod foresee;
+mod jobs;
 mod outcome;
 pub mod phase;
 pub mod route;
@@ -29,7 +30,7 @@ use rustix::thread::CpuSet;
 
 use crate::protocol::{self, Dialogue};
 use crate::sys::{clock, descriptors};
-use arrival::{Rate, Spacing, Think};
+use arrival::{LONG_BY_CHANCE, Rate, Spacing, Think};
 use outcome::Circumstances;
 pub use outcome::Outcome;
 use phase::{Next, Phase, Phases, Progress};
@@ -58,6 +59,9 @@ pub struct Plan {
     pub pipeline: u16,
     /// When it is enough.
     pub until: Until,
+    /// Most clients that are there at the same time; none: all of them. For clients with a job each, who
+    /// come as others go.
+    pub at_once: Option<u32>,
     /// Time before replies count, once every client had its first answer.
     pub warm_up: Duration,
     /// Clients that connect for the first time in a second; none: as fast as they can.
@@ -117,6 +121,7 @@ impl Plan {
             think: Think::None,
             pipeline: 1,
             until,
+            at_once: None,
             warm_up: Duration::from_millis(500),
             connects_per_s: None,
             connect_timeout: Duration::from_secs(10),
@@ -142,6 +147,20 @@ impl Plan {
         self.rate.is_some() || self.think != Think::None
     }
 
+    /// Requests of each client, where each has so many to make and then is done. Clients beside such a
+    /// crowd have none.
+    fn job(&self) -> Option<u32> {
+        match (self.until, self.rate) {
+            (Until::Each { requests, .. }, None) => Some(requests),
+            _ => None,
+        }
+    }
+
+    /// Most clients that are there at the same time.
+    fn most_at_once(&self) -> u32 {
+        self.at_once.unwrap_or(self.clients).min(self.clients)
+    }
+
     /// How long nothing may happen by plan, in nanoseconds.
     fn longest_pause(&self) -> u64 {
         let between_dues = self.rate.map_or(0, |rate| {
@@ -153,12 +172,7 @@ impl Plan {
             let slowest = rate.from_per_s.max(rate.to_per_s / LONG_BY_CHANCE);
             (at_once * 1e9 / slowest) as u64
         });
-        let thinking = match self.think {
-            Think::None => Duration::ZERO,
-            Think::Fixed(time) | Think::Uniform(_, time) => time,
-            Think::Exponential(mean) => mean.mul_f64(LONG_BY_CHANCE),
-        };
-        between_dues.max(thinking.as_nanos() as u64)
+        between_dues.max(self.think.longest().as_nanos() as u64)
     }
 
     /// The load that the probe clients are.
@@ -174,6 +188,7 @@ impl Plan {
             }),
             think: Think::None,
             pipeline: 1,
+            at_once: None,
             connects_per_s: None,
             eager: false,
             probes: None,
@@ -183,9 +198,6 @@ impl Plan {
         }
     }
 }
-
-/// A time of chance is hardly ever longer than so many times its mean: once in 22,000.
-const LONG_BY_CHANCE: f64 = 10.0;
 
 /// When a load is enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +209,14 @@ pub enum Until {
     Requests(u64),
     /// After so many bytes, sent and received; warm-up does not apply.
     Bytes(u64),
+    /// When each client has made so many requests, or has failed; they come, do that and go, so there is
+    /// neither rest nor warm-up.
+    Each {
+        /// Of each client.
+        requests: u32,
+        /// Whoever is not done after this time is not waited for.
+        limit: Option<Duration>,
+    },
 }
 
 /// How a client closes a connection that has served its time.
@@ -272,10 +292,15 @@ pub fn now() -> u64 {
 /// When it cannot be started, or the watcher gives up. What servers do wrong is no error but part
 /// of the outcome.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
-    let threads = plan.threads.clamp(1, plan.clients.max(1) as usize);
+    let threads = plan.threads.clamp(1, plan.most_at_once().max(1) as usize);
     let probes = plan.probes.map(|probes| Arc::new(plan.of_probes(probes)));
-    let shared = Arc::new(Shared::new(threads, plan));
     watcher.enter(Phase::Settle, &Progress::default())?;
+    if plan.job().is_some() {
+        // All that clients do counts, so who looks before and at the beginning does so before they come.
+        watcher.enter(Phase::WarmUp, &Progress::default())?;
+        watcher.enter(Phase::Steady, &Progress::default())?;
+    }
+    let shared = Arc::new(Shared::new(threads, plan));
     let crowd = Arc::new(plan.clone());
     let workers =
         start_workers(&crowd, threads, probes.as_ref(), &shared).inspect_err(|_| shared.close())?;
@@ -295,6 +320,11 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
         window: shared.window(),
         stopped_by: ending.name(),
         cpu_s,
+        job: plan.job().map(|requests| jobs::Asked {
+            requests,
+            at_once: plan.most_at_once(),
+            seed: plan.seed,
+        }),
     };
     let mut outcome = Outcome::merge(tallies, &circumstances);
     outcome.load.threads = threads as u32;
@@ -399,7 +429,7 @@ struct CpuMeter {
 impl CpuMeter {
     fn enter(&mut self, phase: Phase, until: Until) {
         let begins = match until {
-            Until::Duration(_) => Phase::Steady,
+            Until::Duration(_) | Until::Each { .. } => Phase::Steady,
             Until::Requests(_) | Until::Bytes(_) => Phase::Settle,
         };
         if phase == begins {

@@ -7,6 +7,7 @@ use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
+use super::jobs::{self, Asked};
 use super::shared::WindowTimes;
 use super::tally::{ClientTally, ErrorKind, WorkerTally};
 use super::times::Times;
@@ -27,13 +28,20 @@ pub(super) struct Circumstances {
     pub(super) stopped_by: &'static str,
     /// CPU time of the load's process in the window.
     pub(super) cpu_s: Option<f64>,
+    /// What each client was to do, where each had a job.
+    pub(super) job: Option<Asked>,
 }
 
 impl Outcome {
     /// Workers' tallies in the order of their numbers.
     pub(super) fn merge(tallies: Vec<WorkerTally>, circumstances: &Circumstances) -> Self {
-        let window = &circumstances.window;
         let (sum, clients) = add_up(tallies);
+        let window = &circumstances.window;
+        // The leader noticed a little later than the last client ended.
+        let window = &match circumstances.job.and_then(|_| jobs::last_end(&clients)) {
+            Some(end) if window.ends_after(end) => window.ending_at(end + 1),
+            _ => *window,
+        };
         let duration_s = window.duration_ns() as f64 / 1e9;
         let replies: u64 = clients
             .iter()
@@ -78,7 +86,11 @@ impl Outcome {
             lateness: sum.lateness.as_ref().and_then(latency),
             errors,
             errors_first_s,
-            ..of_clients(&clients, window)
+            completion: circumstances
+                .job
+                .zip(sum.jobs.as_deref())
+                .map(|(asked, tally)| Box::new(jobs::completion(asked, tally, &clients))),
+            ..of_clients(&clients, window, circumstances.job.is_none())
         };
         Self { load, clients }
     }
@@ -166,8 +178,9 @@ fn errors(tally: &WorkerTally) -> (BTreeMap<String, u64>, BTreeMap<String, f64>)
     tally.errors.iter().map(named).unzip()
 }
 
-/// The figures that are sums over clients.
-fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
+/// The figures that are sums over clients. Where they do not `compete` for a server's time but have a
+/// job each, that they get the same is no merit of its.
+fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: bool) -> Load {
     let mut first_answer = Times::default();
     let mut served = Vec::new();
     let mut load = Load {
@@ -191,7 +204,8 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
         }
     }
     load.first_answer = latency(&first_answer);
-    load.fairness = stats::fairness::fairness(&served).map(|fairness| Fairness {
+    let fairness = stats::fairness::fairness(&served).filter(|_| compete);
+    load.fairness = fairness.map(|fairness| Fairness {
         mean: fairness.mean,
         min: fairness.min,
         max: fairness.max,
@@ -204,7 +218,7 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes) -> Load {
 
 /// The figures of a histogram; none when it is empty. A percentile needs so many values that some
 /// lie beyond it.
-fn latency(times: &Times) -> Option<Latency> {
+pub(super) fn latency(times: &Times) -> Option<Latency> {
     let histogram = times.histogram();
     let count = histogram.len();
     if count == 0 {

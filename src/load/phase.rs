@@ -6,7 +6,9 @@
 //! A client that had its first answer rests until all have theirs (unless the load is eager). The
 //! steady part begins only when every client has had its first verified answer, or none came
 //! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
-//! fast one. A load bounded by requests counts from the start and goes from settle to hold.
+//! fast one. A load bounded by requests counts from the start and goes from settle to hold. Where each
+//! client has a job, the whole load is the steady part: it begins before the first of them comes and
+//! ends when the last one has ended.
 
 use std::time::Duration;
 
@@ -49,6 +51,12 @@ pub enum Ending {
     Requests,
     /// So many bytes had gone over the wire.
     Bytes,
+    /// Every client was done with its job, or had failed.
+    Clients,
+    /// The time was over that clients had for their jobs.
+    TimeLimit,
+    /// Clients were not done, but nothing happened any more.
+    Silence,
     /// Somebody asked to stop.
     Interrupted,
     /// No client was ever served, or none was left.
@@ -62,6 +70,9 @@ impl Ending {
             Ending::Duration => "duration",
             Ending::Requests => "requests",
             Ending::Bytes => "bytes",
+            Ending::Clients => "clients",
+            Ending::TimeLimit => "time-limit",
+            Ending::Silence => "silence",
             Ending::Interrupted => "interrupted",
             Ending::NoClientsLeft => "no-clients-left",
         }
@@ -77,6 +88,10 @@ pub struct Progress {
     pub answered: u64,
     /// Clients that ended with an error.
     pub failed: u64,
+    /// Clients that made all the requests they had to.
+    pub done: u64,
+    /// Of both, those that had been connected.
+    pub gone: u64,
     /// Requests that are out, of clients that were answered before.
     pub waiting: u64,
     /// Replies verified.
@@ -100,6 +115,13 @@ pub enum Next {
     Done(Ending),
 }
 
+impl Progress {
+    /// Clients that are connected now.
+    pub fn present(&self) -> u64 {
+        self.connected.saturating_sub(self.gone)
+    }
+}
+
 /// Between looks when the next step depends on the clients.
 const GLANCE: Duration = Duration::from_millis(1);
 /// Between looks when it depends on time.
@@ -121,7 +143,8 @@ pub struct Phases {
     phase: Phase,
     entered_at: u64,
     /// When something last happened: a first answer while settling, any reply while draining or for a
-    /// load bounded by requests, any byte for one bounded by bytes.
+    /// load bounded by requests, any byte for one bounded by bytes; where clients have a job each, any
+    /// step of one.
     news_at: u64,
     news: u64,
     window: (u64, u64),
@@ -144,20 +167,32 @@ impl Phases {
                 Until::Requests(_) | Until::Bytes(_) => {
                     nanoseconds(plan.patience).saturating_add(plan.longest_pause())
                 }
+                // Who connects will, or will fail.
+                Until::Each { .. } => nanoseconds(plan.patience)
+                    .saturating_add(nanoseconds(plan.connect_timeout))
+                    .saturating_add(plan.longest_pause()),
             },
             grace: nanoseconds(plan.grace),
-            phase: Phase::Settle,
+            phase: match plan.until {
+                Until::Each { .. } => Phase::Steady,
+                _ => Phase::Settle,
+            },
             entered_at: now,
             news_at: now,
             news: 0,
             window: match plan.until {
                 Until::Duration(_) => (u64::MAX, u64::MAX),
                 Until::Requests(_) | Until::Bytes(_) => (now, u64::MAX),
+                Until::Each { limit, .. } => {
+                    let limit = limit.map_or(u64::MAX, nanoseconds);
+                    (now, now.saturating_add(limit))
+                }
             },
             ending: match plan.until {
                 Until::Duration(_) => Ending::Duration,
                 Until::Requests(_) => Ending::Requests,
                 Until::Bytes(_) => Ending::Bytes,
+                Until::Each { .. } => Ending::TimeLimit,
             },
         }
     }
@@ -179,6 +214,7 @@ impl Phases {
             Phase::WarmUp if now >= self.window.0 => Next::Enter(Phase::Steady),
             Phase::WarmUp => wait_until(now, self.window.0),
             Phase::Steady if now >= self.window.1 => Next::Enter(Phase::Drain),
+            Phase::Steady if matches!(self.until, Until::Each { .. }) => self.jobs(now, progress),
             Phase::Steady if progress.answered > 0 && self.active(progress) == 0 => {
                 self.ending = Ending::NoClientsLeft;
                 self.window.1 = now;
@@ -195,11 +231,9 @@ impl Phases {
             Until::Duration(_) => progress.answered,
             Until::Requests(_) => progress.verified,
             Until::Bytes(_) => progress.bytes,
+            Until::Each { .. } => return Next::Enter(Phase::Steady),
         };
-        if news > self.news {
-            self.news = news;
-            self.news_at = now;
-        }
+        self.hear(news, now);
         let gave_up = now >= self.news_at.max(self.born_by) + self.patience;
         let nobody_is_left = progress.failed >= self.clients;
         match self.until {
@@ -230,6 +264,29 @@ impl Phases {
         }
     }
 
+    fn hear(&mut self, news: u64, now: u64) {
+        if news > self.news {
+            self.news = news;
+            self.news_at = now;
+        }
+    }
+
+    /// Until every client is done or has failed.
+    fn jobs(&mut self, now: u64, progress: &Progress) -> Next {
+        let ended = progress.done + progress.failed;
+        self.hear(progress.connected + progress.verified + ended, now);
+        if ended >= self.clients {
+            self.ending = Ending::Clients;
+            self.end_of_count(now, false, progress);
+        } else if now >= self.news_at.max(self.born_by) + self.patience {
+            self.ending = Ending::Silence;
+            self.end_of_count(now, true, progress);
+        } else {
+            return Next::Wait(GLANCE);
+        }
+        Next::Enter(Phase::Drain)
+    }
+
     /// A load that is bounded by what it does has done it, or does no more.
     fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
         self.window.1 = if gave_up { self.news_at } else { now };
@@ -240,10 +297,7 @@ impl Phases {
 
     /// Until all have their replies; a large crowd's take a while, so it is silence that ends it.
     fn drain(&mut self, now: u64, progress: &Progress) -> Next {
-        if progress.verified > self.news {
-            self.news = progress.verified;
-            self.news_at = now;
-        }
+        self.hear(progress.verified, now);
         let longest = self.grace.saturating_mul(LONGEST_DRAIN);
         let silent = now >= self.news_at + self.grace;
         let over = silent || now >= self.entered_at.saturating_add(longest);
@@ -294,6 +348,9 @@ impl Phases {
                 1.0 - left as f64 / total.max(1) as f64
             }
             Until::Duration(_) => 0.0,
+            Until::Each { .. } => {
+                (progress.done + progress.failed) as f64 / self.clients.max(1) as f64
+            }
         };
         share.clamp(0.0, 1.0)
     }

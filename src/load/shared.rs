@@ -34,6 +34,8 @@ struct WorkerProgress {
     connected: AtomicU64,
     answered: AtomicU64,
     failed: AtomicU64,
+    done: AtomicU64,
+    gone: AtomicU64,
     waiting: AtomicU64,
     verified: AtomicU64,
     lost: AtomicU64,
@@ -58,6 +60,14 @@ impl WindowTimes {
     /// Whether a time since the load began lies before the end of the window.
     pub(super) fn ends_after(&self, time: u64) -> bool {
         self.began.saturating_add(time) < self.until
+    }
+
+    /// The same window with another end, in nanoseconds since the load began.
+    pub(super) fn ending_at(self, time: u64) -> Self {
+        Self {
+            until: self.began.saturating_add(time),
+            ..self
+        }
     }
 
     pub(super) fn duration_ns(&self) -> u64 {
@@ -119,6 +129,8 @@ impl Shared {
         published.connected.store(progress.connected, Relaxed);
         published.answered.store(progress.answered, Relaxed);
         published.failed.store(progress.failed, Relaxed);
+        published.done.store(progress.done, Relaxed);
+        published.gone.store(progress.gone, Relaxed);
         published.waiting.store(progress.waiting, Relaxed);
         published.verified.store(progress.verified, Relaxed);
         published.lost.store(progress.lost, Relaxed);
@@ -171,6 +183,8 @@ impl Shared {
             connected: sum(|worker| &worker.connected),
             answered: sum(|worker| &worker.answered),
             failed: sum(|worker| &worker.failed),
+            done: sum(|worker| &worker.done),
+            gone: sum(|worker| &worker.gone),
             waiting: sum(|worker| &worker.waiting),
             verified: sum(|worker| &worker.verified),
             lost: sum(|worker| &worker.lost),

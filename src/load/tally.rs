@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
+use super::jobs::JobsTally;
 use super::times::Times;
 use crate::protocol::Decline;
 
@@ -77,6 +78,9 @@ pub(super) struct ClientTally {
     pub(super) connected_at: Option<u64>,
     pub(super) first_answer_at: Option<u64>,
     pub(super) connections: u32,
+    /// When it had made all the requests it had to; when it failed for good.
+    pub(super) done_at: Option<u64>,
+    pub(super) failed_at: Option<u64>,
     pub(super) errors: u32,
     pub(super) requests: u64,
     pub(super) replies: u64,
@@ -118,6 +122,8 @@ pub(super) struct WorkerTally {
     /// From due to sent, where requests come due by themselves.
     pub(super) lateness: Option<Times>,
     pub(super) open: Option<OpenTally>,
+    /// Where each client has a job.
+    pub(super) jobs: Option<Box<JobsTally>>,
     pub(super) slices: [u64; SLICES],
     pub(super) window_bytes_sent: u64,
     pub(super) window_bytes_received: u64,
@@ -135,6 +141,7 @@ impl WorkerTally {
             connect_time: Times::default(),
             lateness: has_dues.then(Times::default),
             open: is_open.then(OpenTally::default),
+            jobs: None,
             slices: [0; SLICES],
             window_bytes_sent: 0,
             window_bytes_received: 0,
@@ -167,6 +174,9 @@ impl WorkerTally {
             mine.never_sent += theirs.never_sent;
             mine.unanswered += theirs.unanswered;
             mine.lost += theirs.lost;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.jobs, &other.jobs) {
+            mine.add(theirs);
         }
         for (sum, part) in self.slices.iter_mut().zip(other.slices) {
             *sum += part;

@@ -1,5 +1,7 @@
 //! Which trials, in which order, on which CPUs; pure.
 
+use std::time::Duration;
+
 use crate::record::Purpose;
 
 /// One trial to run.
@@ -13,8 +15,8 @@ pub struct Planned {
     pub clients: u32,
     /// What it is for.
     pub purpose: Purpose,
-    /// Requests a second, where a trial has a rate of its own.
-    pub rate_per_s: Option<u64>,
+    /// Of a trial below the maximum: its part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// Rounds in which the same servers meet every crowd for the same purposes.
@@ -33,6 +35,8 @@ pub struct Entrant {
     pub server: usize,
     /// What for.
     pub purpose: Purpose,
+    /// Below the maximum: at which part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// All trials: in each round every entrant meets every crowd once, in an order of its own, so that
@@ -47,13 +51,13 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned>
         for round in 0..*repeats {
             let mut block: Vec<Planned> = entrants
                 .iter()
-                .flat_map(|&Entrant { server, purpose }| {
+                .flat_map(|&entrant| {
                     clients.iter().map(move |&clients| Planned {
                         round,
-                        server,
+                        server: entrant.server,
                         clients,
-                        purpose,
-                        rate_per_s: None,
+                        purpose: entrant.purpose,
+                        percent: entrant.percent,
                     })
                 })
                 .collect();
@@ -62,6 +66,38 @@ pub fn interleave(clients: &[u32], rounds: &[Rounds], seed: u64) -> Vec<Planned>
         }
     }
     trials
+}
+
+/// What each client of a load has to do that ends when all have done it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jobs {
+    /// Requests of each client.
+    pub requests: u32,
+    /// The longest it thinks before one.
+    pub think: Duration,
+    /// Bytes of one.
+    pub request_bytes: u64,
+    /// How long all may take, where that was said.
+    pub limit: Option<Duration>,
+}
+
+/// Where nobody said, all clients have as long as a server takes that serves one after the other, so
+/// slowly and with so many bytes a second, and a minute more; but never longer than this.
+const SLOW_REQUEST: Duration = Duration::from_millis(10);
+const SLOW_BYTES_PER_S: f64 = 10e6;
+const AT_LEAST: Duration = Duration::from_mins(1);
+const AT_MOST: Duration = Duration::from_hours(1);
+
+impl Jobs {
+    /// How long so many clients may take before those who are not done count as such.
+    pub fn limit(&self, clients: u32) -> Duration {
+        let transfer = Duration::from_secs_f64(self.request_bytes as f64 / SLOW_BYTES_PER_S);
+        let one_by_one = (self.think + SLOW_REQUEST + transfer)
+            .saturating_mul(self.requests)
+            .saturating_mul(clients);
+        self.limit
+            .unwrap_or_else(|| one_by_one.saturating_add(AT_LEAST).min(AT_MOST))
+    }
 }
 
 /// Which CPUs the server gets and which the clients: half each, apart, or none bound on a machine
@@ -79,7 +115,11 @@ mod tests {
     use super::*;
 
     fn rounds(repeats: u32, servers: usize, purpose: Purpose) -> Rounds {
-        let entrants = (0..servers).map(|server| Entrant { server, purpose });
+        let entrants = (0..servers).map(|server| Entrant {
+            server,
+            purpose,
+            percent: None,
+        });
         Rounds {
             repeats,
             entrants: entrants.collect(),
@@ -114,6 +154,55 @@ mod tests {
         assert_eq!(trials.len(), 16);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
         assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
+    }
+
+    #[test]
+    fn jobs_have_time_enough_and_never_for_ever() {
+        let jobs = Jobs {
+            requests: 2,
+            think: Duration::from_secs(9),
+            request_bytes: 1000,
+            limit: None,
+        };
+        assert!(jobs.limit(8) > Duration::from_secs(2 * 9 * 8));
+        assert!(jobs.limit(8) < Duration::from_secs(2 * 9 * 8 + 70));
+        assert_eq!(jobs.limit(u32::MAX), AT_MOST);
+        let said = Duration::from_secs(5);
+        let bounded = Jobs {
+            limit: Some(said),
+            ..jobs
+        };
+        assert_eq!(bounded.limit(100_000), said);
+    }
+
+    #[test]
+    fn parts_of_a_rate_come_once_it_is_known_and_are_mixed() {
+        let timed = rounds(3, 2, Purpose::Timed);
+        let entrants = (0..2).flat_map(|server| {
+            [50, 80].map(|percent| Entrant {
+                server,
+                purpose: Purpose::Below,
+                percent: Some(percent),
+            })
+        });
+        let below = Rounds {
+            repeats: 1,
+            entrants: entrants.collect(),
+        };
+        let counted = rounds(1, 2, Purpose::Counted);
+        let trials = interleave(&[1, 2], &[timed.clone(), below, counted], 1);
+        assert_eq!(trials.len(), 12 + 8 + 4);
+        assert!(trials.is_sorted_by_key(|trial| trial.purpose));
+        assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
+        let below = &trials[12..20];
+        let mut pairs: Vec<_> = below
+            .iter()
+            .map(|trial| (trial.server, trial.clients, trial.percent))
+            .collect();
+        assert!(!pairs.is_sorted(), "in an order of their own");
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len(), 8);
     }
 
     #[test]

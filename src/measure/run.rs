@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::plan::{Entrant, Planned, Rounds, interleave};
+use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
@@ -14,8 +14,8 @@ use super::verify::Rigour;
 use super::{host, limit, spin, warnings};
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Comparison, Ending, Host, Limit, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Spin,
-    Store, StudyInfo, Trial,
+    Attempt, Below, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
+    ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -32,6 +32,8 @@ pub struct RunPlan {
     pub asking: protocol::Settings,
     /// The time over which the largest crowd comes, where that is slow on purpose.
     pub coming: Duration,
+    /// What each client has to do, where all have a job and the load ends when they are done.
+    pub jobs: Option<Jobs>,
     /// What the servers are compared with, where that was asked for.
     pub comparison: Option<Comparison>,
     /// The limit that is searched for, where one is: then what is tried follows from what was found.
@@ -67,35 +69,48 @@ impl RunPlan {
     }
 
     /// What is told of a trial that begins.
-    pub(super) fn starts(&self, planned: &Planned, index: usize, total: usize) -> Started<'_> {
+    fn starts(&self, planned: &Planned, index: usize, total: usize) -> Started<'_> {
         Started {
             index,
             total,
             server: &self.server(planned).name,
             clients: planned.clients,
-            rate_per_s: planned.rate_per_s,
+            rate_per_s: None,
             round: planned.round,
             purpose: planned.purpose,
+            percent: planned.percent,
         }
     }
 
-    /// The repeats that time, with control and ceiling among them; then once for each other purpose
-    /// of a probe that can measure here.
+    /// Requests a second of a trial that tries a rate.
+    pub(super) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
+        let searched = self.limit.as_ref()?;
+        (searched.find == Find::Rate).then_some(attempt?.value)
+    }
+
+    /// The repeats that time, with control and ceiling among them; then once each part of the rates
+    /// that these reached, and once each other purpose of a probe that can measure here.
     fn rounds(&self) -> Vec<Rounds> {
+        let entrant = |server, purpose| Entrant {
+            server,
+            purpose,
+            percent: None,
+        };
         let all = |purpose| -> Vec<Entrant> {
             (0..self.servers.len())
-                .map(|server| Entrant { server, purpose })
+                .map(|server| entrant(server, purpose))
                 .collect()
         };
         let mut timed = all(Purpose::Timed);
-        timed.extend(self.control.map(|server| Entrant {
-            server,
-            purpose: Purpose::Control,
-        }));
-        timed.extend(self.null_server.as_ref().map(|_| Entrant {
-            server: self.servers.len(),
-            purpose: Purpose::Ceiling,
-        }));
+        timed.extend(self.control.map(|server| entrant(server, Purpose::Control)));
+        let null_server = self.null_server.iter();
+        timed.extend(null_server.map(|_| entrant(self.servers.len(), Purpose::Ceiling)));
+        let at = |percent: &u32| {
+            let percent = Some(*percent);
+            let entrants = all(Purpose::Below).into_iter();
+            entrants.map(move |entrant| Entrant { percent, ..entrant })
+        };
+        let below: Vec<Entrant> = self.settings.below_percent.iter().flat_map(at).collect();
         let mut others: Vec<Purpose> = self
             .probes
             .iter()
@@ -105,16 +120,17 @@ impl RunPlan {
             .collect();
         others.sort_unstable();
         others.dedup();
-        let once = |purpose| Rounds {
+        let once = |entrants| Rounds {
             repeats: 1,
-            entrants: all(purpose),
+            entrants,
         };
         let repeated = Rounds {
             repeats: self.settings.repeats,
             entrants: timed,
         };
-        std::iter::once(repeated)
-            .chain(others.into_iter().map(once))
+        [repeated, once(below)]
+            .into_iter()
+            .chain(others.into_iter().map(|purpose| once(all(purpose))))
             .collect()
     }
 }
@@ -129,12 +145,14 @@ pub struct Started<'a> {
     pub server: &'a str,
     /// Number of clients.
     pub clients: u32,
-    /// Requests a second, where a trial has a rate of its own.
+    /// Requests a second, where it tries a rate.
     pub rate_per_s: Option<u64>,
     /// Repetition, from 0.
     pub round: u32,
     /// What it is for.
     pub purpose: Purpose,
+    /// Below the maximum: at which part of the rate reached before.
+    pub percent: Option<u32>,
 }
 
 /// Whoever wants to show how the run goes.
@@ -166,10 +184,9 @@ pub fn run(
             continue;
         }
         observer.begins(&plan.starts(planned, index, order.len()));
-        let Some(trial) = one_trial(plan, store, planned, index, stop)? else {
+        let Some(trial) = one_trial(plan, store, &trials, index, planned, stop)? else {
             break;
         };
-        store.add_trial(&trial)?;
         observer.ended(&trial);
         trials.push(trial);
         if stop.requested() {
@@ -248,48 +265,72 @@ fn build() -> String {
     format!("{profile}, {arch}-{system}-{environment}")
 }
 
-/// Runs one trial; none when a signal cut it short.
-pub(super) fn one_trial(
+/// Runs one trial after those that are `done` and records it; none when a signal cut it short.
+fn one_trial(
     plan: &RunPlan,
-    store: &Store,
-    planned: &Planned,
+    store: &mut Store,
+    done: &[Trial],
     index: usize,
+    planned: &Planned,
     stop: Stop,
 ) -> anyhow::Result<Option<Trial>> {
-    let settings = &plan.settings;
+    let server = &plan.server(planned).name;
     let mut trial = Trial {
         index: index as u32,
         round: planned.round,
-        server: plan.server(planned).name.clone(),
+        server: server.clone(),
         clients: planned.clients,
         purpose: planned.purpose,
-        attempt: None,
+        below: planned
+            .percent
+            .map(|percent| Below::of(percent, done, server, planned.clients)),
         started_at: utc_now(),
-        took_s: 0.0,
-        failure: None,
-        load: None,
-        server_side: None,
-        client_side: None,
-        network: None,
-        spin: None,
-        server_counts: None,
-        warnings: Vec::new(),
+        ..Trial::default()
     };
+    if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
+        trial.failure = Some(no_rate(planned.clients));
+    } else if !measure(plan, store, planned, &mut trial, stop)? {
+        return Ok(None);
+    }
+    store.add_trial(&trial)?;
+    Ok(Some(trial))
+}
+
+/// Why there is no load below a maximum that is not known.
+fn no_rate(clients: u32) -> Failure {
+    Failure {
+        stage: "load".to_owned(),
+        reason: format!(
+            "no trial at full speed with as many clients ({clients}) had replies, so there is no rate to \
+             take a part of"
+        ),
+        output: String::new(),
+    }
+}
+
+/// Fills a trial with what is measured; false when a signal cut it short.
+pub(super) fn measure(
+    plan: &RunPlan,
+    store: &Store,
+    planned: &Planned,
+    trial: &mut Trial,
+    stop: Stop,
+) -> anyhow::Result<bool> {
+    let settings = &plan.settings;
     let began = Instant::now();
     let info = plan.server(planned);
     let load = |address: SocketAddr| {
-        let mut load = load_command(plan, planned);
-        load.arg("--clients-csv").arg(store.csv("clients", &trial));
+        let mut load = load_command(plan, trial);
+        load.arg("--clients-csv").arg(store.csv("clients", trial));
         load.arg(address.to_string());
         load
     };
     let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
-    let timed = settings.connect_timeout_s + settings.warm_up_s + settings.duration_s;
     let result = trial::run(
         &Setup {
             launch: Launch {
                 info,
-                log: store.csv("server", &trial),
+                log: store.csv("server", trial),
                 limit: Duration::from_secs_f64(settings.start_timeout_s),
                 hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
                 cpus: &settings.server_cpus,
@@ -300,16 +341,16 @@ pub(super) fn one_trial(
             dialogue: plan.dialogue,
             settings: plan.asking,
             rigour: rigour(info, settings),
-            load_limit: plan.coming + Duration::from_secs_f64(timed + settings.patience_s),
+            load_limit: load_limit(plan, planned),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
-            files: store.file("captures", &trial, ""),
+            files: store.file("captures", trial, ""),
         },
         stop,
     );
     if result.interrupted {
-        return Ok(None);
+        return Ok(false);
     }
     let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     trial.spin = Some(Spin {
@@ -319,7 +360,7 @@ pub(super) fn one_trial(
         client_after_ns: after.1,
     });
     if !result.samples.is_empty() {
-        let path = store.csv("samples", &trial);
+        let path = store.csv("samples", trial);
         trial::write_samples(&path, &result.samples)
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
     }
@@ -330,10 +371,21 @@ pub(super) fn one_trial(
     trial.client_side = result.client_side;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
-    trial.warnings = warnings::of_trial(&trial, settings);
-    let of_network = warnings::network::of_trial(&trial, settings, &plan.host);
+    trial.warnings = warnings::of_trial(trial, settings);
+    let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
-    Ok(Some(trial))
+    Ok(true)
+}
+
+/// What a load may take before it counts as hung.
+fn load_limit(plan: &RunPlan, planned: &Planned) -> Duration {
+    let settings = &plan.settings;
+    let limit = match &plan.jobs {
+        Some(jobs) => jobs.limit(planned.clients),
+        None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
+    };
+    let patience = settings.connect_timeout_s + settings.patience_s;
+    plan.coming + limit + Duration::from_secs_f64(patience)
 }
 
 /// A server that is not ours has to master what the load asks of it, and no more.
@@ -364,22 +416,34 @@ fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     }
 }
 
-fn load_command(plan: &RunPlan, planned: &Planned) -> Command {
+fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
     let settings = &plan.settings;
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = Command::new(&plan.program);
     load.arg("load").arg("--controlled");
     load.args(settings.options_of_load());
-    load.args(["--clients", &planned.clients.to_string()]);
-    let duration = duration_s(settings, planned.purpose);
-    load.args(["--duration", &seconds(duration)]);
-    load.args(["--warm-up", &seconds(settings.warm_up_s)]);
+    load.args(["--clients", &trial.clients.to_string()]);
+    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
+        load.args(["--rate", &format!("{rate:.3}"), "--arrival", "poisson"]);
+    }
+    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
+        load.args(["--rate", &rate.to_string()]);
+    }
+    match &plan.jobs {
+        Some(jobs) if jobs.limit.is_some() => {} // among the options
+        Some(jobs) => {
+            let limit = plan.coming + jobs.limit(trial.clients);
+            load.args(["--time-limit", &seconds(limit.as_secs_f64())]);
+        }
+        None => {
+            let duration = duration_s(settings, trial.purpose);
+            load.args(["--duration", &seconds(duration)]);
+            load.args(["--warm-up", &seconds(settings.warm_up_s)]);
+        }
+    }
     load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
     load.args(["--patience", &seconds(settings.patience_s)]);
     load.args(["--threads", &settings.load_threads.to_string()]);
-    if let Some(rate) = planned.rate_per_s {
-        load.args(["--rate", &rate.to_string()]);
-    }
     load
 }
 

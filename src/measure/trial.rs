@@ -165,6 +165,9 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
 enum Event {
     Phase {
         phase: String,
+        /// Whether it waits for a word before it goes on.
+        #[serde(default)]
+        waits: bool,
         #[serde(flatten)]
         progress: Progress,
     },
@@ -175,11 +178,8 @@ enum Event {
 /// How far the clients are.
 #[derive(Deserialize)]
 struct Progress {
-    connected: u64,
-    /// Not used; tells this from a result.
-    #[serde(rename = "answered")]
-    _answered: u64,
-    failed: u64,
+    /// Connected now. No result has it.
+    present: u64,
 }
 
 /// Where a load stands.
@@ -209,9 +209,16 @@ fn watch(
         };
         let line = load.line(deadline.min(Instant::now() + tick));
         match line.as_deref().map(serde_json::from_str::<Event>) {
-            Ok(Ok(Event::Phase { phase, progress })) => {
+            Ok(Ok(Event::Phase {
+                phase,
+                waits,
+                progress,
+            })) => {
                 note_clients(panels, &progress);
-                stage = enter(&phase, stage, load, panels);
+                stage = enter(&phase, stage, panels);
+                if waits {
+                    load.go_on();
+                }
             }
             Ok(Ok(Event::Progress(progress))) => note_clients(panels, &progress),
             Ok(Ok(Event::Result(figures))) => return Ok(*figures),
@@ -236,11 +243,10 @@ fn watch(
 }
 
 /// What a phase of the load means for the panels, and where the load stands then.
-fn enter(phase: &str, stage: Part, load: &mut Process, panels: &mut [Panel]) -> Part {
+fn enter(phase: &str, stage: Part, panels: &mut [Panel]) -> Part {
     match phase {
         "warm-up" => {
             sample(panels, Moment::Before);
-            load.go_on();
             Part::WarmingUp
         }
         "steady" => {
@@ -253,7 +259,6 @@ fn enter(phase: &str, stage: Part, load: &mut Process, panels: &mut [Panel]) -> 
         }
         "hold" => {
             sample(panels, Moment::After);
-            load.go_on();
             Part::Ending
         }
         _ => stage,
@@ -268,8 +273,7 @@ fn sample(panels: &mut [Panel], moment: Moment) {
 
 /// The clients' own count of those connected, beside what the kernel counts.
 fn note_clients(panels: &mut [Panel], progress: &Progress) {
-    let connected = progress.connected.saturating_sub(progress.failed);
-    panels[CLIENTS].note("connected", connected as f64);
+    panels[CLIENTS].note("connected", progress.present as f64);
 }
 
 impl Result {

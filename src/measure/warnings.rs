@@ -1,6 +1,7 @@
 //! What a reader must know before trusting a figure: each warning names cause and remedy.
 
 mod across;
+mod capture;
 mod load;
 pub(super) mod network;
 
@@ -94,12 +95,19 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         ));
         return warnings;
     }
-    warnings.extend(of_load(load));
+    warnings.extend(match &trial.below {
+        Some(below) => load::of_load_below(load, below),
+        None => of_load(load),
+    });
     if trial.purpose.is_timed() {
-        warnings.extend(client_limited(trial, load, settings));
+        // Below the maximum the schedule says how much there is to do, and who is late is told of it.
+        if trial.below.is_none() {
+            warnings.extend(client_limited(trial, load, settings));
+        }
         warnings.extend(struggling(trial, load));
         warnings.extend(others(trial, load));
     }
+    warnings.extend(capture::of_trial(trial, settings));
     warnings
 }
 
@@ -111,7 +119,9 @@ fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
     };
     let cost_ms: f64 = sides().map(|side| side.probe_cost_ms).sum();
     let slowest_ms: f64 = sides().map(|side| side.slowest_sample_ms).sum();
-    let share = cost_ms / 1e3 / load.window.duration_s.max(1e-9);
+    // A load that ends when its clients are done may last so short that a single look is much of it.
+    let shortest_s = if load.completion.is_some() { 1.0 } else { 1e-9 };
+    let share = cost_ms / 1e3 / load.window.duration_s.max(shortest_s);
     (share > PROBES_SHARE || slowest_ms > PROBES_SAMPLE_MS).then(|| {
         warning(
             "probes",
@@ -248,7 +258,7 @@ mod tests {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         }
     }
 

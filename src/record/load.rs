@@ -58,6 +58,9 @@ pub struct Load {
     /// Connections that ended with an error, by kind. A client ends with its connection, unless it
     /// was told to connect anew.
     pub errors: BTreeMap<String, u64>,
+    /// How clients came to an end that had a job each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Box<Completion>>,
     /// When the first error of each kind came, in seconds since the load began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_first_s: BTreeMap<String, f64>,
@@ -70,7 +73,8 @@ pub struct Load {
     /// CPU time of the load's process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
-    /// What ended the load: "duration", "requests", "bytes", "interrupted", "no-clients-left".
+    /// What ended the load: "duration", "requests", "bytes", "clients", "time-limit", "silence",
+    /// "interrupted", "no-clients-left".
     pub stopped_by: String,
     /// Load-generating threads.
     pub threads: u32,
@@ -98,6 +102,71 @@ pub struct OpenLoop {
     /// would have had to; those that were lost do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_time: Option<Latency>,
+}
+
+/// How clients came to an end of whom each connects, makes so many requests, closes and is done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Completion {
+    /// Requests of each client.
+    pub requests_each: u32,
+    /// Clients that might be there at the same time.
+    pub at_once: u32,
+    /// Clients that made all their requests and had every reply.
+    pub clients_done: u32,
+    /// Clients that failed for good; `errors` has them by kind.
+    pub failed: u32,
+    /// Clients that were neither when the load ended.
+    pub not_done: u32,
+    /// From the beginning of the load until the last client was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_done_s: Option<f64>,
+    /// Clients done over that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_per_s: Option<f64>,
+    /// Mean time that clients took before a request (it is part of the times above and of `job_time`,
+    /// once for each request).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_s_mean: Option<f64>,
+    /// From when a client began to connect until it was done, of those that were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_time: Option<Latency>,
+    /// The mean of a random sample of the service times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_sample: Option<ServiceSample>,
+    /// Attempts to connect that failed, by kind: "connect-timeout" when SYNs were not answered, "refused",
+    /// ... They are among the load's errors too; errors beyond these befell established connections.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub connect_failures: BTreeMap<String, u64>,
+    /// The client that failed first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<FirstFailure>,
+}
+
+/// A random sample of service times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceSample {
+    /// Requests in it: 50, or all where there were fewer.
+    pub count: u32,
+    /// Their mean service time.
+    pub mean_us: f64,
+    /// From which it was drawn.
+    pub seed: u64,
+}
+
+/// The client of a load that failed first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstFailure {
+    /// Its number, from 0, in the order of connecting.
+    pub client: u32,
+    /// When, in seconds since the load began.
+    pub at_s: f64,
+    /// With which error.
+    pub kind: String,
+    /// Whether it had been connected before.
+    pub connected: bool,
 }
 
 /// What a few clients saw that asked seldom, at random times, beside the crowd.

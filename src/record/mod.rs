@@ -7,9 +7,11 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
+mod below;
 mod comparison;
 mod limit;
 mod load;
+mod purpose;
 mod settings;
 mod store;
 
@@ -19,9 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::Unsupported;
 
+pub use below::Below;
 pub use comparison::Comparison;
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
-pub use load::{Ceiling, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+pub use load::{
+    Ceiling, Completion, Fairness, FirstFailure, Latency, Load, OpenLoop, ProbeClients,
+    ServiceSample, Window,
+};
+pub use purpose::Purpose;
 pub use store::{Store, StoreError, read, read_trials};
 
 /// The version of the form described here. A reader refuses a higher one.
@@ -147,7 +154,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// Steady part of a trial in which replies count.
+    /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
     pub warm_up_s: f64,
@@ -168,6 +175,9 @@ pub struct Settings {
     pub client_cpus: Vec<u32>,
     /// Load-generating threads.
     pub load_threads: u32,
+    /// Parts of the rate that each pair reached at which it is tried again, in percent, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below_percent: Vec<u32>,
     /// The probes that measure, by name.
     #[serde(default)]
     pub probes: Vec<String>,
@@ -311,6 +321,9 @@ pub struct Trial {
     /// What of a limit it tried, where one was searched for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
+    /// The load it was given, where that is a part of the rate reached before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<Below>,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// From starting the server to its end.
@@ -341,6 +354,17 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Which one it is of those of its server and number of clients, and what it is for: "round 2",
+    /// "round 1, at 80 % of its rate".
+    pub fn occasion(&self) -> String {
+        self.purpose.occasion(self.round, self.percent())
+    }
+
+    /// Below the maximum: at which part of the rate reached before.
+    pub fn percent(&self) -> Option<u32> {
+        self.below.map(|below| below.percent)
+    }
+
     /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".
     pub fn file_stem(&self) -> String {
         let server: String = self
@@ -359,43 +383,6 @@ impl Trial {
             "{:04}-{server}-{}-r{}",
             self.index, self.clients, self.round
         )
-    }
-}
-
-/// What a trial is for. What counts instructions or writes every packet down slows what it looks at,
-/// so it has trials of its own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Purpose {
-    /// Rates, costs and times are taken from it.
-    #[default]
-    Timed,
-    /// One of the servers a second time: how far apart two equal ones come out.
-    Control,
-    /// A server that does least: what the clients can reach.
-    Ceiling,
-    /// Instructions, system calls and the like are counted in it; nothing is timed.
-    Counted,
-    /// Its packets are captured; nothing else is timed.
-    Captured,
-    /// A limit is searched for.
-    Search,
-    /// What was found is tried again.
-    Confirm,
-    /// How the server does at a share of its limit.
-    Share,
-}
-
-impl Purpose {
-    /// Whether it runs without anything that would slow it.
-    pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Counted | Self::Captured)
-    }
-
-    /// Whether it is to show if a server holds something: what is known of it counts even where it
-    /// does not.
-    pub fn seeks_limit(self) -> bool {
-        matches!(self, Self::Search | Self::Confirm | Self::Share)
     }
 }
 

@@ -86,6 +86,19 @@ impl Settings {
         options.any(|option| option == "--arrival=poisson")
     }
 
+    /// Whether each client has a job and is done then.
+    pub fn has_jobs(&self) -> bool {
+        let names = ["--requests-per-client", "--each"];
+        let mut options = self.load_options.iter();
+        options.any(|option| names.contains(&option.split('=').next().unwrap_or_default()))
+    }
+
+    /// Whether clients end their connections with a reset on purpose.
+    pub fn resets_connections(&self) -> bool {
+        // In one word or in two.
+        self.load_options.join("=").contains("--close=reset")
+    }
+
     /// Whether clients may have several requests out at once.
     pub fn pipelines(&self) -> bool {
         let mut options = self.load_options.iter();

@@ -9,15 +9,17 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::below;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
+use super::completion::{connecting, failed, thinks};
 use super::format::{counted, list, number, whole};
 use super::limit::Limits;
 use super::scalability;
 use super::summary::{Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
-use ranking::{COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
+use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,7 +47,10 @@ impl Answer {
             return answer;
         };
         answer.headline = headline(summary, *largest);
+        answer.headline.extend(below::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
+        answer.headline.extend(failed(summary, *largest));
+        answer.headline.extend(connecting(summary));
         answer.others = others
             .iter()
             .rev()
@@ -68,6 +73,7 @@ impl Answer {
             return Self::of(summary); // a server by itself, judged by conditions alone
         }
         let mut headline = sentences(most);
+        headline.extend(below::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(summary.checks_at(largest).and_then(ceiling));
         let noise = summary.checks_at(largest).and_then(noise_floor);
@@ -112,7 +118,7 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         _ => {
             // What can be said comes before what cannot.
             let withheld = rate_withheld(&with, &ranked);
-            let rate = withheld.is_none().then_some(&RATE);
+            let rate = withheld.is_none().then(|| pace(&ranked));
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
                 if let Some(ranking) = rank(&ranked, measure, summary) {
                     sentences.push(sentence(&with, &ranking, measure));
@@ -122,7 +128,10 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         }
     }
     sentences.extend(starved(&ranked));
-    sentences.extend(summary.checks_at(clients).and_then(ceiling));
+    // Who thinks leaves the CPU idle, and what it uses tells nothing.
+    if !summary.rows.iter().any(thinks) {
+        sentences.extend(summary.checks_at(clients).and_then(ceiling));
+    }
     sentences.extend(summary.checks_at(clients).and_then(noise_floor));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
@@ -138,7 +147,8 @@ fn brief(summary: &Summary, clients: u32) -> String {
         [only] => parts.push(format!("only {} served all of them", only.server)),
         _ => {
             if limited(&ranked).is_empty() {
-                parts.extend(rank(&ranked, &RATE, summary).map(|r| short(&r, &RATE)));
+                let pace = pace(&ranked);
+                parts.extend(rank(&ranked, pace, summary).map(|r| short(&r, pace)));
             } else {
                 parts.push("the load generator was the limit, so rates are not ranked".to_owned());
             }
@@ -155,6 +165,15 @@ fn brief(summary: &Summary, clients: u32) -> String {
         let _ = write!(text, " Not ranked: {}.", list(&left_out));
     }
     text
+}
+
+/// What tells who is fastest: where each client has a job, when all were done.
+fn pace(rows: &[&Row]) -> &'static Measure {
+    if rows.iter().any(|row| row.completion.is_some()) {
+        &COMPLETION
+    } else {
+        &RATE
+    }
 }
 
 /// Rows that served every client in every good trial.
@@ -244,9 +263,19 @@ fn ratio_text(ratio: &Interval) -> String {
 fn alone(with: &str, row: &Row, servers: usize) -> String {
     let only = if servers > 1 { "only " } else { "" };
     let mut text = format!(
-        "{with}, {only}{} served all of them: {}",
+        "{with}, {only}{} {} all of them{}: {}",
         row.server,
-        value(row, &RATE)
+        if row.completion.is_some() {
+            "had"
+        } else {
+            "served"
+        },
+        if row.completion.is_some() {
+            " done"
+        } else {
+            ""
+        },
+        value(row, pace(&[row]))
     );
     if (COST.of_row)(row).is_some() {
         let _ = write!(text, " at {}", value(row, &COST));

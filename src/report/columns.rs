@@ -1,5 +1,6 @@
 //! The columns of the tables in the page and the Markdown, in reading order.
 
+use super::completion::{CLIENTS_PER_S, COMPLETION, DONE, SAMPLE};
 use super::costs::{INSTRUCTIONS, NOT_HERE, SYSTEM_CALLS};
 use super::format::{ABSENT, bytes, hundredths, index, number, or_absent, time, whole};
 use super::summary::{Quantity, Row, Summary};
@@ -37,7 +38,9 @@ pub(super) const COLUMNS: &[Column] = &[
         title: "Served",
         note: "clients that had at least one verified answer, of those wanted; median over trials",
         text: |row| {
-            or_absent(row.served, |served| {
+            // Elsewhere those who are done are told.
+            let served = row.served.filter(|_| row.completion.is_none());
+            or_absent(served, |served| {
                 format!("{}/{}", whole(served), whole(f64::from(row.clients)))
             })
         },
@@ -49,6 +52,9 @@ pub(super) const COLUMNS: &[Column] = &[
         best: Best::None,
         bar: false,
     },
+    DONE,
+    COMPLETION,
+    CLIENTS_PER_S,
     Column {
         title: "Replies/s",
         note: "verified replies a second; median over trials, with its 95 % interval",
@@ -138,6 +144,7 @@ pub(super) const COLUMNS: &[Column] = &[
         best: Best::Lowest,
         bar: false,
     },
+    SAMPLE,
     Column {
         title: "First answer",
         note: "longest wait of a client from connect() to its first reply; beside it, until it was connected",
@@ -295,7 +302,7 @@ fn of_quantity(quantity: Option<Quantity>, text: fn(f64) -> String) -> String {
     or_absent(quantity.map(|quantity| quantity.median), text)
 }
 
-fn range(quantity: Option<Quantity>, text: fn(f64) -> String) -> String {
+pub(super) fn range(quantity: Option<Quantity>, text: fn(f64) -> String) -> String {
     quantity.map_or_else(String::new, |quantity| {
         match (quantity.low, quantity.high) {
             (Some(low), Some(high)) => format!("{}–{}", text(low), text(high)),

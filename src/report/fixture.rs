@@ -1,5 +1,6 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
+mod below;
 mod searched;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::record::{
     Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
     Settings, Side, StudyInfo, Trial, Warning, Window,
 };
+pub(crate) use below::below;
 
 pub(crate) use searched::searched;
 
@@ -322,7 +324,7 @@ fn run(servers: &[Server]) -> Run {
             client_cpus: vec![1],
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         },
         servers: servers
             .iter()
@@ -432,10 +434,7 @@ fn trial(
             f64::from(reached) * bytes_a_client,
         )),
         client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
-        network: None,
-        spin: None,
-        server_counts: None,
-        warnings: Vec::new(),
+        ..Trial::default()
     }
 }
 

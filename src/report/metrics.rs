@@ -1,7 +1,7 @@
 //! What servers are compared by and judged by: figures of single trials, by name.
 
 use super::format::{bytes, index, number, time, whole};
-use crate::record::{Latency, Load, Trial};
+use crate::record::{Completion, Latency, Load, Trial};
 
 /// A figure of a trial.
 #[derive(Debug)]
@@ -158,6 +158,37 @@ pub const METRICS: &[Metric] = &[
             Some(load.fairness.as_ref()?.jain)
         })
     },
+    // Of loads in which each client has a job.
+    metric("completion", "Completion", Unit::Time, |_, load| {
+        Some(jobs(load)?.last_done_s? * 1e6)
+    }),
+    metric("clients_per_s", "Clients/s", Unit::PerSecond, |_, load| {
+        jobs(load)?.clients_per_s
+    }),
+    metric("job_p50", "Job p50", Unit::Time, |_, load| {
+        Some(jobs(load)?.job_time.as_ref()?.p50_us)
+    }),
+    metric("job_p99", "Job p99", Unit::Time, |_, load| {
+        jobs(load)?.job_time.as_ref()?.p99_us
+    }),
+    metric("service_sample", "Mean of 50", Unit::Time, |_, load| {
+        Some(jobs(load)?.service_sample?.mean_us)
+    }),
+    Metric {
+        whole: Whole::Sum,
+        ..metric(
+            "failed_clients",
+            "Failed clients",
+            Unit::Count,
+            |_, load| Some(f64::from(jobs(load)?.failed)),
+        )
+    },
+    Metric {
+        whole: Whole::Sum,
+        ..metric("not_done", "Not done", Unit::Count, |_, load| {
+            Some(f64::from(jobs(load)?.not_done))
+        })
+    },
     metric("cpu_per_reply", "CPU/reply", Unit::Time, cpu_us_per_reply),
     metric("p90", "p90", Unit::Time, |_, load| {
         Some(load.service_time.as_ref()?.p90_us)
@@ -199,7 +230,11 @@ pub const METRICS: &[Metric] = &[
 ];
 
 /// How many of [`METRICS`] servers are compared by.
-pub const COMPARED: usize = 8;
+pub const COMPARED: usize = 13;
+
+fn jobs(load: &Load) -> Option<&Completion> {
+    load.completion.as_deref()
+}
 
 fn response(load: &Load) -> Option<&Latency> {
     load.open_loop.as_ref()?.response_time.as_ref()

@@ -4,10 +4,12 @@
 //! [`figures`] (plots as data) → [`exporters`] (files) and [`terminal`] (text).
 
 pub mod answer;
+pub mod below;
 pub mod checks;
 pub mod clients;
 mod columns;
 pub mod comparison;
+pub mod completion;
 mod costs;
 pub mod counted;
 pub mod exporters;
@@ -216,10 +218,8 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
 mod tests {
     use super::*;
 
-    /// Figures that three loads are too few for.
-    const OF_MORE_LOADS: usize = 2;
-    /// Figures of searches.
-    const OF_LIMITS: usize = 2;
+    /// Figures that three loads are too few for, one of clients with a job each, and two of searches.
+    const OF_OTHER_LOADS: usize = 5;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)
@@ -242,14 +242,11 @@ mod tests {
     #[test]
     fn one_load_and_one_server_are_drawn_too() {
         let dir = tempfile::tempdir().unwrap();
-        let (run, mut trials) = fixture::record();
+        let (run, mut trials) = fixture::below();
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
-        assert_eq!(
-            report.figures.len(),
-            FIGURES.len() - OF_MORE_LOADS - OF_LIMITS
-        );
+        assert_eq!(report.figures.len(), FIGURES.len() - OF_OTHER_LOADS);
         for figure in &report.figures {
             render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
             render::still::png(figure, &dir.path().join("one.png")).unwrap();

@@ -6,6 +6,7 @@ mod words;
 
 use serde::Serialize;
 
+use super::completion::has_jobs;
 use super::summary::{Round, Row};
 use crate::stats::scalability::{
     self as stats, Crowd, FEWEST_FOR_GROWTH, FEWEST_FOR_LAW, Growth, LEAST_SPAN, Law, Weights,
@@ -67,7 +68,8 @@ impl Scaling {
         let spans = matches!(clients, [first, .., last] if last / (*first).max(1) >= LEAST_SPAN);
         let grows = spans && clients.len() >= FEWEST_FOR_GROWTH;
         let curves = clients.len() >= FEWEST_FOR_LAW;
-        if !grows && !curves {
+        // Who comes, asks and goes is no crowd of which a law could tell.
+        if has_jobs(rows) || (!grows && !curves) {
             return Vec::new();
         }
         servers

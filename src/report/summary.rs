@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::below::Share;
 use super::checks::Checks;
+use super::completion::{CompletionRow, FirstConnectFailure, served};
 use super::counted::Counted;
 use super::histograms::{Times, merge};
 use super::scalability::Scaling;
@@ -43,6 +45,9 @@ pub struct Summary {
     /// How each server scales, where there are numbers of clients enough to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
+    /// From how many clients on connecting fails, where each client has a job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_connect_failures: Vec<FirstConnectFailure>,
 }
 
 /// A median over trials, with its 95 % interval when there are at least two.
@@ -91,7 +96,7 @@ pub struct Row {
     /// Clients connected, median over trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connected: Option<f64>,
-    /// Clients served, median over trials.
+    /// Clients served, median over trials; where each had a job, those who were done with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<f64>,
     /// Whether every trial served every client wanted.
@@ -119,6 +124,9 @@ pub struct Row {
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
+    /// How the clients came to an end, where each had a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<CompletionRow>,
     /// From sending a request to its whole reply, over all trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Times>,
@@ -144,6 +152,9 @@ pub struct Row {
     /// What one reply cost both sides, from the trial in which that was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
+    /// Response times at parts of this rate, each from a trial of its own, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Share>,
 }
 
 /// One side of a row: medians over trials.
@@ -207,6 +218,9 @@ pub struct Round {
     /// Jain's index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jain: Option<f64>,
+    /// Until the last client was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_s: Option<f64>,
     /// Whether the rate did not drift while it was measured.
     pub steady: bool,
 }
@@ -239,6 +253,7 @@ impl Summary {
                 if !of_row.is_empty() {
                     let mut row = Row::of(run, &of_row)?;
                     row.counted = Counted::of(of_pair());
+                    row.below = Share::all(of_pair())?;
                     row.structural_limit.clone_from(&server.structural_limit);
                     row.wire = Wire::of(of_pair(), run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
@@ -254,6 +269,7 @@ impl Summary {
             .collect();
         Ok(Self {
             scaling: Scaling::of_run(&servers, &clients, &rows, run.seed),
+            first_connect_failures: FirstConnectFailure::of_run(&servers, &rows),
             study: run.study.name.clone(),
             question: run.study.question.clone(),
             seed: run.seed,
@@ -319,8 +335,8 @@ impl Row {
             trials_failed: (trials.len() - good.len()) as u32,
             failures: failures(trials),
             connected: of_loads(|load| load.connected),
-            served: of_loads(|load| load.served),
-            served_all: !good.is_empty() && loads().all(|load| load.served >= load.clients),
+            served: of_loads(served),
+            served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
             never_served: of_loads(|load| load.never_served),
             replies_per_s: quantity(rounds.iter().map(|round| round.replies_per_s).collect()),
             replies_per_server_cpu_s: quantity(
@@ -328,6 +344,7 @@ impl Row {
             ),
             full: full(run, &server_side, &client_side),
             near_ceiling: None,
+            completion: CompletionRow::of(&good, run.seed)?,
             wire: None,
             server_side,
             client_side,
@@ -349,6 +366,7 @@ impl Row {
             all_verified: requests == verified && requests > 0,
             rounds,
             counted: None,
+            below: Vec::new(),
         })
     }
 }
@@ -384,6 +402,7 @@ impl Round {
             replies_per_s: load.window.replies_per_s,
             server_cpu_us_per_reply: cost.map(|milliseconds| milliseconds * 1000.0),
             jain: load.fairness.as_ref().map(|fairness| fairness.jain),
+            completion_s: load.completion.as_deref().and_then(|jobs| jobs.last_done_s),
             steady: !is_unsteady(&load.window.slices),
         }
     }

@@ -4,7 +4,9 @@
 //! server's name, the rate and the CPU cost always stay. The best of a group is marked `*`, so
 //! that nothing depends on colour.
 
+mod below;
 mod comparison;
+mod grid;
 mod limit;
 
 use std::fmt::Write as _;
@@ -55,6 +57,9 @@ const fn cells(title: &'static str, bar: bool, detail: bool, drop: u8) -> Cells 
 
 const TABLE: &[Cells] = &[
     cells("Served", false, false, 2),
+    cells("Done", false, false, 2),
+    cells("Completion", true, false, 0),
+    cells("Clients/s", false, false, 7),
     cells("Replies/s", true, false, 0),
     cells("CPU/reply", true, false, 0),
     cells("p50", false, false, 5),
@@ -78,6 +83,7 @@ pub fn table(summary: &Summary, width: usize, colour: bool) -> String {
     for clients in summary.clients.iter().rev() {
         group(&mut text, summary, *clients, &columns, &paint);
     }
+    below::table(&mut text, summary, width, &paint);
     if summary.rows.iter().any(|row| row.served_all) {
         text.push('\n');
         wrap(

@@ -49,6 +49,9 @@ pub struct Study {
     /// Accept-queue length asked for.
     #[serde(default = "defaults::backlog")]
     pub backlog: u32,
+    /// Parts of the rate that each server reached at which its response time is taken, in percent.
+    #[serde(default)]
+    pub below: Vec<u32>,
     /// What measures: names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Vec<String>,
@@ -153,7 +156,7 @@ pub struct BuiltIn {
 pub const STUDIES: &[&BuiltIn] = &[&BuiltIn {
     info: Info {
         name: "overview",
-        summary: "every model under the same small load, about 2 minutes",
+        summary: "every model under the same small load, about 3 minutes",
     },
     toml: include_str!("../../studies/overview.toml"),
 }];
@@ -224,6 +227,9 @@ impl Study {
             let largest = crate::protocol::LARGEST_SIZE;
             return wrong(&format!("`size` must be from 1 to {largest} bytes"));
         }
+        if self.below.iter().any(|percent| !(1..100).contains(percent)) {
+            return wrong("`below` has percentages from 1 to 99, like [50, 80]");
+        }
         if self.servers.iter().any(|server| server.workers == Some(0)) {
             return wrong("`workers` must be at least 1");
         }
@@ -269,6 +275,8 @@ mod tests {
         assert!(with("clients = []").contains("`clients` needs"));
         assert!(with("clients = [0]").contains("`clients` needs"));
         assert!(with("clients = [1]\nrepeats = 0").contains("`repeats`"));
+        assert!(with("clients = [1]\nbelow = [50, 100]").contains("`below`"));
+        assert!(with("clients = [1]\nbelow = [0]").contains("from 1 to 99"));
         assert!(with("clients = [1]\nduration = \"0s\"").contains("`duration`"));
         assert!(with("clients = [1]\nduration = \"soon\"").contains("`soon` is no time"));
     }

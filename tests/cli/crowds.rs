@@ -6,7 +6,7 @@ use super::server::Server;
 use super::{Told, throng, throng_in_shell};
 
 /// The engines that this machine has.
-fn engines() -> Vec<&'static str> {
+pub(super) fn engines() -> Vec<&'static str> {
     let mut engines = vec!["epoll"];
     match throng::sys::ring::supported() {
         Ok(()) => engines.push("io-uring"),

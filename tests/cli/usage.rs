@@ -132,6 +132,31 @@ fn a_wrong_study_is_told_with_line_and_column() {
 }
 
 #[test]
+fn parts_of_a_maximum_that_make_no_sense_are_told() {
+    for wrong in ["0", "100", "50,", "half", "-5", "50;80", "none,50"] {
+        let told = throng(&["run", &format!("--below={wrong}")]);
+        assert_eq!(told.code, 2, "{wrong}: {told:?}");
+        assert!(
+            told.err.contains("write percentages from 1 to 99"),
+            "{told:?}"
+        );
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mine.toml");
+    let text = "name = \"mine\"\nquestion = \"why\"\nclients = [1]\nbelow = [120]\n";
+    std::fs::write(&file, text).unwrap();
+    throng(&["run", file.to_str().unwrap()]).is_usage_error(&["`below` has percentages"]);
+    for option in ["--rate=100", "--think=1ms"] {
+        let name = option.split('=').next().unwrap();
+        throng(&["compare", "epoll", "poll", "--below", "80", option]).is_usage_error(&[
+            name,
+            "not the server that sets the rate",
+            "--below",
+        ]);
+    }
+}
+
+#[test]
 fn a_directory_without_a_record_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let told = throng(&["report", directory.path().to_str().unwrap()]);

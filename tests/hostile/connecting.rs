@@ -54,7 +54,7 @@ fn a_reply_that_takes_too_long_is_a_request_timeout() {
 }
 
 /// Fills the queue of a listener that accepts nobody, until its kernel answers no more SYN.
-fn fill(address: SocketAddr) -> Vec<TcpStream> {
+pub(super) fn fill(address: SocketAddr) -> Vec<TcpStream> {
     let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok();
     let connections: Vec<TcpStream> = (0..16).map_while(connect).collect();
     assert!(connections.len() < 16, "the queue has an end");

@@ -6,6 +6,7 @@
 
 mod connecting;
 mod crowds;
+mod jobs;
 mod replying;
 mod servers;
 mod slow;

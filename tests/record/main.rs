@@ -1,6 +1,7 @@
 //! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
 //! whole whatever ends the run.
 
+mod below;
 mod captures;
 mod failures;
 mod interruption;
@@ -99,11 +100,12 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
             client_cpus: Vec::new(),
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            control: None,
+            ..Settings::default()
         },
         dialogue: PROTOCOLS[0],
         asking: Asking::default(),
         coming: Duration::ZERO,
+        jobs: None,
         comparison: None,
         limit: None,
         servers,

@@ -87,6 +87,61 @@ fn a_server_is_its_own_control_and_the_clients_have_a_ceiling() {
     assert!(ceiling["reachable_per_s"].as_f64() >= ceiling["replies_per_s"].as_f64());
 }
 
+/// All that clients with a job each do counts, and a table of one's own is enough for the server.
+#[test]
+fn clients_with_a_job_each_are_recorded_with_their_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut command = std::process::Command::new(super::THRONG);
+    command.args(["run", "--models", "thread,poll", "--control", "none", "-o"]);
+    command.arg(directory);
+    command.args([
+        "--clients",
+        "5,50",
+        "--repeats",
+        "1",
+        "--each",
+        "2",
+        "--at-once",
+        "10",
+    ]);
+    command.args(["--think", "1ms", "--no-ceiling", "--json"]);
+    command.args(["--probes", "cpu,memory,accept-queue,established"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+
+    let schemas = Schemas::read();
+    schemas.check_run(&read_json(&directory.join("run.json")));
+    for trial in trial_lines(directory) {
+        schemas.check_trial(&trial);
+        let (load, clients) = (&trial["load"], &trial["clients"]);
+        let jobs = &load["completion"];
+        assert_eq!(jobs["clients_done"], *clients, "{trial}");
+        assert_eq!(load["requests"].as_u64(), clients.as_u64().map(|n| 2 * n));
+        assert!(jobs["think_s_mean"].as_f64() > Some(0.0009), "{trial}");
+        // The connection by which it was verified is the server's alone.
+        let accepted = trial["server_counts"]["accepted"].as_u64();
+        assert!(accepted > clients.as_u64(), "{trial}");
+        assert!(
+            trial["server_side"]["metrics"]["cpu_ms"].is_number(),
+            "{trial}"
+        );
+        let kinds: Vec<&Value> = trial["warnings"].as_array().unwrap().iter().collect();
+        let about_time =
+            |warning: &&Value| ["unsteady", "probes"].contains(&warning["kind"].as_str().unwrap());
+        assert!(!kinds.iter().any(about_time), "{trial}");
+    }
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = summary["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        assert!(row["completion"]["completion_s"]["median"].as_f64() > Some(0.0));
+        assert_eq!(row["served_all"], true, "{row}");
+    }
+    assert_eq!(summary["first_connect_failures"][0]["none_with"], 50);
+    assert!(directory.join("figures/completion.svg").exists());
+}
+
 /// The totals of clients and server, where every request was answered.
 fn sides_agree(trial: &Value) {
     let (load, counts) = (&trial["load"], &trial["server_counts"]);

@@ -6,10 +6,10 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::{
-    Attempt, Cause, Ceiling, Comparison, Ending, Failure, Fairness, Find, Foreign, Found, Host,
-    Latency, Limit, Load, OpenLoop, ProbeClients, Purpose, Run, SCHEMA_VERSION, SearchEnding,
-    ServerCounts, ServerInfo, ServerWorker, Settings, Side, Spin, StoppedAt, StudyInfo, Trial,
-    Tried, Warning, Window,
+    Attempt, Below, Cause, Ceiling, Comparison, Completion, Ending, Failure, Fairness, Find,
+    FirstFailure, Foreign, Found, Host, Latency, Limit, Load, OpenLoop, ProbeClients, Purpose, Run,
+    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
+    Side, Spin, StoppedAt, StudyInfo, Trial, Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -154,6 +154,7 @@ fn full_run() -> Value {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
+            below_percent: vec![80],
             probes: vec!["cpu".to_owned()],
             control: Some("epoll".to_owned()),
         },
@@ -200,12 +201,16 @@ fn full_trial() -> Value {
         round: 0,
         server: "epoll".to_owned(),
         clients: 1,
-        purpose: Purpose::Timed,
+        purpose: Purpose::Below,
         attempt: Some(Attempt {
             value: 1,
             share: Some(0.5),
             held: false,
             reasons: vec!["it broke".to_owned()],
+        }),
+        below: Some(Below {
+            percent: 80,
+            rate_per_s: Some(1.0),
         }),
         started_at: "2026-01-01T12:00:00Z".to_owned(),
         took_s: 1.0,
@@ -333,10 +338,37 @@ fn full_load() -> Load {
             cpu_us_per_reply: 1.0,
             share: 1.0,
         }),
+        completion: Some(Box::new(full_completion(latency()))),
         cpu_s: Some(1.0),
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn full_completion(job_time: Option<Latency>) -> Completion {
+    Completion {
+        requests_each: 1,
+        at_once: 1,
+        clients_done: 1,
+        failed: 0,
+        not_done: 0,
+        last_done_s: Some(1.0),
+        clients_per_s: Some(1.0),
+        think_s_mean: Some(1.0),
+        job_time,
+        service_sample: Some(ServiceSample {
+            count: 1,
+            mean_us: 1.0,
+            seed: 1,
+        }),
+        connect_failures: counts("refused"),
+        first_failure: Some(FirstFailure {
+            client: 0,
+            at_s: 1.0,
+            kind: "refused".to_owned(),
+            connected: false,
+        }),
     }
 }
 

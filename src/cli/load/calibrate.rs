@@ -33,8 +33,11 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
         .collect();
     let server = NullServer::start(model, options, &free)?;
     let ports = host::load_resources().ports;
+    let clients = plan.at_once.unwrap_or(plan.clients);
     let plan = Plan {
-        routes: Routes::new(&[server.address()], &[], plan.clients, ports)?,
+        routes: Routes::new(&[server.address()], &[], clients, ports)?,
+        clients,
+        at_once: None,
         rate: None,
         think: Think::None,
         until: Until::Duration(DURATION),

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 use super::targets;
 use crate::load::Plan;
 use crate::measure::warnings;
-use crate::record::{Ceiling, Latency, Load, OpenLoop};
+use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop};
 use crate::report::format;
 
 /// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
@@ -41,6 +41,8 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
 
 fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![("clients", clients(load))];
+    let jobs = load.completion.as_deref();
+    lines.extend(jobs.into_iter().flat_map(|jobs| completion(load, jobs)));
     if !load.errors.is_empty() {
         lines.push(("errors", errors(load)));
     }
@@ -74,6 +76,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         ("service time", &load.service_time),
         ("lateness", &load.lateness),
         ("connect time", &load.connect_time),
+        ("job time", jobs.map_or(&None, |jobs| &jobs.job_time)),
         ("first answer", &load.first_answer),
         (
             "probe clients",
@@ -114,6 +117,57 @@ fn clients(load: &Load) -> String {
         let _ = write!(text, ", over {} connections", load.connections);
     }
     text
+}
+
+/// What became of clients that had a job each.
+fn completion(load: &Load, jobs: &Completion) -> Vec<(&'static str, String)> {
+    let mut done = format!("{} of {} clients", jobs.clients_done, load.clients);
+    if let (Some(seconds), Some(rate)) = (jobs.last_done_s, jobs.clients_per_s) {
+        let (time, rate) = (format::time(seconds * 1e6), format::number(rate));
+        let _ = write!(done, " in {time}, {rate} a second");
+    }
+    if jobs.at_once < load.clients {
+        let _ = write!(done, "; at most {} at once", jobs.at_once);
+    }
+    for (count, what) in [(jobs.failed, "failed"), (jobs.not_done, "not done")] {
+        if count > 0 {
+            let _ = write!(done, ", {count} {what}");
+        }
+    }
+    let mut lines = vec![("done", done)];
+    if let Some(first) = &jobs.first_failure {
+        let how = if first.connected {
+            "while connected"
+        } else {
+            "connecting"
+        };
+        let (client, time) = (first.client, format::time(first.at_s * 1e6));
+        let kind = &first.kind;
+        lines.push((
+            "first failure",
+            format!("client {client} after {time}, {how}: {kind}"),
+        ));
+    }
+    if !jobs.connect_failures.is_empty() {
+        let kinds = by_kind(&jobs.connect_failures);
+        let count: u64 = jobs.connect_failures.values().sum();
+        lines.push(("connecting", format!("{count} attempts failed{kinds}")));
+    }
+    if let Some(seconds) = jobs.think_s_mean {
+        let time = format::time(seconds * 1e6);
+        lines.push(("think time", format!("mean {time} before a request")));
+    }
+    if let Some(sample) = &jobs.service_sample {
+        let mean = format::time(sample.mean_us);
+        lines.push((
+            "sample",
+            format!(
+                "mean service time of {} requests at random: {mean}",
+                sample.count
+            ),
+        ));
+    }
+    lines
 }
 
 fn errors(load: &Load) -> String {

@@ -70,8 +70,10 @@ impl Watcher for Shown {
 
 /// What a load does at the moment.
 fn line(phase: Phase, progress: &Progress, rate: Option<f64>, times: Option<(u64, u64)>) -> String {
-    let mut parts = vec![format!("{}: {} clients", phase.name(), open(progress))];
-    if progress.answered < progress.connected {
+    let mut parts = vec![format!("{}: {} clients", phase.name(), progress.present())];
+    if progress.done > 0 {
+        parts.push(format!("{} done", progress.done));
+    } else if progress.answered < progress.connected {
         parts.push(format!("{} served", progress.answered));
     }
     if let Some(rate) = rate {
@@ -120,11 +122,18 @@ struct Event {
     connected: u64,
     answered: u64,
     failed: u64,
+    /// Clients connected now.
+    present: u64,
+    /// Whether a line is awaited before it goes on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    waits: bool,
 }
 
 /// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
 pub(super) struct Controlled {
     stop: Stop,
+    /// Whether to wait for a word before the steady part too, since it begins with the first client.
+    waits_at_start: bool,
     /// When clients were last told of, and how many were there.
     told: Option<(Instant, u64)>,
 }
@@ -133,30 +142,39 @@ pub(super) struct Controlled {
 const NEWS: Duration = Duration::from_millis(100);
 
 impl Controlled {
-    pub(super) fn new(stop: Stop) -> Self {
-        Self { stop, told: None }
+    pub(super) fn new(stop: Stop, waits_at_start: bool) -> Self {
+        Self {
+            stop,
+            waits_at_start,
+            told: None,
+        }
     }
 
-    fn tell(&mut self, phase: Option<&'static str>, progress: &Progress) -> anyhow::Result<()> {
-        self.told = Some((Instant::now(), open(progress)));
+    fn waits(&self, phase: Phase) -> bool {
+        match phase {
+            Phase::WarmUp | Phase::Hold => true,
+            Phase::Steady => self.waits_at_start,
+            Phase::Settle | Phase::Drain => false,
+        }
+    }
+
+    fn tell(&mut self, phase: Option<Phase>, progress: &Progress) -> anyhow::Result<()> {
+        self.told = Some((Instant::now(), progress.present()));
         output::json_line(&Event {
-            phase,
+            phase: phase.map(Phase::name),
+            waits: phase.is_some_and(|phase| self.waits(phase)),
             connected: progress.connected,
             answered: progress.answered,
             failed: progress.failed,
+            present: progress.present(),
         })
     }
 }
 
-/// Connections that are there now.
-fn open(progress: &Progress) -> u64 {
-    progress.connected.saturating_sub(progress.failed)
-}
-
 impl Watcher for Controlled {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
-        self.tell(Some(phase.name()), progress)?;
-        if matches!(phase, Phase::WarmUp | Phase::Hold) {
+        self.tell(Some(phase), progress)?;
+        if self.waits(phase) {
             // End of input means the same as a line: whoever waited has gone.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
         }
@@ -166,7 +184,7 @@ impl Watcher for Controlled {
     fn watch(&mut self, _: Phase, progress: &Progress, _: f64) {
         let is_news = self
             .told
-            .is_some_and(|(at, count)| count != open(progress) && at.elapsed() >= NEWS);
+            .is_some_and(|(at, count)| count != progress.present() && at.elapsed() >= NEWS);
         if is_news {
             // Whoever does not listen any more shows when the next phase is told.
             let _ = self.tell(None, progress);
@@ -214,12 +232,24 @@ mod tests {
             connected: 10,
             answered: 4,
             failed: 2,
+            gone: 2,
             lost: 3,
             ..progress
         };
         assert_eq!(
             line(Phase::Settle, &progress, None, None),
             "settle: 8 clients, 4 served, 2 failed, 3 requests lost"
+        );
+        let progress = Progress {
+            connected: 50,
+            done: 40,
+            gone: 41,
+            failed: 1,
+            ..Progress::default()
+        };
+        assert_eq!(
+            line(Phase::Steady, &progress, None, None),
+            "steady: 9 clients, 40 done, 1 failed, 0 requests lost"
         );
     }
 

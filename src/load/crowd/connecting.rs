@@ -15,7 +15,8 @@ impl Crowd {
         if now >= self.until {
             return None;
         }
-        let place = if self.unborn < self.clients.len() && self.birth_of(self.unborn) <= now {
+        let place = if self.may_be_born() && self.birth_of(self.unborn) <= now {
+            self.present += 1;
             self.unborn += 1;
             self.unborn - 1
         } else {
@@ -32,6 +33,11 @@ impl Crowd {
         client.tally.started_at.get_or_insert(now - self.began);
         self.connecting += 1;
         Some(place)
+    }
+
+    /// Whether there is a client whose turn to connect has not come, and room for one more.
+    pub(super) fn may_be_born(&self) -> bool {
+        self.unborn < self.clients.len() && self.present < self.at_once
     }
 
     /// When a client's turn to connect for the first time comes.
@@ -75,7 +81,7 @@ impl Crowd {
         }
         // Once the schedule runs, nothing leaves that is not due.
         let is_scheduled = self.schedule.is_some() && self.from < u64::MAX;
-        if !client.was_answered() && !is_scheduled {
+        if !client.was_answered() && !is_scheduled && !self.rules.thinks_first {
             self.ask(place, now, now);
             return Then::Send;
         }

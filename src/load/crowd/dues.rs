@@ -76,8 +76,11 @@ impl Crowd {
                 self.clients[place].queued += 1;
                 self.idle.push_back(place as u32);
             } else {
-                let at = now + self.plan.think.draw(&mut self.random);
-                self.set_alarm(place, at);
+                let time = self.plan.think.draw(&mut self.random);
+                if let Some(jobs) = &mut self.tally.jobs {
+                    jobs.think.add(time);
+                }
+                self.set_alarm(place, now + time);
             }
         }
     }
@@ -123,6 +126,9 @@ impl Crowd {
             State::Open | State::Apart if self.schedule.is_some() => {
                 self.wait_for_due(place, now);
                 false
+            }
+            State::Open if self.rules.thinks_first => {
+                self.has_room(place) && self.takes(place, at, now)
             }
             State::Open | State::Apart if self.plan.has_dues() && client.was_answered() => {
                 // A client that failed may lie in wait once too often.

@@ -124,7 +124,7 @@ impl Crowd {
             return;
         }
         if client.budget == 0 {
-            let _closed = self.end(place);
+            let _closed = self.finish_job(place, now);
         } else if self.plan.has_dues() {
             self.wait_for_due(place, now);
         } else {
@@ -140,6 +140,16 @@ impl Crowd {
         client.tally.error.get_or_insert(kind);
         if client.state == State::Connecting {
             self.connecting -= 1;
+            // Who was reset had been connected: before that, the kernel calls it refused.
+            if let Some(jobs) = &mut self.tally.jobs
+                && kind != ErrorKind::Reset
+            {
+                *jobs.connect_failures.entry(kind).or_default() += 1;
+            }
+        }
+        if self.plan.reconnect && self.tally.jobs.is_some() {
+            // Its job is to have so many replies; without limit there is nothing to give back.
+            client.budget = client.budget.saturating_add(client.outstanding.into());
         }
         self.lose_outstanding(place);
         let client = &mut self.clients[place];
@@ -154,15 +164,31 @@ impl Crowd {
             return Then::Close(Close::Orderly);
         }
         self.progress.failed += 1;
+        client.tally.failed_at = Some(now - self.began);
         if client.budget < u64::MAX / 2 {
             self.progress.lost += client.budget;
         }
         self.end(place)
     }
 
-    /// A client ends.
-    pub(super) fn end(&mut self, place: usize) -> Then {
-        self.clients[place].state = State::Over;
+    /// A client has made all the requests it had to.
+    pub(super) fn finish_job(&mut self, place: usize, now: u64) -> Then {
+        let at = now - self.began;
+        let client = &mut self.clients[place].tally;
+        client.done_at = Some(at);
+        self.progress.done += 1;
+        if let Some(jobs) = &mut self.tally.jobs {
+            jobs.time.record(at - client.started_at.unwrap_or(at));
+        }
+        self.end(place)
+    }
+
+    /// A client ends, and makes room for another one.
+    fn end(&mut self, place: usize) -> Then {
+        let client = &mut self.clients[place];
+        client.state = State::Over;
+        self.present -= 1;
+        self.progress.gone += u64::from(client.tally.connected_at.is_some());
         Then::Close(Close::Orderly)
     }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use super::arrival::{Schedule, Think};
 use super::client::{Client, Stamp, State};
+use super::jobs::JobsTally;
 use super::phase::Progress;
 use super::tally::{ErrorKind, SLICES, WorkerTally};
 use super::times::Times;
@@ -58,6 +59,9 @@ pub(super) struct Crowd {
     /// Clients that connect as soon as it is their turn.
     in_line: VecDeque<u32>,
     connecting: usize,
+    /// Clients that have come and have not gone, and the most of them that may be there.
+    present: u32,
+    at_once: u32,
     /// What of the plan a request looks at.
     rules: Rules,
     /// Clients that go on at a time of their own.
@@ -85,6 +89,8 @@ struct Rules {
     pipeline: u16,
     /// Whether requests come due by themselves.
     has_dues: bool,
+    /// Whether clients think before their first request too.
+    thinks_first: bool,
     /// Requests after which a connection has served its time.
     requests_per_connection: u32,
     /// And the time, in nanoseconds.
@@ -114,6 +120,12 @@ const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// Part of a limit by which it may be overrun.
 const SWEEPS_A_LIMIT: u64 = 10;
 
+/// A worker's share of so many.
+fn share(total: u64, number: usize, workers: usize) -> u64 {
+    let workers = workers as u64;
+    total / workers + u64::from((number as u64) < total % workers)
+}
+
 impl Crowd {
     /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
     pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
@@ -127,10 +139,7 @@ impl Crowd {
             .as_ref()
             .map(|rate| Schedule::new(rate, number, workers, plan.seed));
         let allowance = match plan.until {
-            Until::Requests(total) => {
-                let workers = workers as u64;
-                total / workers + u64::from((number as u64) < total % workers)
-            }
+            Until::Requests(total) => share(total, number, workers),
             _ => u64::MAX,
         };
         let limits = [
@@ -146,13 +155,17 @@ impl Crowd {
             clients,
             from: u64::MAX,
             until: u64::MAX,
-            settled: plan.eager,
+            settled: plan.eager || plan.job().is_some(),
             unborn: 0,
             in_line: VecDeque::new(),
             connecting: 0,
+            present: 0,
+            at_once: share(plan.at_once.map_or(u64::MAX, u64::from), number, workers)
+                .min(u32::MAX.into()) as u32,
             rules: Rules {
                 pipeline: plan.pipeline,
                 has_dues: plan.has_dues(),
+                thinks_first: plan.has_dues() && plan.job().is_some(),
                 requests_per_connection: plan.requests_per_connection.unwrap_or(u32::MAX),
                 lifetime: plan
                     .lifetime
@@ -160,7 +173,12 @@ impl Crowd {
             },
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
-            tally: WorkerTally::new(schedule.is_some(), plan.has_dues()),
+            tally: WorkerTally {
+                jobs: plan
+                    .job()
+                    .map(|_| Box::new(JobsTally::new(plan.seed, number))),
+                ..WorkerTally::new(schedule.is_some(), plan.has_dues())
+            },
             schedule,
             origin: 0,
             allowance,
@@ -310,6 +328,9 @@ impl Crowd {
         };
         if counts {
             self.tally.service_time.record(now - stamp.sent);
+            if let Some(jobs) = &mut self.tally.jobs {
+                jobs.sample.offer(now - stamp.sent);
+            }
         }
     }
 
@@ -323,7 +344,7 @@ impl Crowd {
         let client = &self.clients[place];
         if client.budget == 0 {
             return if client.outstanding == 0 {
-                self.end(place)
+                self.finish_job(place, now)
             } else {
                 Then::Keep
             };
@@ -400,7 +421,7 @@ impl Crowd {
         self.slice.ends = from.saturating_add(self.slice.length);
         self.origin = match self.plan.until {
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
-            Until::Requests(_) | Until::Bytes(_) => from,
+            Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
         };
         self.settle(now);
     }
@@ -443,7 +464,7 @@ impl Crowd {
             return Duration::ZERO;
         }
         let mut next = u64::MAX;
-        if self.unborn < self.clients.len() {
+        if self.may_be_born() {
             next = self.birth_of(self.unborn);
         }
         if let Some(&Reverse((at, _))) = self.alarms.peek() {

@@ -2,6 +2,7 @@
 
 mod closed;
 mod failures;
+mod jobs;
 mod open;
 mod random;
 mod world;

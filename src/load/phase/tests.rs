@@ -312,3 +312,89 @@ fn patience_begins_when_the_last_client_has_its_turn() {
         assert!(matches!(phases.advance(1300 * MS, &one), Next::Enter(_)));
     }
 }
+
+fn jobs(limit: Option<Duration>) -> Phases {
+    Phases::new(&plan(Until::Each { requests: 2, limit }), 0)
+}
+
+fn ended(done: u64, failed: u64) -> Progress {
+    Progress {
+        connected: done,
+        done,
+        failed,
+        verified: 2 * done,
+        at_end: true,
+        ..Progress::default()
+    }
+}
+
+#[test]
+fn jobs_are_steady_from_the_first_client_to_the_last() {
+    let mut phases = jobs(None);
+    assert_eq!(phases.phase(), Phase::Steady);
+    assert_eq!(phases.window().0, 0);
+    assert!(matches!(phases.advance(MS, &ended(9, 0)), Next::Wait(_)));
+    enter(&mut phases, 2 * MS, &ended(9, 1), Phase::Drain);
+    assert_eq!(phases.window(), (0, 2 * MS));
+    enter(&mut phases, 3 * MS, &ended(9, 1), Phase::Hold);
+    let done = Next::Done(Ending::Clients);
+    assert_eq!(phases.advance(4 * MS, &ended(9, 1)), done);
+}
+
+#[test]
+fn jobs_that_all_failed_left_nobody() {
+    let mut phases = jobs(None);
+    enter(&mut phases, MS, &ended(0, 10), Phase::Drain);
+    enter(&mut phases, MS, &ended(0, 10), Phase::Hold);
+    let done = Next::Done(Ending::NoClientsLeft);
+    assert_eq!(phases.advance(MS, &ended(0, 10)), done);
+}
+
+#[test]
+fn jobs_end_with_their_time() {
+    let mut phases = jobs(Some(Duration::from_millis(40)));
+    assert!(matches!(
+        phases.advance(39 * MS, &ended(5, 0)),
+        Next::Wait(_)
+    ));
+    enter(&mut phases, 40 * MS, &ended(5, 0), Phase::Drain);
+    assert_eq!(phases.window(), (0, 40 * MS));
+    enter(&mut phases, 41 * MS, &ended(5, 0), Phase::Hold);
+    let done = Next::Done(Ending::TimeLimit);
+    assert_eq!(phases.advance(42 * MS, &ended(5, 0)), done);
+}
+
+#[test]
+fn jobs_end_when_nothing_happens_any_more() {
+    let mut phases = jobs(None);
+    assert!(matches!(
+        phases.advance(5 * MS, &ended(5, 0)),
+        Next::Wait(_)
+    ));
+    // Who connects may take as long as that takes, and the patience is after it.
+    let silence = 5 * MS + 10_300 * MS;
+    assert!(matches!(
+        phases.advance(silence - 1, &ended(5, 0)),
+        Next::Wait(_)
+    ));
+    enter(&mut phases, silence, &ended(5, 0), Phase::Drain);
+    assert_eq!(
+        phases.window(),
+        (0, 5 * MS),
+        "what counts ends with the news"
+    );
+    enter(&mut phases, silence, &ended(5, 0), Phase::Hold);
+    let done = Next::Done(Ending::Silence);
+    assert_eq!(phases.advance(silence, &ended(5, 0)), done);
+}
+
+#[test]
+fn jobs_that_are_interrupted_keep_what_was_done() {
+    let mut phases = jobs(None);
+    assert!(matches!(phases.advance(MS, &ended(5, 0)), Next::Wait(_)));
+    phases.interrupt(2 * MS);
+    enter(&mut phases, 2 * MS, &ended(5, 0), Phase::Drain);
+    enter(&mut phases, 2 * MS, &ended(5, 0), Phase::Hold);
+    let done = Next::Done(Ending::Interrupted);
+    assert_eq!(phases.advance(2 * MS, &ended(5, 0)), done);
+}

@@ -5,7 +5,7 @@ mod room;
 mod verdict;
 
 use super::plan::Planned;
-use super::run::{Observer, RunPlan, begin, end, one_trial};
+use super::run::{Observer, RunPlan, Started, begin, end, measure, utc_now};
 use super::search::{Bounds, Known, Point, Search, Verdict};
 use crate::record::{
     Attempt, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
@@ -169,23 +169,45 @@ impl Hunt<'_> {
             attempt.is_some_and(|attempt| (attempt.value, attempt.share) == (point.value, share))
         };
         let round = self.own().filter(same).count() as u32;
-        let (clients, rate_per_s) = match self.asked.find {
-            Find::Clients => (u32::try_from(point.value).unwrap_or(u32::MAX), None),
-            Find::Rate => (self.asked.clients.unwrap_or(1), Some(point.value)),
+        let clients = match self.asked.find {
+            Find::Clients => u32::try_from(point.value).unwrap_or(u32::MAX),
+            Find::Rate => self.asked.clients.unwrap_or(1),
         };
         let planned = Planned {
             round,
             server: self.server,
             clients,
             purpose: point.purpose,
-            rate_per_s,
+            percent: None,
         };
-        let index = self.trials.len();
-        observer.begins(&self.plan.starts(&planned, index, self.total));
-        let Some(mut trial) = one_trial(self.plan, store, &planned, index, self.stop)? else {
+        let mut trial = Trial {
+            index: self.trials.len() as u32,
+            round,
+            server: self.name().to_owned(),
+            clients,
+            purpose: point.purpose,
+            attempt: Some(Attempt {
+                value: point.value,
+                share,
+                ..Attempt::default()
+            }),
+            started_at: utc_now(),
+            ..Trial::default()
+        };
+        observer.begins(&Started {
+            index: self.trials.len(),
+            total: self.total,
+            server: self.name(),
+            clients,
+            rate_per_s: self.plan.rate_of(trial.attempt.as_ref()),
+            round,
+            purpose: point.purpose,
+            percent: None,
+        });
+        if !measure(self.plan, store, &planned, &mut trial, self.stop)? {
             self.interrupted = true;
             return Ok(None);
-        };
+        }
         let (held, reasons) = match self.criteria.judge(&trial) {
             Judged::Decided(verdict, reasons) => (verdict.held, reasons),
             Judged::Void(why) => (false, vec![why]),

@@ -157,6 +157,16 @@ fn unserved(load: &Load) -> Vec<String> {
             counted(load.clients, "client")
         ));
     }
+    if let Some(jobs) = &load.completion
+        && jobs.clients_done < load.clients
+        && reasons.is_empty()
+    {
+        reasons.push(format!(
+            "{} of {} were done",
+            whole(f64::from(jobs.clients_done)),
+            counted(load.clients, "client")
+        ));
+    }
     let declined: u64 = load.declined.values().sum();
     if declined > 0 {
         let kinds: Vec<&str> = load.declined.keys().map(String::as_str).collect();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::{Metric, Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::flows::flow::Ending;
 use crate::flows::row::write_csv;
 use crate::flows::summary::Percentiles;
 use crate::flows::{Report, Settings, analyse};
@@ -68,6 +69,19 @@ fn forbidden(said: &str) -> Unsupported {
 const METRICS: &[Metric] = &[
     metric("flows", "connections in the capture"),
     metric("complete_flows", "of them, those captured from SYN to end"),
+    metric(
+        "refused_flows",
+        "of all, those that the server answered with a reset",
+    ),
+    metric("unanswered_flows", "those whose SYN was never answered"),
+    metric(
+        "flows_reset_by_client",
+        "those that the client ended with a reset",
+    ),
+    metric(
+        "flows_reset_by_server",
+        "those that the server ended with a reset",
+    ),
     metric("packets", "TCP packets in both directions"),
     metric("wire_bytes", "their bytes, headers included"),
     metric(
@@ -213,9 +227,14 @@ impl Probe for Capturing {
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let Some(report) = &self.report else { return };
         let (contents, summary) = (&report.contents, &report.summary);
+        let ended = |ending: Ending| summary.endings.get(ending.name()).copied().unwrap_or(0);
         for (name, value) in [
             ("flows", summary.flows),
             ("complete_flows", summary.complete_flows),
+            ("refused_flows", ended(Ending::Refused)),
+            ("unanswered_flows", ended(Ending::Unanswered)),
+            ("flows_reset_by_client", ended(Ending::ResetByClient)),
+            ("flows_reset_by_server", ended(Ending::ResetByServer)),
             ("packets", summary.packets),
             ("wire_bytes", summary.wire_bytes),
             ("payload_bytes", summary.payload_bytes),

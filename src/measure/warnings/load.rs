@@ -1,7 +1,7 @@
 //! What the clients of one load saw that a reader must know.
 
 use super::warning;
-use crate::record::{Load, Warning};
+use crate::record::{Below, Load, Warning};
 use crate::report::format;
 use crate::stats::steadiness;
 
@@ -20,6 +20,20 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
         unsteady(load),
         behind(load),
         too_few(load),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// About a load at a part of the rate that the server reached: how it changed over time and who waited
+/// is up to the schedule and to chance, and part of its response time.
+pub(super) fn of_load_below(load: &Load, below: &Below) -> Vec<Warning> {
+    [
+        unbalanced(load),
+        declined(load),
+        behind(load),
+        not_below(load, below),
     ]
     .into_iter()
     .flatten()
@@ -62,6 +76,9 @@ fn declined(load: &Load) -> Option<Warning> {
 }
 
 fn unsteady(load: &Load) -> Option<Warning> {
+    if load.open_loop.is_some() && !load.falls_short() {
+        return None; // it did what its schedule says, which may rise
+    }
     let slices = &load.window.slices;
     let trend = steadiness::trend(slices).filter(|_| steadiness::is_unsteady(slices))?;
     Some(warning(
@@ -112,6 +129,24 @@ fn too_few(load: &Load) -> Option<Warning> {
     })
 }
 
+/// A rate that the server did not keep, though it is only a part of what it had reached.
+fn not_below(load: &Load, below: &Below) -> Option<Warning> {
+    let open = load.open_loop.as_ref().filter(|_| load.falls_short())?;
+    Some(warning(
+        "not-below-maximum",
+        format!(
+            "asked for {} % of the rate that it had reached, the server answered {} of {} requests ({}/s): \
+             this is no longer below its maximum",
+            below.percent,
+            load.window.replies,
+            open.due,
+            format::number(load.window.replies_per_s)
+        ),
+        "read its response time as that of a full server; take a lower --below, or more --repeats and a \
+         longer --duration for a surer maximum",
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -147,6 +182,9 @@ mod tests {
         let mut load = Load::default();
         load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
         assert_eq!(kinds(&load), ["unsteady"]);
+        load.open_loop = Some(OpenLoop::default());
+        assert_eq!(kinds(&load), [""; 0], "the schedule is kept");
+        load.open_loop = None;
         load.window.slices = vec![100, 101, 99, 100, 102, 98, 100, 99, 101];
         assert_eq!(kinds(&load), [""; 0]);
     }
@@ -183,6 +221,27 @@ mod tests {
             }),
             ..Load::default()
         }
+    }
+
+    #[test]
+    fn a_part_of_a_rate_that_is_not_kept_is_no_longer_below_the_maximum() {
+        let below = Below {
+            percent: 80,
+            rate_per_s: Some(1000.0),
+        };
+        let with = |replies| {
+            let mut load = open(500, 5000.0);
+            load.window.replies = replies;
+            // Random arrivals lie unevenly.
+            load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
+            of_load_below(&load, &below)
+        };
+        assert_eq!(with(990), [], "who waited for a client is in its figures");
+        let told = with(700);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].kind, "not-below-maximum");
+        assert!(told[0].message.contains("80 %"), "{told:?}");
+        assert!(told[0].message.contains("700 of 1000 requests"), "{told:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Servers ranked by one measure, with those that cannot be told apart from the best.
 
+use crate::report::completion::completion_s;
 use crate::report::format::{ABSENT, index, number, time};
 use crate::report::summary::{Round, Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio};
@@ -29,6 +30,17 @@ pub(super) const RATE: Measure = Measure {
     of_round: |round| Some(round.replies_per_s),
     of_row: |row| Some(row.replies_per_s?.median),
     text: |rate| format!("{} requests a second", number(rate)),
+    own: None,
+};
+
+pub(super) const COMPLETION: Measure = Measure {
+    superlative: "had all of them done first",
+    verb: "took",
+    alike: "completion time",
+    higher_is_better: false,
+    of_round: |round| round.completion_s,
+    of_row: completion_s,
+    text: |seconds| format!("after {}", time(seconds * 1e6)),
     own: None,
 };
 

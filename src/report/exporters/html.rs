@@ -1,5 +1,6 @@
 //! The report as one page that works without a network.
 
+mod below;
 mod comparison;
 mod limit;
 mod scalability;
@@ -64,6 +65,7 @@ fn page(report: &Report<'_>) -> Markup {
                     @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
                     @if let Some(limits) = &report.limits { (limit::section(report, limits)) }
                     (table::section(report))
+                    (below::section(report))
                     (scalability::section(report))
                     (figures(report))
                     (costs(report))
@@ -250,7 +252,7 @@ fn warnings(report: &Report<'_>) -> Markup {
                     summary { "Of single trials (" (of_trials.len()) ")" }
                     ul {
                         @for (trial, warning) in &of_trials {
-                            li { b { (trial.server) } ", " (counted(trial.clients, "client")) ", round " (trial.round + 1) ": " (warning.message) " – " (warning.remedy) }
+                            li { b { (trial.server) } ", " (counted(trial.clients, "client")) ", " (trial.occasion()) ": " (warning.message) " – " (warning.remedy) }
                         }
                     }
                 }
@@ -275,7 +277,7 @@ fn failures(report: &Report<'_>) -> Markup {
                 details.failure {
                     summary {
                         (swatch(report, &trial.server)) b { (trial.server) } ", " (counted(trial.clients, "client"))
-                        ", round " (trial.round + 1) ": " (failure.reason)
+                        ", " (trial.occasion()) ": " (failure.reason)
                     }
                     p { "Stage: " (failure.stage) "." }
                     @if failure.output.is_empty() { p { "There was no output." } }

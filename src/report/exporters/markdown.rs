@@ -5,6 +5,7 @@ use std::io::Write;
 use super::{Exporter, command_line, facts};
 use crate::registry::{Entry, Info};
 use crate::report::Report;
+use crate::report::below::{NOTE as BELOW_NOTE, Table};
 use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
@@ -48,6 +49,7 @@ impl Exporter for Markdown {
             tried(limits, to)?;
         }
         results(report, to)?;
+        below(report, to)?;
         scalability(report, to)?;
         if !report.figures.is_empty() {
             writeln!(to, "\n## Figures")?;
@@ -173,6 +175,30 @@ fn results(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     tables(report, COLUMNS, to)
 }
 
+/// Response times at parts of the rate that each server reached.
+fn below(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let Some(table) = Table::of(&report.summary) else {
+        return Ok(());
+    };
+    writeln!(to, "\n## Below the maximum\n\n{BELOW_NOTE}")?;
+    for (clients, lines) in &table.groups {
+        writeln!(to, "\n### {}\n", counted(*clients, "client"))?;
+        writeln!(to, "| Server | {} |", table.titles.join(" | "))?;
+        writeln!(to, "|---|{}", "---:|".repeat(table.titles.len()))?;
+        for (server, cells) in lines {
+            write!(to, "| {} |", escape(server))?;
+            for cell in cells {
+                match cell.detail.as_str() {
+                    "" => write!(to, " {} |", cell.text)?,
+                    detail => write!(to, " {} ({detail}) |", cell.text)?,
+                }
+            }
+            writeln!(to)?;
+        }
+    }
+    Ok(())
+}
+
 fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     if !report.has_costs() {
         return Ok(());
@@ -280,10 +306,10 @@ fn failures(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     for (trial, failure) in failed() {
         writeln!(
             to,
-            "\n- {} with {}, round {}, at {}: {}",
+            "\n- {} with {}, {}, at {}: {}",
             escape(&trial.server),
             counted(trial.clients, "client"),
-            trial.round + 1,
+            trial.occasion(),
             escape(&failure.stage),
             escape(&failure.reason)
         )?;

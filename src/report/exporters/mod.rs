@@ -48,13 +48,7 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         ("Protocol", said(run)),
         ("Load", options(settings)),
         ("Repeats", settings.repeats.to_string()),
-        (
-            "Steady part",
-            format!(
-                "{} s, after {} s of warm-up",
-                settings.duration_s, settings.warm_up_s
-            ),
-        ),
+        ("Steady part", steady_part(settings)),
         (
             "Connect timeout",
             format!("{} s", settings.connect_timeout_s),
@@ -73,6 +67,17 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         .into_iter()
         .filter(|(_, value)| !value.is_empty())
         .collect()
+}
+
+/// When replies count.
+fn steady_part(settings: &Settings) -> String {
+    if settings.has_jobs() {
+        return "the whole load, until all clients are done".to_owned();
+    }
+    format!(
+        "{} s, after {} s of warm-up",
+        settings.duration_s, settings.warm_up_s
+    )
 }
 
 /// What is said, in words.

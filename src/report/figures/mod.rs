@@ -3,6 +3,8 @@
 //!
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
+mod below;
+mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
@@ -32,6 +34,7 @@ use crate::stats::median;
 pub const FIGURES: &[&dyn FigureKind] = &[
     &limit::AgainstTried::SERVED,
     &limit::AgainstTried::P99,
+    &completion::CompletionTime,
     &throughput::Throughput,
     &scalability::Scalability,
     &scalability::Residuals,
@@ -42,6 +45,7 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &instructions::Instructions,
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
+    &below::Below,
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
@@ -356,11 +360,12 @@ fn scaled(quantity: Quantity, factor: f64) -> Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::completion::fixture as completion_fixture;
     use crate::report::fixture;
 
     #[test]
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, mut trials) = fixture::record();
+        let (run, mut trials) = fixture::below();
         trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
         let logs = fixture::logs(&run);
@@ -384,8 +389,14 @@ mod tests {
             limits: limits.as_ref(),
             ..growing
         };
+        let (run, trials) = completion_fixture::record();
+        let jobs = Summary::of(&run, &trials).unwrap();
+        let jobs = Source {
+            summary: &jobs,
+            ..growing
+        };
         for kind in FIGURES {
-            let built = [source, growing, searched];
+            let built = [source, growing, jobs, searched];
             let built = built.iter().find_map(|source| kind.build(source));
             let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);

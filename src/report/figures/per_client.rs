@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
 use crate::report::clients::ClientLog;
+use crate::report::completion::has_jobs;
 use crate::report::format::{counted, whole};
 
 /// See the module.
@@ -21,6 +22,9 @@ impl Entry for PerClient {
 
 impl FigureKind for PerClient {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        if has_jobs(&source.summary.rows) {
+            return None; // each got what it came for
+        }
         let series: Vec<Series> = source
             .clients
             .iter()

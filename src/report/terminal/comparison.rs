@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 
-use super::{BAD, GOOD, Paint, QUIET, STRONG, printable, sentences, wrap};
+use super::{BAD, GOOD, Paint, QUIET, STRONG, grid, printable, sentences, wrap};
 use crate::report::answer::Answer;
 use crate::report::comparison::{Comparison, Measured, Pair, Word};
 use crate::report::format::counted;
@@ -37,6 +37,7 @@ pub fn comparison(
     for pair in comparison.all_pairs().filter(both) {
         table(&mut text, pair, &paint);
     }
+    super::below::table(&mut text, summary, width, &paint);
     demands(&mut text, comparison, width, &paint);
     text.push('\n');
     for note in &answer.notes {
@@ -55,33 +56,20 @@ fn table(text: &mut String, pair: &Pair, paint: &Paint) {
         "Ratio (95 %)",
     ];
     let cells: Vec<[String; 4]> = pair.measures.iter().map(Measured::cells).collect();
-    let columns = heading.iter().enumerate().map(|(column, heading)| {
-        let cell = |line: usize| match column {
-            0 => pair.measures[line].title,
-            _ => cells[line][column - 1].as_str(),
-        };
-        let lines = 0..pair.measures.len();
-        let widest = lines.map(|line| cell(line).chars().count()).max();
-        widest.unwrap_or(0).max(heading.chars().count())
+    let rows = pair.measures.iter().zip(&cells).map(|(measured, cells)| {
+        let [reference, server, ratio, _] = cells;
+        vec![measured.title, reference, server, ratio]
     });
-    let widths: Vec<usize> = columns.collect();
-    let line = |cells: [&str; 4]| {
-        let [title, reference, server, ratio] = cells;
-        let (title, width) = (title.to_owned(), widths[0]);
-        let mut line = format!("{title:width$}");
-        for (cell, width) in [reference, server, ratio].into_iter().zip(&widths[1..]) {
-            let _ = write!(line, "  {cell:>width$}");
-        }
-        line
-    };
-    let _ = writeln!(text, "\n{}", paint.with(STRONG, &line(heading)));
-    for (measured, [reference, server, ratio, verdict]) in pair.measures.iter().zip(&cells) {
+    let rows: Vec<Vec<&str>> = std::iter::once(heading.to_vec()).chain(rows).collect();
+    let mut lines = grid::lines(&rows).into_iter();
+    let heading = lines.next().unwrap_or_default();
+    let _ = writeln!(text, "\n{}", paint.with(STRONG, &heading));
+    for ((measured, [.., verdict]), line) in pair.measures.iter().zip(&cells).zip(lines) {
         let style = match measured.verdict {
             Word::Better => GOOD,
             Word::Worse => BAD,
             Word::NotDistinguishable | Word::Withheld => QUIET,
         };
-        let line = line([measured.title, reference, server, ratio]);
         let _ = writeln!(text, "{line}  {}", paint.with(style, verdict));
     }
 }

@@ -117,7 +117,7 @@ impl World {
             now: BEGAN,
             from: match plan.until {
                 Until::Duration(_) => u64::MAX,
-                Until::Requests(_) | Until::Bytes(_) => BEGAN,
+                Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => BEGAN,
             },
             until: u64::MAX,
             connects: Box::new(|_, _| Connect::In(10 * MICROSECOND)),
@@ -400,8 +400,12 @@ impl World {
     }
 
     fn check_budget(&self) {
-        let Until::Requests(total) = self.plan.until else {
-            return;
+        let total = match self.plan.until {
+            Until::Requests(total) => total,
+            Until::Each { requests, .. } if !self.plan.reconnect => {
+                u64::from(requests * self.plan.clients)
+            }
+            _ => return,
         };
         let clients = &self.crowd.clients;
         if self.plan.rate.is_some() {

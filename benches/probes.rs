@@ -1,0 +1,176 @@
+//! What the probes of timed trials cost: the replies of one load in slices of time with all of them,
+//! over those in slices without any.
+//!
+//! `cargo bench --bench probes [-- SECONDS [CLIENTS...]]`
+//!
+//! One server and one load run all the time, each on a CPU of its own, the probes beside the clients as
+//! in a trial. Slices come in pairs, with and without in random order, so that whatever else changes the
+//! rate does so for both. Replies are counted by the kernel: segments sent, which are two a reply. A slow
+//! look comes at the same pace as in a trial but only into slices with probes, so these have twice
+//! their share of it. Nothing else may load the machine.
+
+#[cfg(not(target_os = "linux"))]
+fn main() {
+    eprintln!("probes measure on Linux only");
+}
+
+#[cfg(target_os = "linux")]
+fn main() -> anyhow::Result<()> {
+    linux::main()
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::{BufRead as _, BufReader};
+    use std::net::SocketAddr;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use anyhow::{Context as _, bail};
+    use throng::measure::host::bind_to;
+    use throng::measure::probes::{Moment, Panel, Subject, Target, Tree, by_default};
+    use throng::record::Purpose;
+    use throng::stats::{bootstrap_median, median};
+
+    const THRONG: &str = env!("CARGO_BIN_EXE_throng");
+    /// As in a trial.
+    const TICK: Duration = Duration::from_millis(100);
+    const TICKS_A_SLICE: u32 = 5;
+    /// Until all clients are there and ask.
+    const WARM_UP: Duration = Duration::from_secs(3);
+
+    pub(super) fn main() -> anyhow::Result<()> {
+        // cargo says --bench.
+        let words = std::env::args().skip(1).filter(|word| word != "--bench");
+        let mut numbers = Vec::new();
+        for word in words {
+            let number = word.parse::<u32>();
+            numbers.push(number.with_context(|| format!("`{word}` is no number"))?);
+        }
+        let (seconds, crowds) = match numbers.split_first() {
+            Some((seconds, [])) => (*seconds, &[1, 50, 2000][..]),
+            Some((seconds, crowds)) => (*seconds, crowds),
+            None => (60, &[1, 50, 2000][..]),
+        };
+        println!(
+            "| clients | pairs | replies/s without | with, over without: median (95 %) | probes' own CPU, % of one |"
+        );
+        println!("|---:|---:|---:|---:|---:|");
+        for clients in crowds {
+            crowd(*clients, Duration::from_secs(seconds.into()))?;
+        }
+        Ok(())
+    }
+
+    /// A process that ends with this one.
+    struct Ours(Child);
+
+    impl Drop for Ours {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn start(cpu: u32, words: &[&str]) -> anyhow::Result<Ours> {
+        bind_to(&[cpu])?; // is inherited
+        let mut command = Command::new(THRONG);
+        let child = command.args(words).stdout(Stdio::piped()).spawn();
+        Ok(Ours(
+            child.with_context(|| format!("cannot start {THRONG}"))?,
+        ))
+    }
+
+    fn crowd(clients: u32, time: Duration) -> anyhow::Result<()> {
+        let mut server = start(0, &["serve", "epoll", "--listen", "127.0.0.1:0"])?;
+        let output = server.0.stdout.take().context("its output is a pipe")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        let Some(address) = line.split(' ').nth(2) else {
+            bail!("the server says {line:?}");
+        };
+        let address: SocketAddr = address.parse().with_context(|| line.clone())?;
+        let whole = format!("{}s", (2 * WARM_UP + time).as_secs());
+        let load = start(
+            1,
+            &[
+                "load",
+                &address.to_string(),
+                "--clients",
+                &clients.to_string(),
+                "--duration",
+                &whole,
+                "--threads",
+                "1",
+                "--json",
+            ],
+        )?;
+        std::thread::sleep(WARM_UP);
+        let panel = |subject, process: &Ours| {
+            let mut panel = Panel::prepare(&by_default(), subject, Purpose::Timed);
+            panel.attach(Target {
+                tree: Tree::of(process.0.id()),
+                server: address,
+                clients,
+                files: std::path::PathBuf::new(),
+            });
+            panel.sample(Moment::Start);
+            panel
+        };
+        let mut panels = [
+            panel(Subject::Processes, &server),
+            panel(Subject::Processes, &load),
+            panel(Subject::Network, &server),
+        ];
+        let (mut ratios, mut rates) = (Vec::new(), Vec::new());
+        let began = Instant::now();
+        let mut random = fastrand::Rng::with_seed(1);
+        while began.elapsed() < time {
+            let first = random.bool();
+            let one = slice(first.then_some(&mut panels[..]))?;
+            let other = slice((!first).then_some(&mut panels[..]))?;
+            let (with, without) = if first { (one, other) } else { (other, one) };
+            ratios.push(with / without);
+            rates.push(without / 2.0);
+        }
+        let measured = began.elapsed().as_secs_f64() / 2.0;
+        let cost: f64 = panels
+            .map(|panel| panel.finish().0.probe_cost_ms)
+            .iter()
+            .sum();
+        let (Some(ratio), Some(rate)) = (median(&ratios), median(&rates)) else {
+            bail!("there was no time for a slice");
+        };
+        let interval = bootstrap_median(&ratios, 1)
+            .map(|interval| format!(" ({:.4}–{:.4})", interval.low, interval.high));
+        println!(
+            "| {clients} | {} | {rate:.0} | {ratio:.4}{} | {:.2} |",
+            ratios.len(),
+            interval.unwrap_or_default(),
+            cost / measured / 10.0
+        );
+        Ok(())
+    }
+
+    /// Segments sent a second.
+    fn slice(mut panels: Option<&mut [Panel]>) -> anyhow::Result<f64> {
+        let (began, before) = (Instant::now(), segments()?);
+        for _ in 0..TICKS_A_SLICE {
+            std::thread::sleep(TICK);
+            for panel in panels.as_deref_mut().unwrap_or_default() {
+                panel.sample(Moment::Tick);
+            }
+        }
+        Ok((segments()? - before) / began.elapsed().as_secs_f64())
+    }
+
+    /// Segments that the kernel has sent, over all connections.
+    fn segments() -> anyhow::Result<f64> {
+        let text = std::fs::read_to_string("/proc/net/snmp")?;
+        let mut lines = text.lines().filter(|line| line.starts_with("Tcp: "));
+        let (names, values) = lines.next().zip(lines.next()).context("no Tcp line")?;
+        let mut pairs = names.split(' ').zip(values.split(' '));
+        let sent = pairs.find(|(name, _)| *name == "OutSegs");
+        Ok(sent.context("no OutSegs")?.1.parse()?)
+    }
+}

@@ -1,0 +1,166 @@
+//! Response times below the maximum: what a server has left for a user while it is not full.
+//!
+//! A response time taken at full speed says how long the queue was, and a closed loop has none. So each
+//! server is tried again in an open loop at parts of the rate that it reached, once each.
+
+mod table;
+mod words;
+
+use serde::Serialize;
+
+use super::histograms::{Times, merge};
+use crate::record::{Load, Purpose, Trial};
+
+pub(super) use table::{Cell, NOTE, Table};
+pub(super) use words::sentences;
+
+/// One server with one number of clients, at a part of the rate that it reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// The part, in percent.
+    pub percent: u32,
+    /// Requests a second that were asked for; absent where no rate had been reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_asked_per_s: Option<f64>,
+    /// Verified replies a second that came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_reached_per_s: Option<f64>,
+    /// Whether replies came as requests came due; if not, this is not below the maximum.
+    pub kept: bool,
+    /// Share of the requests that came due while no client was free; they waited for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_share: Option<f64>,
+    /// From when a request was due to its whole reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Times>,
+    /// From sending it to its whole reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Times>,
+    /// Why there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl Share {
+    /// Of the trials of one server and one number of clients, those below its maximum, rising.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub(super) fn all<'a>(trials: impl Iterator<Item = &'a Trial>) -> anyhow::Result<Vec<Self>> {
+        let below = trials.filter(|trial| trial.purpose == Purpose::Below);
+        let mut shares = below.filter_map(Self::of).collect::<Result<Vec<_>, _>>()?;
+        shares.sort_by_key(|share| share.percent);
+        Ok(shares)
+    }
+
+    fn of(trial: &Trial) -> Option<anyhow::Result<Self>> {
+        let below = trial.below?;
+        let nothing = Self {
+            percent: below.percent,
+            rate_asked_per_s: below.rate_per_s,
+            rate_reached_per_s: None,
+            kept: false,
+            waited_share: None,
+            response_time: None,
+            service_time: None,
+            failure: trial.failure.as_ref().map(|failure| failure.reason.clone()),
+        };
+        Some(match &trial.load {
+            Some(load) if trial.failure.is_none() => nothing.with(load),
+            _ => Ok(nothing),
+        })
+    }
+
+    fn with(self, load: &Load) -> anyhow::Result<Self> {
+        let open = load.open_loop.as_ref();
+        let due = open.filter(|open| open.due > 0);
+        Ok(Self {
+            rate_reached_per_s: Some(load.window.replies_per_s),
+            kept: due.is_some() && !load.falls_short(),
+            waited_share: due.map(|open| open.waited as f64 / open.due as f64),
+            response_time: merge(open.and_then(|open| open.response_time.as_ref()))?,
+            service_time: merge(load.service_time.as_ref())?,
+            ..self
+        })
+    }
+
+    /// The 99th percentile of the response time, where the rate was kept: one to compare with others.
+    pub(super) fn p99_us(&self) -> Option<f64> {
+        self.response_time
+            .filter(|_| self.kept)
+            .and_then(|times| times.p99_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+    use crate::report::summary::Summary;
+
+    fn shares(change: impl Fn(&mut Trial)) -> Vec<Share> {
+        let (run, mut trials) = fixture::below();
+        trials.iter_mut().for_each(change);
+        let summary = Summary::of(&run, &trials).unwrap();
+        let row = summary.rows_at(100).find(|row| row.server == "epoll");
+        row.unwrap().below.clone()
+    }
+
+    fn load(trial: &mut Trial) -> Option<&mut Load> {
+        let below = trial.purpose == Purpose::Below && trial.percent() == Some(80);
+        trial.load.as_mut().filter(|_| below)
+    }
+
+    #[test]
+    fn each_part_has_what_was_asked_and_what_was_reached() {
+        let shares = shares(|_| ());
+        let percents: Vec<u32> = shares.iter().map(|share| share.percent).collect();
+        assert_eq!(percents, [50, 80]);
+        for share in &shares {
+            let (asked, reached) = (share.rate_asked_per_s, share.rate_reached_per_s);
+            assert!((reached.unwrap() / asked.unwrap() - 1.0).abs() < 0.01);
+            assert!(share.kept && share.response_time.is_some() && share.service_time.is_some());
+        }
+        assert!(shares[0].p99_us() < shares[1].p99_us());
+    }
+
+    #[test]
+    fn they_change_nothing_of_what_is_told_at_full_speed() {
+        let (run, trials) = fixture::below();
+        let (_, without) = fixture::record();
+        let with = Summary::of(&run, &trials).unwrap();
+        let without = Summary::of(&run, &without).unwrap();
+        assert_eq!(with.checks, without.checks);
+        assert_eq!(with.scaling, without.scaling);
+        for (row, other) in with.rows.iter().zip(&without.rows) {
+            let mut row = row.clone();
+            assert!(!row.below.is_empty());
+            row.below.clear();
+            assert_eq!(row, *other);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_was_not_kept_is_compared_with_nothing() {
+        let shares = shares(|trial| {
+            if let Some(load) = load(trial) {
+                load.window.replies /= 2;
+            }
+        });
+        assert!(shares[0].kept && !shares[1].kept);
+        assert!(shares[1].response_time.is_some() && shares[1].p99_us().is_none());
+    }
+
+    #[test]
+    fn a_trial_that_failed_has_its_reason_and_no_figures() {
+        let shares = shares(|trial| {
+            if load(trial).is_some() {
+                trial.failure = Some(fixture::failure());
+                trial.load = None;
+            }
+        });
+        assert!(shares[1].failure.as_ref().unwrap().contains("exit code 1"));
+        assert_eq!(shares[1].rate_reached_per_s, None);
+        assert!(!shares[1].kept);
+    }
+}
