@@ -118,7 +118,7 @@ impl Search {
             (None, None) => search(self.bounds.from.clamp(1, self.bounds.most)),
             (Some(low), None) if low < self.bounds.most => search(self.higher(low)),
             (None, Some(high)) if high > 1 => search(self.lower(high)),
-            (Some(low), Some(high)) if high - low > self.step(low) => {
+            (Some(low), Some(high)) if !self.is_closed(low, high) => {
                 search(self.between(low, high))
             }
             _ => self.unconfirmed(),
@@ -192,13 +192,15 @@ impl Search {
         reached.unwrap_or(next).clamp(1, high - 1)
     }
 
-    /// Between what held and what broke: what the broken trial still reached and its neighbour, and
-    /// without such a hint the middle.
+    /// Between what held and what broke: what a hint says, and without one the middle.
     fn between(&self, low: u64, high: u64) -> u64 {
         let middle = low + (high - low) / 2;
-        let Some(reached) = self.tallies[&high].reached else {
-            return middle;
-        };
+        self.hinted(low, high).unwrap_or(middle)
+    }
+
+    /// What a broken trial still reached, and once that holds its neighbour, unless they were tried.
+    fn hinted(&self, low: u64, high: u64) -> Option<u64> {
+        let reached = self.tallies[&high].reached?;
         let neighbour = if self.bounds.exact_hints {
             reached + 1
         } else {
@@ -206,12 +208,16 @@ impl Search {
         };
         let fresh = |value: u64| low < value && value < high && !self.tallies.contains_key(&value);
         if fresh(reached) {
-            reached
-        } else if reached <= low && fresh(neighbour) {
-            neighbour
+            Some(reached)
         } else {
-            middle
+            (reached <= low && fresh(neighbour)).then_some(neighbour)
         }
+    }
+
+    /// Whether both ends are as close as they are to be: next to each other where a hint says how.
+    fn is_closed(&self, low: u64, high: u64) -> bool {
+        let hinted = self.bounds.exact_hints && self.hinted(low, high).is_some();
+        high - low <= self.step(low) && !hinted
     }
 
     /// How far apart both ends may lie.
@@ -294,7 +300,7 @@ impl Search {
             (None, None) => false,
             (Some(low), None) => low >= self.bounds.most,
             (None, Some(high)) => high <= 1,
-            (Some(low), Some(high)) => high - low <= self.step(low),
+            (Some(low), Some(high)) => self.is_closed(low, high),
         };
         match self.ends() {
             (End::Certain(held), End::Certain(broke)) if bisected => Some((held, broke)),

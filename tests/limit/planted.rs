@@ -159,9 +159,6 @@ fn clients_that_are_not_accepted_are_found_in_the_queue() {
         "10",
         "--patience",
         "300ms",
-        // One after the other, or some would be late for the short queue.
-        "--connect-rate",
-        "500",
     ]);
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, said) = ran.cause();

@@ -3,7 +3,7 @@
 work MS FILE: each request takes so many milliseconds of CPU time, one after the other; how long they
               took is written to FILE at the end.
 wait MS FILE: the same, asleep.
-stop N:       takes no client any more while it has N, and lets 5 wait.
+stop N:       takes no client any more while it has N, and lets others wait.
 hoard MIB:    each client costs so much memory.
 """
 
@@ -19,7 +19,7 @@ port, limit, value = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(("127.0.0.1", port))
-listener.listen(5 if limit == "stop" else 4096)
+listener.listen(4096)
 selector = selectors.DefaultSelector()
 selector.register(listener, selectors.EVENT_READ, None)
 clients, hoard = 0, []

@@ -89,7 +89,8 @@ fn every_limit_is_found_from_everywhere() {
                 assert_eq!(ending, SearchEnding::Found);
                 assert!(held <= limit && limit < broke && broke - held <= apart);
                 let (tried, known) = searched(bounds, telling(limit));
-                assert_eq!(known.held.unwrap().value, limit, "{tried:?}");
+                let ends = (known.held.unwrap().value, known.broke.unwrap().value);
+                assert_eq!(ends, (limit, limit + 1), "{tried:?}");
             }
         }
     }
