@@ -1,18 +1,19 @@
-//! The README says what the code says.
+//! The README and the page of metrics say what the code says.
 
 use std::fmt::Write as _;
 
 use throng::measure::probes::PROBES;
 use throng::protocol::PROTOCOLS;
+use throng::report::metrics::METRICS;
 use throng::serve::models::MODELS;
 
 /// Replaces what stands between the marks of a generated part.
 fn renew(text: &str, name: &str, table: &str) -> String {
     let begin = text.find(&format!("<!-- {name}:"));
-    let begin = begin.expect("the README has the begin mark");
+    let begin = begin.expect("the page has the begin mark");
     let begin = begin + text[begin..].find('\n').expect("the mark's line ends") + 1;
     let end = text.find(&format!("<!-- end of {name} -->"));
-    let end = end.expect("the README has the end mark");
+    let end = end.expect("the page has the end mark");
     format!("{}{table}{}", &text[..begin], &text[end..])
 }
 
@@ -53,18 +54,45 @@ fn probes() -> String {
     table
 }
 
-#[test]
-fn the_tables_are_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let current = renew(&text, "models", &models());
-    let current = renew(&current, "protocols", &protocols());
-    let current = renew(&current, "probes", &probes());
+fn metrics() -> String {
+    let mut table = String::from("| metric | what it is | terms |\n|---|---|---|\n");
+    for metric in METRICS {
+        writeln!(
+            table,
+            "| `{}` | {} | {} |",
+            metric.name,
+            metric.help,
+            metric.terms()
+        )
+        .expect("writing to a string does not fail");
+    }
+    table
+}
+
+/// Has the parts of a page renewed, and demands that they were current.
+fn demand_current(page: &str, parts: &[(&str, String)]) {
+    let path = format!("{}/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the page can be read");
+    let mut current = text.clone();
+    for (name, table) in parts {
+        current = renew(&current, name, table);
+    }
     if std::env::var_os("UPDATE_README").is_some() {
-        std::fs::write(path, &current).unwrap();
+        std::fs::write(path, &current).expect("the page can be written");
     }
     assert_eq!(
         text, current,
         "run UPDATE_README=1 cargo test --test readme, and read the change"
     );
+}
+
+#[test]
+fn the_tables_are_current() {
+    let of_readme = [
+        ("models", models()),
+        ("protocols", protocols()),
+        ("probes", probes()),
+    ];
+    demand_current("README.md", &of_readme);
+    demand_current("docs/metrics.md", &[("metrics", metrics())]);
 }

@@ -4,6 +4,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser};
 
 use super::dialogue::Speech;
+use super::load;
 use super::shape::Shape;
 use super::values::Destination;
 use crate::protocol::{self, Dialogue};
@@ -19,15 +20,17 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Reads it from words that [`Worded`] gave.
+    /// Reads it from words that [`Worded`] gave, or from any others that `throng load` knows.
     pub(super) fn read(words: &[String]) -> Result<Self, clap::Error> {
         #[derive(Parser)]
         #[command(no_binary_name = true)]
         struct Line {
             #[command(flatten)]
-            asking: Asking,
+            load: load::Arguments,
         }
-        Line::try_parse_from(words).map(|line| line.asking)
+        // Whom it goes to is told later.
+        let words = words.iter().map(String::as_str).chain(["127.0.0.1:1"]);
+        Line::try_parse_from(words).map(|line| line.load.into_asking())
     }
 
     /// What is said to a server on this machine; who is asked over HTTP is named later.

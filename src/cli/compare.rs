@@ -1,6 +1,7 @@
 //! `throng compare A B`: the same load on several servers, and which of them is better.
 
 mod baseline;
+mod help;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,32 +21,7 @@ use crate::report::format::list;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  throng compare epoll thread
-  throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
-  throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
-  throng compare --shell --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf' \\
-      'nginx -c /tmp/nginx.conf' epoll --path /index.html
-  throng compare './old {port}' './new {port}' -n old -n new --fail-if-slower 5% --fail-if 'p99 > 10ms'
-  throng compare './new {port}' -n server --baseline results/last-week --fail-if-slower 5%
-  throng compare 'redis-server --port {port}' 'valkey-server --port {port}' \\
-      --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
-
-A server is a model (`throng list models`), a model with options of `throng serve`, or a command line
-that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its environment. A
-command that is called like a model needs its path: ./epoll. It stays in the foreground, is ready when
-it accepts a connection (or when --ready says so), and is ended with all it started by SIGTERM, after 5 s
-by SIGKILL. Each trial starts it afresh; trials of all servers are mixed in a random order.
-
-Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are
-replies_per_s, replies_per_cpu_s, cpu_per_reply, p50, p90, p99, p99.9, max (service time), response_p50
-... response_max (open loop), completion, clients_per_s, failed_clients, not_done, job_p50, job_p99 and
-service_sample (clients with a job each), first_answer, memory, errors, never_served, failed_trials, jain; operators
-are > >= < <=; times and sizes have units. The median over trials is judged; errors and failed trials
-are added up, and never_served is that of the worst trial.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.")]
+#[command(after_help = help::text())]
 pub(super) struct Arguments {
     /// Models, models with options, or command lines; each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]

@@ -19,12 +19,8 @@ use crate::sys::signal::Stop;
 /// Runs what is planned, makes the report and says how it ended.
 pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
-    let stop = Stop::install().context("cannot handle signals")?;
-    strays::adopt().context("cannot take care of processes that leave their tree")?;
-    let mut shown = Shown {
-        bar: has_viewer().then(|| Bar::new("starting")),
-        plain: !has_viewer() && !json,
-    };
+    let stop = prepare()?;
+    let mut shown = Shown::new(json);
     let (run, trials) = measure::run(plan, &mut store, &mut shown, stop)?;
     drop(shown);
     let missed = report::make(&directory, json)?;
@@ -39,6 +35,13 @@ pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::R
     }
     refuse_failures(&run, &trials)?;
     Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// Gets this process ready to start others and to be stopped.
+pub(super) fn prepare() -> anyhow::Result<Stop> {
+    let stop = Stop::install().context("cannot handle signals")?;
+    strays::adopt().context("cannot take care of processes that leave their tree")?;
+    Ok(stop)
 }
 
 /// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
@@ -92,6 +95,10 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     };
     Ok((store, plan))
 }
+
+/// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
+/// hide what it does to them.
+const FEWEST_AT_ONCE: u32 = 1000;
 
 /// What is said in a run, worked out from its settings.
 pub(super) struct Said {
@@ -152,9 +159,11 @@ impl Said {
         (settings.duration_s, settings.warm_up_s) = (0.0, 0.0);
         match (fits, foresee::at_once_in_one_table(&resources)) {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
+                // More than the accept queue holds would mostly wait for SYNs to be sent again.
+                let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
                 anstream::eprintln!(
-                    "warning: {shortage}: there will be {room} at once, since most servers are one \
-                     process (--at-once)"
+                    "warning: {shortage}: there will be {room} at once, as one process and its accept \
+                     queue have room for (--at-once)"
                 );
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
@@ -206,9 +215,18 @@ fn jobs(load: &Load) -> String {
 }
 
 /// How the run goes: a bar on a terminal, plain lines elsewhere.
-struct Shown {
+pub(super) struct Shown {
     bar: Option<Bar>,
     plain: bool,
+}
+
+impl Shown {
+    pub(super) fn new(json: bool) -> Self {
+        Self {
+            bar: has_viewer().then(|| Bar::new("starting")),
+            plain: !has_viewer() && !json,
+        }
+    }
 }
 
 impl Observer for Shown {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Usage;
 use super::asking::{Asking, Worded};
-use super::servers::{self, Kind};
+use super::servers::{self, Kind, Wanted};
 use super::values::{self, CpuList};
 use crate::measure::probes::ProbeKind;
 use crate::measure::{LIMITS, host, plan};
@@ -125,18 +125,20 @@ pub(super) fn take_part(
     };
     let mut servers = Vec::new();
     for (place, kind) in kinds.iter().enumerate() {
-        let info = match kind {
-            Kind::Own(model, options) => servers::own(model, options, settings, program)?,
-            Kind::Foreign(words) => servers::foreign(words.clone(), readies.next().flatten()),
+        let ready = match kind {
+            Kind::Own(..) => None,
+            Kind::Foreign(_) => readies.next().flatten().map(str::to_owned),
         };
-        servers.push(ServerInfo {
+        let wanted = Wanted {
             name: names[place].clone(),
+            kind: kind.clone(),
+            ready,
             limits: care.limits.iter().cloned().collect(),
             environment: environment.clone(),
             prepare: hook(prepare[place])?,
             conclude: hook(conclude[place])?,
-            ..info
-        });
+        };
+        servers.push(wanted.info(settings, program)?);
     }
     Ok(servers)
 }

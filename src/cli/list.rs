@@ -12,9 +12,10 @@ use crate::protocol::PROTOCOLS;
 use crate::registry::{self, Entry};
 use crate::report::exporters::EXPORTERS;
 use crate::report::figures::FIGURES;
+use crate::report::metrics::{METRICS, Metric};
 use crate::serve::models::MODELS;
 use crate::serve::{Card, Model};
-use crate::study::STUDIES;
+use crate::study::{STUDIES, Study};
 
 /// What measures is Linux's.
 #[cfg(not(target_os = "linux"))]
@@ -48,6 +49,7 @@ enum Kind {
     Studies,
     Exporters,
     Figures,
+    Metrics,
 }
 
 /// One entry of any table.
@@ -85,6 +87,7 @@ impl Kind {
             Kind::Studies => "studies",
             Kind::Exporters => "exporters",
             Kind::Figures => "figures",
+            Kind::Metrics => "metrics",
         }
     }
 
@@ -96,7 +99,18 @@ impl Kind {
             Kind::Studies => STUDIES.iter().map(listed).collect(),
             Kind::Exporters => EXPORTERS.iter().map(listed).collect(),
             Kind::Figures => FIGURES.iter().map(listed).collect(),
+            Kind::Metrics => METRICS.iter().map(|metric| listed(&metric)).collect(),
         }
+    }
+}
+
+impl Kind {
+    /// The entries as JSON, with what only their kind has.
+    fn values(self) -> serde_json::Result<Vec<serde_json::Value>> {
+        if self == Kind::Metrics {
+            return METRICS.iter().map(with_terms).collect();
+        }
+        self.entries().iter().map(serde_json::to_value).collect()
     }
 }
 
@@ -111,24 +125,19 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             );
         }
         (Some(kind), Some(name)) => one(kind, name, arguments.json)?,
-        (Some(kind), None) if arguments.json => output::json(&kind.entries())?,
+        (Some(kind), None) if arguments.json => output::json(&kind.values()?)?,
         (Some(kind), None) => output::text(&table(kind))?,
         (None, _) if arguments.json => {
             let all: serde_json::Map<String, serde_json::Value> = Kind::value_variants()
                 .iter()
-                .map(|kind| {
-                    Ok((
-                        kind.title().to_owned(),
-                        serde_json::to_value(kind.entries())?,
-                    ))
-                })
+                .map(|kind| Ok((kind.title().to_owned(), kind.values()?.into())))
                 .collect::<serde_json::Result<_>>()?;
             output::json(&all)?;
         }
         (None, _) => {
             let tables: Vec<String> = Kind::value_variants()
                 .iter()
-                .map(|kind| table(*kind))
+                .map(|kind| brief(*kind))
                 .collect();
             output::text(&tables.join("\n"))?;
         }
@@ -139,6 +148,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn table(kind: Kind) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!("{bold}{}{bold:#}\n", kind.title());
+    if kind == Kind::Metrics {
+        for metric in METRICS {
+            let _ = writeln!(text, "  {:<40} {}", metric.name, described(metric));
+        }
+        return text;
+    }
     for entry in kind.entries() {
         let _ = writeln!(text, "  {:<18} {}", entry.name, entry.summary);
         if let (Some(reason), Some(remedy)) = (entry.reason, entry.remedy) {
@@ -146,6 +161,23 @@ fn table(kind: Kind) -> String {
         }
     }
     text
+}
+
+/// The table among those of all kinds, where the longest is only named.
+fn brief(kind: Kind) -> String {
+    if kind != Kind::Metrics {
+        return table(kind);
+    }
+    let bold = anstyle::Style::new().bold();
+    format!(
+        "{bold}metrics{bold:#}\n  {} figures that conditions can name: throng list metrics\n",
+        METRICS.len()
+    )
+}
+
+/// What a metric means, and in brackets its unit, which value is good and where it comes from.
+fn described(metric: &Metric) -> String {
+    format!("{} ({})", metric.help, metric.terms())
 }
 
 fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
@@ -158,8 +190,23 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
                 output::text(&card(model))?;
             }
         }
+        Kind::Studies if !json => output::text(&Study::find(name)?.describe())?,
         #[cfg(target_os = "linux")]
         Kind::Probes => probe(name, json)?,
+        Kind::Metrics => {
+            let metric = Metric::find(name).map_err(|close| {
+                let help = close.map_or_else(
+                    || "`throng list metrics` names all".to_owned(),
+                    |close| format!("did you mean `{close}`?"),
+                );
+                Usage(format!("there is no metric `{name}`; {help}"))
+            })?;
+            if json {
+                output::json(&with_terms(metric)?)?;
+            } else {
+                output::text(&format!("{}: {}", metric.name, described(metric)))?;
+            }
+        }
         _ => {
             let entries = kind.entries();
             let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
@@ -199,6 +246,15 @@ fn with_card(model: &'static dyn Model) -> serde_json::Result<serde_json::Value>
     let card = serde_json::to_value(model.card())?;
     if let (Some(value), serde_json::Value::Object(card)) = (value.as_object_mut(), card) {
         value.extend(card);
+    }
+    Ok(value)
+}
+
+fn with_terms(metric: &'static Metric) -> serde_json::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(listed(&metric))?;
+    let terms = serde_json::to_value(metric)?;
+    if let (Some(value), serde_json::Value::Object(terms)) = (value.as_object_mut(), terms) {
+        value.extend(terms);
     }
     Ok(value)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::asking::Asking;
 use super::dialogue::Speech;
 use super::shape::Shape;
 use super::values::{self, CpuList, Destination};
@@ -115,6 +116,16 @@ pub(super) struct Arguments {
     /// before closing the connections.
     #[arg(long, hide = true)]
     controlled: bool,
+}
+
+impl Arguments {
+    /// What is said and when, without the rest.
+    pub(super) fn into_asking(self) -> Asking {
+        Asking {
+            speech: self.dialogue,
+            shape: self.shape,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {

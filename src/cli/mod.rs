@@ -33,6 +33,8 @@ mod serve;
 mod servers;
 #[cfg(target_os = "linux")]
 mod shape;
+#[cfg(target_os = "linux")]
+mod study;
 mod tuning;
 mod values;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Exit, output};
+use crate::record::Study;
 use crate::report::comparison::Comparison;
 use crate::report::exporters::EXPORTERS;
 use crate::{registry, report};
@@ -30,6 +31,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Makes the report of the record in a directory and prints its summary. Whether a threshold is missed.
 pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
+    if Study::is_in(directory) {
+        make_study(directory, json)?;
+        return Ok(false);
+    }
     let loaded = report::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_all(&report, directory)?;
@@ -53,4 +58,20 @@ pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
     let page = written.first().map_or(directory, PathBuf::as_path);
     output::text(&format!("\nReport: {}", page.display()))?;
     Ok(missed)
+}
+
+/// Makes the reports of a study and of its parts.
+fn make_study(directory: &Path, json: bool) -> anyhow::Result<()> {
+    let loaded = report::study::load(directory)?;
+    let report = loaded.report()?;
+    let written = report::write_study(&report, directory)?;
+    if json {
+        let exporter = registry::find("exporter", EXPORTERS, "json")?;
+        let mut text = Vec::new();
+        exporter.render_study(&report, &mut text)?;
+        return output::text(&String::from_utf8_lossy(&text));
+    }
+    output::text(&report::terminal::study(&report, output::width(), true))?;
+    let page = written.first().map_or(directory, PathBuf::as_path);
+    output::text(&format!("\nReport: {}", page.display()))
 }

@@ -1,21 +1,17 @@
 //! `throng run`: a study from first trial to report.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::asking::Worded;
-use super::conduct::{self, Said};
-use super::load::calibrate::cheapest;
 use super::shape::Shape;
+use super::study::resolve::{Common, resolve};
 use super::values::{self, CpuList, Percents};
-use super::{Exit, Usage, servers};
-use crate::load::Engine;
-use crate::measure::{RunPlan, host, plan, probes};
-use crate::protocol::PROTOCOLS;
-use crate::record::{ServerInfo, Settings, Store, StudyInfo};
+use super::{Exit, Usage, conduct, study};
+use crate::record;
 use crate::registry;
 use crate::serve::models::MODELS;
-use crate::study::{ServerSpec, Study};
+use crate::study::{Part, Scale, ServerSpec, Study};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,16 +20,25 @@ Examples:
   throng run overview --clients 10,500,2000 --repeats 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
   throng run --models epoll,thread --clients 100 --below 50,80
-  throng run mine.toml --json
+  throng run fairness --scale quick
   throng run --models iterative,select,epoll --clients 8,64,1024 --each 1 --think 1s
+  throng run mine.toml --part small,large --json
   throng run --resume throng-results/20260101T120000Z-overview
 
-The record and the report are in throng-results/TIME-STUDY, or where -o says. Ctrl-C keeps the
-trials that are finished; --resume goes on from there.")]
+The record and the report are in throng-results/TIME-STUDY, or where -o says; of a study of several
+parts, each part has a directory of its own there. Options that change servers, clients or times are
+for all of its parts. Ctrl-C keeps the trials that are finished; --resume goes on from there.")]
 pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]
     study: String,
+    /// Only these parts of the study, separated by commas.
+    #[arg(long = "part", value_name = "LIST", value_delimiter = ',')]
+    parts: Option<Vec<String>>,
+    /// Make the study smaller for a quick look: by this factor, or `quick` to take less than a minute.
+    /// Published figures are not compared then.
+    #[arg(long, value_name = "quick|FACTOR")]
+    scale: Option<Scale>,
     /// Where the record and the report go.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -84,7 +89,7 @@ pub(super) struct Arguments {
     probes: Option<Vec<String>>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "output", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
+        "output", "parts", "scale", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
         "server_cpus", "client_cpus", "control", "below", "no_ceiling", "probes", "Shape",
     ])]
     resume: Option<PathBuf>,
@@ -96,185 +101,120 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let (store, plan) = match &arguments.resume {
-        Some(directory) => conduct::resume(directory)?,
-        None => begin(arguments)?,
-    };
-    conduct::conduct(&plan, store, arguments.json)
+    match &arguments.resume {
+        None => begin(arguments),
+        Some(directory) if record::Study::is_in(directory) => {
+            study::resume(directory, arguments.json)
+        }
+        Some(directory) => {
+            let (store, plan) = conduct::resume(directory)?;
+            conduct::conduct(&plan, store, arguments.json)
+        }
+    }
 }
 
 /// A new run, resolved, with its directory made.
-fn begin(arguments: &Arguments) -> anyhow::Result<(Store, RunPlan)> {
+fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
-    override_study(&mut study, arguments);
-    study.check()?;
-    let plan = resolve(&study, arguments)?;
+    if let Some(names) = &arguments.parts {
+        if study.flat {
+            return Err(Usage(format!("the study {} has no parts", study.name)).into());
+        }
+        study.keep_parts(names)?;
+    }
+    if let Some(scale) = arguments.scale {
+        study = study.scaled(scale);
+    }
+    let flat = study.flat;
+    for part in &mut study.parts {
+        override_part(part, arguments, flat)?;
+    }
+    let cpus = arguments
+        .server_cpus
+        .as_ref()
+        .zip(arguments.client_cpus.as_ref());
+    let timed = arguments.duration.is_some() || arguments.warm_up.is_some();
+    let seed = arguments.shape.value.seed();
+    let common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    let parts = study
+        .parts
+        .iter()
+        .map(|part| resolve(&study, part, &common));
+    let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
     let directory = arguments.output.clone();
     let directory = directory.unwrap_or_else(|| conduct::default_directory(&study.name));
-    Ok((conduct::create(&directory)?, plan))
+    if !flat {
+        return study::run(&study, arguments.scale, parts, &directory, arguments.json);
+    }
+    let plan = parts.remove(0).plan?;
+    conduct::conduct(&plan, conduct::create(&directory)?, arguments.json)
 }
 
-fn override_study(study: &mut Study, arguments: &Arguments) {
+/// Gives a part what the command line says.
+fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::Result<()> {
     if let Some(models) = &arguments.models {
-        study.servers = models.iter().map(|model| of_model(model)).collect();
+        choose(part, models, flat)?;
     }
     if let Some(protocol) = &arguments.protocol {
-        study.protocol.clone_from(protocol);
+        part.set_option("protocol", protocol);
+    }
+    if let Some(size) = arguments.size {
+        part.set_option("size", &size.to_string());
+    }
+    for word in &arguments.shape.words {
+        part.load.set_word(word);
     }
     if let Some(clients) = &arguments.clients {
-        study.clients.clone_from(clients);
+        part.clients.clone_from(clients);
+        part.clients.sort_unstable();
+        part.clients.dedup();
     }
-    study.clients.sort_unstable();
-    study.clients.dedup();
-    study.repeats = arguments.repeats.unwrap_or(study.repeats);
-    study.duration = arguments.duration.unwrap_or(study.duration);
-    study.warm_up = arguments.warm_up.unwrap_or(study.warm_up);
-    study.size = arguments.size.unwrap_or(study.size);
-    study.backlog = arguments.backlog.unwrap_or(study.backlog);
+    part.repeats = arguments.repeats.unwrap_or(part.repeats);
+    part.duration = arguments.duration.unwrap_or(part.duration);
+    part.warm_up = arguments.warm_up.unwrap_or(part.warm_up);
+    part.backlog = arguments.backlog.unwrap_or(part.backlog);
     if let Some(Percents(below)) = &arguments.below {
-        study.below.clone_from(below);
+        part.below.clone_from(below);
     }
-    study.below.sort_unstable();
-    study.below.dedup();
+    part.ceiling &= !arguments.no_ceiling;
     if let Some(probes) = &arguments.probes {
-        study.probes.clone_from(probes);
+        part.set_probes(probes);
     }
+    Ok(())
 }
 
-/// Turns a study into what is run here; refuses what this machine cannot do.
-fn resolve(study: &Study, arguments: &Arguments) -> anyhow::Result<RunPlan> {
-    let protocol = registry::find("protocol", PROTOCOLS, &study.protocol)?;
-    let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
-        (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
-        _ => plan::divide_cpus(&host::usable_cpus()),
-    };
-    let program = conduct::program()?;
-    let probes = probes::choose(&study.probes)?;
-    let mut settings = Settings {
-        protocol: study.protocol.clone(),
-        dialogue: String::new(),
-        load_options: load_options(study, arguments),
-        size_bytes: protocol.size(study.size) as u64,
-        clients: study.clients.clone(),
-        repeats: study.repeats,
-        duration_s: study.duration.as_secs_f64(),
-        warm_up_s: study.warm_up.as_secs_f64(),
-        start_timeout_s: study.start_timeout.as_secs_f64(),
-        hook_timeout_s: servers::HOOK_TIMEOUT.as_secs_f64(),
-        connect_timeout_s: study.connect_timeout.as_secs_f64(),
-        patience_s: study.patience.as_secs_f64(),
-        backlog: study.backlog,
-        load_threads: client_cpus.len().max(1) as u32,
-        server_cpus,
-        client_cpus,
-        below_percent: study.below.clone(),
-        probes: probes
-            .iter()
-            .map(|kind| kind.info().name.to_owned())
-            .collect(),
-        control: None,
-    };
-    let said = Said::of(&settings)?;
-    said.fit(
-        &mut settings,
-        arguments.duration.is_some() || arguments.warm_up.is_some(),
-    )?;
-    let servers = servers(study, &settings, &program)?;
-    let called = |name: &str| servers.iter().position(|server| server.name == name);
-    let usual = called("epoll").or_else(|| {
-        let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
-        servers.iter().position(unlimited)
-    });
-    let control = servers::control(&servers, arguments.control.as_deref(), usual)?;
-    settings.control = control.map(|index| servers[index].name.clone());
-    let null_server = (!arguments.no_ceiling)
-        .then(|| server(&of_model(cheapest(Engine::Epoll)), &settings, &program))
-        .transpose()?;
-    let seed = arguments.shape.value.seed();
-    Ok(RunPlan {
-        study: StudyInfo {
-            name: study.name.clone(),
-            question: study.question.clone(),
-        },
-        dialogue: said.dialogue,
-        asking: said.asking,
-        coming: said.coming,
-        jobs: said.jobs,
-        comparison: None,
-        limit: None,
-        servers,
-        control,
-        null_server,
-        probes,
-        program,
-        seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
-        arguments: std::env::args().collect(),
-        host: host::look(),
-        settings,
-        done: Vec::new(),
-    })
-}
-
-/// What a load is told; nothing where protocol and size say all.
-fn load_options(study: &Study, arguments: &Arguments) -> Vec<String> {
-    let shape = &arguments.shape.words;
-    if shape.is_empty() {
-        return Vec::new();
-    }
-    let said = [
-        format!("--protocol={}", study.protocol),
-        format!("--size={}", study.size),
-    ];
-    said.into_iter().chain(shape.iter().cloned()).collect()
-}
-
-/// The servers that take part: those named, or every model that this machine supports.
-fn servers(study: &Study, settings: &Settings, program: &Path) -> anyhow::Result<Vec<ServerInfo>> {
-    let all: Vec<ServerSpec> = MODELS
-        .iter()
-        .filter(|model| model.supported().is_ok())
-        .map(|model| of_model(model.info().name))
-        .collect();
-    let named = if study.servers.is_empty() {
-        &all
-    } else {
-        &study.servers
-    };
-    let mut servers: Vec<ServerInfo> = Vec::new();
-    for spec in named {
-        let server = server(spec, settings, program)?;
-        if servers.iter().any(|other| other.name == server.name) {
-            let message = format!(
-                "two servers are called `{}`; give one a `name`",
-                server.name
-            );
-            return Err(Usage(message).into());
+/// Leaves only these models: of a part of several the servers it has of them.
+fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> {
+    for model in models {
+        let is_server = part.servers.iter().any(|server| server.name == *model);
+        if !is_server {
+            registry::find("model", MODELS, model)?;
         }
-        servers.push(server);
     }
-    Ok(servers)
-}
-
-/// A model as it is.
-fn of_model(name: &str) -> ServerSpec {
-    ServerSpec {
-        model: name.to_owned(),
-        name: None,
-        workers: None,
-        fd_setsize: None,
+    if flat || part.servers.is_empty() {
+        part.servers = models
+            .iter()
+            .map(|model| ServerSpec::of_model(model))
+            .collect();
+    } else {
+        part.servers
+            .retain(|server| models.iter().any(|model| server.is(model)));
     }
-}
-
-fn server(spec: &ServerSpec, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
-    let mut options = Vec::new();
-    let mut option = |name: &str, value: Option<u32>| {
-        options.extend(value.map(|value| format!("--{name}={value}")));
+    let twice = |place: usize| {
+        part.servers[..place]
+            .iter()
+            .any(|s| s.name == part.servers[place].name)
     };
-    option("workers", spec.workers);
-    option("fd-setsize", spec.fd_setsize);
-    let mut server = servers::own(&spec.model, &options, settings, program)?;
-    if let Some(name) = &spec.name {
-        server.name.clone_from(name);
+    if let Some(place) = (0..part.servers.len()).find(|place| twice(*place)) {
+        let name = &part.servers[place].name;
+        return Err(Usage(format!("two servers are called `{name}`")).into());
     }
-    Ok(server)
+    if part.servers.is_empty() {
+        let (part, models) = (part.name(), models.join(", "));
+        return Err(Usage(format!(
+            "part `{part}` has none of the servers {models}; leave it out with --part"
+        ))
+        .into());
+    }
+    Ok(())
 }

@@ -1,32 +1,23 @@
 //! Servers as they are named on the command line: a model, a model with options, or a command line.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::{Usage, conduct, serve};
 use crate::record::{Foreign, ServerInfo, Settings};
-use crate::registry;
+use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
-
-/// How long a command before or after a trial may take when nothing else is said.
-pub(super) const HOOK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Options of `throng serve` that are the same for all servers, and who says them.
 const COMMON: [(&str, &str); 6] = [
-    ("listen", "every server is given an address"),
-    (
-        "protocol",
-        "give --protocol beside the servers, for all of them",
-    ),
-    ("size", "give --size beside the servers, for all of them"),
-    (
-        "cpus",
-        "give --server-cpus beside the servers, for all of them",
-    ),
+    ("listen", "throng gives every server an address"),
+    ("protocol", "it is said once, for all servers"),
+    ("size", "it is said once, for all servers"),
+    ("cpus", "--server-cpus says it for all servers"),
     ("log", "the record has a log of each trial"),
     ("json", "the record has the counts of each trial"),
 ];
@@ -175,8 +166,51 @@ fn is_executable(word: &str) -> bool {
     std::env::split_paths(&path).any(|directory| runs(&directory.join(word)))
 }
 
+/// A server that is to take part, as a command line or a study names it.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    /// What a line of a foreign one's output matches once it is ready.
+    pub(super) ready: Option<String>,
+    /// Limits that it is started under, by name.
+    pub(super) limits: BTreeMap<String, u64>,
+    pub(super) environment: BTreeMap<String, String>,
+    /// Command lines before and after its trials; none when empty.
+    pub(super) prepare: Vec<String>,
+    pub(super) conclude: Vec<String>,
+}
+
+impl Wanted {
+    /// What is measured; refuses what this machine cannot run.
+    pub(super) fn info(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
+        let info = match &self.kind {
+            Kind::Own(model, options) => own(model, options, settings, program)?,
+            Kind::Foreign(words) => {
+                let first = words.first().map_or("", String::as_str);
+                if !is_executable(first) {
+                    return Err(Unsupported {
+                        reason: format!("there is no program `{first}` that can be run"),
+                        remedy: "install it, or name its path".to_owned(),
+                    }
+                    .into());
+                }
+                foreign(words.clone(), self.ready.as_deref())
+            }
+        };
+        Ok(ServerInfo {
+            name: self.name.clone(),
+            limits: self.limits.clone(),
+            environment: self.environment.clone(),
+            prepare: self.prepare.clone(),
+            conclude: self.conclude.clone(),
+            ..info
+        })
+    }
+}
+
 /// A server that is not ours.
-pub(super) fn foreign(command: Vec<String>, ready: Option<&str>) -> ServerInfo {
+fn foreign(command: Vec<String>, ready: Option<&str>) -> ServerInfo {
     ServerInfo {
         summary: "not one of throng's own".to_owned(),
         command,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::tally::ClientTally;
+use super::tally::{ClientTally, TENTHS};
 use super::{Plan, Until};
 use crate::protocol::Requester;
 
@@ -42,6 +42,8 @@ pub(super) const NOTHING_OWED: u64 = u64::MAX;
 pub(super) struct Client {
     pub(super) requester: Box<dyn Requester>,
     pub(super) state: State,
+    /// Its tenth of all clients, from 0, in the order in which they connect.
+    pub(super) tenth: u8,
     /// What it has to send next.
     pub(super) unsent: &'static [u8],
     /// Requests that are out over this connection.
@@ -72,6 +74,7 @@ impl Client {
         Self {
             requester: plan.dialogue.requester(&plan.settings, number),
             state: State::Unborn,
+            tenth: (number * TENTHS as u64 / count.max(1)) as u8,
             unsent: &[],
             outstanding: 0,
             queued: 0,

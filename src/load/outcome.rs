@@ -9,9 +9,9 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 use super::jobs::{self, Asked};
 use super::shared::WindowTimes;
-use super::tally::{ClientTally, ErrorKind, WorkerTally};
+use super::tally::{ClientTally, ErrorKind, TENTHS, WorkerTally};
 use super::times::Times;
-use crate::record::{Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
+use crate::record::{Correlation, Fairness, Latency, Load, OpenLoop, ProbeClients, Window};
 use crate::stats;
 
 /// What all clients saw.
@@ -58,7 +58,12 @@ impl Outcome {
             bytes_sent: sum.window_bytes_sent,
             bytes_received: sum.window_bytes_received,
             slices: if window.has_slices() {
-                sum.slices.to_vec()
+                sum.slices().to_vec()
+            } else {
+                Vec::new()
+            },
+            slices_by_tenth: if window.has_slices() && clients.len() >= TENTHS {
+                sum.served.map(Vec::from).to_vec()
             } else {
                 Vec::new()
             },
@@ -198,13 +203,14 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: b
         if let (Some(from), Some(then)) = (client.started_at, answered) {
             load.served += 1;
             first_answer.record(then.saturating_sub(from));
-            served.push(client.window_replies);
+            served.push(client);
         } else if client.error.is_none() {
             load.never_served += 1;
         }
     }
     load.first_answer = latency(&first_answer);
-    let fairness = stats::fairness::fairness(&served).filter(|_| compete);
+    let replies: Vec<u64> = served.iter().map(|client| client.window_replies).collect();
+    let fairness = stats::fairness::fairness(&replies).filter(|_| compete);
     load.fairness = fairness.map(|fairness| Fairness {
         mean: fairness.mean,
         min: fairness.min,
@@ -212,8 +218,24 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: b
         jain: fairness.jain,
         slowest_decile_share: fairness.slowest_decile_share,
         starved: fairness.starved,
+        early_bias: early_bias(&served, |client| client.window_replies),
+        early_bias_life: early_bias(&served, |client| client.replies),
     });
     load
+}
+
+/// Whether clients that were connected earlier had more replies.
+fn early_bias(clients: &[&ClientTally], replies: fn(&ClientTally) -> u64) -> Option<Correlation> {
+    let pairs: Vec<(f64, f64)> = clients
+        .iter()
+        .filter_map(|client| Some((-(client.connected_at? as f64), replies(client) as f64)))
+        .collect();
+    let found = stats::rank_correlation(&pairs)?;
+    Some(Correlation {
+        coefficient: found.coefficient,
+        low: found.interval.map(|interval| interval.low),
+        high: found.interval.map(|interval| interval.high),
+    })
 }
 
 /// The figures of a histogram; none when it is empty. A percentile needs so many values that some
@@ -246,4 +268,28 @@ fn encode(histogram: &Histogram<u64>) -> String {
         .serialize(histogram, &mut bytes)
         .expect("writing to memory does not fail");
     base64::engine::general_purpose::STANDARD.encode(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_clients_that_get_more_show_as_a_positive_bias() {
+        // Client 7 was the last to be connected, whatever its number.
+        let clients: Vec<ClientTally> = (0..20)
+            .map(|number| ClientTally {
+                connected_at: Some(if number == 7 { 900 } else { number }),
+                window_replies: if number == 7 { 10 } else { 100 - number },
+                replies: 50,
+                ..ClientTally::default()
+            })
+            .collect();
+        let clients: Vec<&ClientTally> = clients.iter().collect();
+        let found = early_bias(&clients, |client| client.window_replies).unwrap();
+        assert!((found.coefficient - 1.0).abs() < 1e-9);
+        assert!(found.low > Some(0.9) && found.high <= Some(1.0));
+        let alike = early_bias(&clients, |client| client.replies);
+        assert_eq!(alike, None, "all got the same");
+    }
 }

@@ -11,6 +11,8 @@ use crate::protocol::Decline;
 
 /// Equal parts of the steady part whose replies are counted apart.
 pub(super) const SLICES: usize = 20;
+/// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
+pub(super) const TENTHS: usize = 10;
 
 /// Why a connection, and with it a request or a client, ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +126,8 @@ pub(super) struct WorkerTally {
     pub(super) open: Option<OpenTally>,
     /// Where each client has a job.
     pub(super) jobs: Option<Box<JobsTally>>,
-    pub(super) slices: [u64; SLICES],
+    /// Replies in the window, by the client's tenth and by slice.
+    pub(super) served: [[u64; SLICES]; TENTHS],
     pub(super) window_bytes_sent: u64,
     pub(super) window_bytes_received: u64,
     /// Replies in which the server declined, over the life of the load.
@@ -142,13 +145,18 @@ impl WorkerTally {
             lateness: has_dues.then(Times::default),
             open: is_open.then(OpenTally::default),
             jobs: None,
-            slices: [0; SLICES],
+            served: [[0; SLICES]; TENTHS],
             window_bytes_sent: 0,
             window_bytes_received: 0,
             declined: BTreeMap::new(),
             errors: BTreeMap::new(),
             clients: Vec::new(),
         }
+    }
+
+    /// Replies in each slice of the window.
+    pub(super) fn slices(&self) -> [u64; SLICES] {
+        std::array::from_fn(|slice| self.served.iter().map(|tenth| tenth[slice]).sum())
     }
 
     /// Counts an error that came `at` nanoseconds after the load began.
@@ -178,7 +186,8 @@ impl WorkerTally {
         if let (Some(mine), Some(theirs)) = (&mut self.jobs, &other.jobs) {
             mine.add(theirs);
         }
-        for (sum, part) in self.slices.iter_mut().zip(other.slices) {
+        let parts = other.served.iter().flatten();
+        for (sum, part) in self.served.iter_mut().flatten().zip(parts) {
             *sum += part;
         }
         self.window_bytes_sent += other.window_bytes_sent;

@@ -22,5 +22,5 @@ mod trial;
 mod verify;
 pub mod warnings;
 
-pub use run::{Observer, RunPlan, Started, run};
+pub use run::{Observer, RunPlan, Started, begun, run, utc_now};
 pub use server::LIMITS;

@@ -88,6 +88,11 @@ impl RunPlan {
         (searched.find == Find::Rate).then_some(attempt?.value)
     }
 
+    /// All trials in their order.
+    fn order(&self) -> Vec<Planned> {
+        interleave(&self.settings.clients, &self.rounds(), self.seed)
+    }
+
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
     /// that these reached, and once each other purpose of a probe that can measure here.
     fn rounds(&self) -> Vec<Rounds> {
@@ -176,7 +181,7 @@ pub fn run(
     if let Some(asked) = &plan.limit {
         return limit::run(plan, asked, store, observer, stop);
     }
-    let order = interleave(&plan.settings.clients, &plan.rounds(), plan.seed);
+    let order = plan.order();
     let run = begin(plan, order.len(), store)?;
     let mut trials = plan.done.clone();
     for (index, planned) in order.iter().enumerate() {
@@ -200,29 +205,8 @@ pub fn run(
 /// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
 pub(super) fn begin(plan: &RunPlan, trials: usize, store: &Store) -> anyhow::Result<Run> {
     let settings = &plan.settings;
-    let run = Run {
-        schema_version: SCHEMA_VERSION,
-        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
-        throng_build: build(),
-        study: plan.study.clone(),
-        seed: plan.seed,
-        started_at: plan
-            .done
-            .first()
-            .map_or_else(utc_now, |trial| trial.started_at.clone()),
-        finished_at: None,
-        ending: Ending::Unfinished,
-        arguments: plan.arguments.clone(),
-        settings: settings.clone(),
-        servers: plan.servers.clone(),
-        null_server: plan.null_server.clone(),
-        host: plan.host.clone(),
-        comparison: plan.comparison.clone(),
-        limit: plan.limit.clone(),
-        unavailable: unavailable(&plan.probes),
-        trials_planned: trials as u32,
-        warnings: warnings::of_run(&plan.host, settings),
-    };
+    let mut run = begun(plan);
+    run.trials_planned = trials as u32;
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {
         // What measures must not run where the server runs.
@@ -247,6 +231,34 @@ pub(super) fn end(
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
+}
+
+/// A run that has not come to its first new trial.
+pub fn begun(plan: &RunPlan) -> Run {
+    let settings = &plan.settings;
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
+        study: plan.study.clone(),
+        seed: plan.seed,
+        started_at: plan
+            .done
+            .first()
+            .map_or_else(utc_now, |trial| trial.started_at.clone()),
+        finished_at: None,
+        ending: Ending::Unfinished,
+        arguments: plan.arguments.clone(),
+        settings: settings.clone(),
+        servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
+        host: plan.host.clone(),
+        comparison: plan.comparison.clone(),
+        limit: plan.limit.clone(),
+        unavailable: unavailable(&plan.probes),
+        trials_planned: plan.order().len() as u32,
+        warnings: warnings::of_run(&plan.host, settings),
+    }
 }
 
 /// How this program was built.
@@ -406,12 +418,17 @@ fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupporte
     probes.iter().filter_map(why_not).collect()
 }
 
+/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
+/// file that can still be opened.
+const CAPTURED_S: f64 = 3.0;
+
 /// How long replies count in a trial. What counts events takes a quarter of the time, but half a
 /// second where that is less: nothing is timed, and counts of a reply differ little.
 fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     let full = settings.duration_s;
     match purpose {
         Purpose::Counted => full.min((full / 4.0).max(0.5)),
+        Purpose::Captured => full.min(CAPTURED_S),
         _ => full,
     }
 }
@@ -448,7 +465,7 @@ fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
 }
 
 /// Now, in UTC, RFC 3339, to the second.
-pub(super) fn utc_now() -> String {
+pub fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
@@ -466,6 +483,7 @@ mod tests {
         };
         let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
         assert!((counted(&settings) - 5.0).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Captured) - 3.0).abs() < 1e-9);
         settings.duration_s = 1.0;
         assert!((counted(&settings) - 0.5).abs() < 1e-9);
         settings.duration_s = 0.1;

@@ -19,6 +19,9 @@ use crate::sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// How much longer a server of ours may take for each client: what has arrived is answered first, and
+/// some answers take a millisecond.
+const STOP_A_CLIENT: Duration = Duration::from_millis(2);
 /// Time between two samples.
 const TICK: Duration = Duration::from_millis(100);
 /// The same while clients connect, of whom many come in a moment.
@@ -138,12 +141,17 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
         return failed("load", ending, server.output());
     }
     let whole = launch.check_tree(&server);
-    let stopped = server.stop(STOP_LIMIT, launch.whom());
+    let stop_limit = if launch.is_ours() {
+        STOP_LIMIT + STOP_A_CLIENT * setup.clients
+    } else {
+        STOP_LIMIT
+    };
+    let stopped = server.stop(stop_limit, launch.whom());
     result.load = Some(watched?);
     result.take(panels);
     whole.or_else(|reason| failed("load", reason, server.output()))?;
     if !stopped {
-        let seconds = STOP_LIMIT.as_secs();
+        let seconds = stop_limit.as_secs();
         let reason =
             format!("the server did not stop within {seconds} s of SIGTERM and was killed");
         return failed("stop", reason, server.output());

@@ -83,6 +83,25 @@ pub struct Load {
     pub engine: String,
 }
 
+impl Load {
+    /// The share of the clients that is in each tenth of [`Window::slices_by_tenth`]: client `number`
+    /// of those wanted is in tenth `number * tenths / clients`.
+    pub fn share_of_tenth(&self, tenth: usize) -> f64 {
+        let (clients, tenths) = (
+            u64::from(self.clients),
+            self.window.slices_by_tenth.len() as u64,
+        );
+        let begins = |tenth: u64| (tenth * clients).div_ceil(tenths.max(1));
+        let tenth = tenth as u64;
+        (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
+    }
+
+    /// Replies after the first one to each client, which all have before events are counted.
+    pub fn replies_after_first(&self) -> u64 {
+        self.verified.saturating_sub(self.served.into())
+    }
+}
+
 /// The part of a load's figures that only an open loop has, about requests due in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +239,10 @@ pub struct Window {
     pub bytes_received: u64,
     /// Replies in each equal slice of the window, in time order.
     pub slices: Vec<u64>,
+    /// Of these, those of each tenth of the clients, in the order in which they began to connect; from
+    /// 10 clients on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices_by_tenth: Vec<Vec<u64>>,
 }
 
 /// A distribution of times. Percentiles come from a histogram with 3 significant digits.
@@ -284,4 +307,25 @@ pub struct Fairness {
     pub slowest_decile_share: f64,
     /// Clients with fewer than a tenth of the mean.
     pub starved: u32,
+    /// Whether early connections are favoured: the rank correlation of being connected early with
+    /// replies in the window. Above 0 early clients got more; absent where all got the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_bias: Option<Correlation>,
+    /// The same with all replies since a client was connected, so that a head start counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_bias_life: Option<Correlation>,
+}
+
+/// Whether one thing goes with the order of another, over the clients of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Correlation {
+    /// Spearman's rank correlation, -1 to 1.
+    pub coefficient: f64,
+    /// Lower end of its 95 % interval, which takes clients for independent; from 10 clients on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
 }

@@ -3,7 +3,8 @@
 //! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
 //! synced to disk before the next trial begins. `samples/`, `clients/` and `server/` hold one CSV
 //! file a trial, named after [`Trial::file_stem`]. A value that could not be measured is absent,
-//! never 0. `schemas/*.schema.json` describe both JSON forms.
+//! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
+//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms.
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
@@ -14,6 +15,7 @@ mod load;
 mod purpose;
 mod settings;
 mod store;
+mod study;
 
 use std::collections::BTreeMap;
 
@@ -25,11 +27,12 @@ pub use below::Below;
 pub use comparison::Comparison;
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
-    Ceiling, Completion, Fairness, FirstFailure, Latency, Load, OpenLoop, ProbeClients,
-    ServiceSample, Window,
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
+    ProbeClients, ServiceSample, Window,
 };
 pub use purpose::Purpose;
 pub use store::{Store, StoreError, read, read_trials};
+pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
 
 /// The version of the form described here. A reader refuses a higher one.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -23,7 +23,7 @@ pub enum StoreError {
     #[error("{0} holds a record already; name another directory with -o, or remove it")]
     Taken(PathBuf),
     /// There is no record.
-    #[error("{0} holds no record (it has no run.json)")]
+    #[error("{0} holds no record (it has no run.json, nor study.json)")]
     Missing(PathBuf),
     /// A file is not what a record has there.
     #[error("{path}, line {line}: {reason}")]
@@ -125,16 +125,7 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
-        let path = self.directory.join("run.json");
-        let draft = self.directory.join("run.json.new");
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&draft)?;
-            serde_json::to_writer_pretty(&mut file, run)?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            fs::rename(&draft, &path)
-        };
-        write().map_err(file_error("write", &path))
+        write_whole(&self.directory.join("run.json"), run)
     }
 
     /// Adds a finished trial; it is on the disk when this returns.
@@ -162,8 +153,27 @@ pub fn read(directory: &Path) -> Result<Run, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing(directory.to_owned()));
     }
-    let text = fs::read_to_string(&path).map_err(file_error("read", &path))?;
-    parse(&path, 1, &text)
+    read_file(&path)
+}
+
+/// Reads a file that is one JSON value with the version of its form.
+pub(super) fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    let text = fs::read_to_string(path).map_err(file_error("read", path))?;
+    parse(path, 1, &text)
+}
+
+/// Writes a JSON value into a file, whole or not at all.
+pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), StoreError> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&draft)?;
+        serde_json::to_writer_pretty(&mut file, value)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&draft, path)
+    };
+    write().map_err(file_error("write", path))
 }
 
 /// Reads all finished trials of the record in `directory`, in the order in which they ran.

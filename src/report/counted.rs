@@ -51,9 +51,8 @@ impl Counted {
         let mut trials = trials.filter(|trial| trial.purpose == Purpose::Counted);
         let trial = trials.find(|trial| trial.failure.is_none() && trial.load.is_some())?;
         let load = trial.load.as_ref()?;
-        // Counted is from rest to rest: all replies but the first one to each client, which it had to
-        // have before.
-        let replies = load.verified.saturating_sub(load.served.into());
+        // Counted is from rest to rest.
+        let replies = load.replies_after_first();
         let costs = |side: &Option<Side>| {
             let side = side.as_ref();
             side.map_or_else(Costs::default, |side| Costs::of(side, replies))

@@ -1,27 +1,25 @@
 //! A made-up record for tests: nine servers, three loads, three repeats.
 
 mod below;
+mod files;
+mod purposes;
 mod searched;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
-use super::Logs;
-use super::clients::{ClientLog, ClientRow};
-use super::series::{RATE, Sample, TimeSeries};
 use crate::record::{
-    Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION, ServerInfo,
-    Settings, Side, StudyInfo, Trial, Warning, Window,
+    Correlation, Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION,
+    ServerInfo, Settings, Side, StudyInfo, Trial, Warning, Window,
 };
 pub(crate) use below::below;
 
+pub(super) use files::{logs, write};
+pub(super) use purposes::captured;
 pub(crate) use searched::searched;
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
@@ -63,7 +61,13 @@ pub(crate) fn record() -> (Run, Vec<Trial>) {
     for clients in LOADS {
         for server in &SERVERS {
             let index = trials.len() as u32;
-            trials.push(counted(trial(index, 0, clients, server, &mut random)));
+            trials.push(purposes::counted(trial(
+                index,
+                0,
+                clients,
+                server,
+                &mut random,
+            )));
         }
     }
     (run(&SERVERS), trials)
@@ -92,178 +96,12 @@ pub(crate) fn growing() -> (Run, Vec<Trial>) {
     (run, trials)
 }
 
-/// The trial with what counts events in place of what times.
-fn counted(trial: Trial) -> Trial {
-    let load = trial.load.as_ref().unwrap();
-    let replies = (load.verified - u64::from(load.served)) as f64;
-    let waits = match trial.server.as_str() {
-        "epoll" | "epoll-et" => Some(("syscalls_epoll_pwait", 0.2)),
-        "select" => Some(("syscalls_pselect6", 0.02)),
-        "poll" => Some(("syscalls_poll", 0.03)),
-        _ => None,
-    };
-    let moves: &[(&str, f64)] = match trial.server.as_str() {
-        "io-uring" => &[("syscalls_io_uring_enter", 0.04)],
-        _ => &[("syscalls_recvfrom", 1.0), ("syscalls_sendto", 1.0)],
-    };
-    let side = |calls: &[(&str, f64)], instructions: f64| {
-        let total: f64 = calls.iter().map(|(_, each)| each).sum();
-        let each = [
-            ("syscalls", total),
-            ("instructions", instructions),
-            ("cycles", instructions * 1.1),
-            ("context_switches", 0.01),
-            ("task_clock_ns", 7000.0),
-        ];
-        let each = calls.iter().chain(&each);
-        let mut metrics: BTreeMap<String, f64> = each
-            .map(|(name, each)| ((*name).to_owned(), each * replies))
-            .collect();
-        metrics.insert("instructions_per_cycle".to_owned(), 1.0 / 1.1);
-        Side {
-            metrics,
-            ..Side::default()
-        }
-    };
-    let calls: Vec<(&str, f64)> = moves.iter().copied().chain(waits).collect();
-    Trial {
-        purpose: Purpose::Counted,
-        server_side: Some(side(&calls, 9000.0 + 700.0 * calls.len() as f64)),
-        client_side: Some(side(
-            &[("syscalls_recvfrom", 1.0), ("syscalls_sendto", 1.0)],
-            11_000.0,
-        )),
-        ..trial
-    }
-}
-
 /// A failure of the server.
 pub(crate) fn failure() -> Failure {
     Failure {
         stage: "load".to_owned(),
         reason: "the server ended by itself with exit code 1".to_owned(),
         output: "error: cannot fork: Resource temporarily unavailable (os error 11)\n".to_owned(),
-    }
-}
-
-/// The clients of the largest load.
-pub(crate) fn client_logs(run: &Run) -> Vec<ClientLog> {
-    let mut random = fastrand::Rng::with_seed(5);
-    run.servers
-        .iter()
-        .enumerate()
-        .map(|(place, server)| ClientLog {
-            server: server.name.clone(),
-            clients: 1000,
-            round: 0,
-            total: 1000,
-            rows: (1..=1000)
-                .map(|client| ClientRow {
-                    place: client,
-                    connected_at_us: Some(client as f64 * 11.5),
-                    first_answer_us: Some(500.0),
-                    window_replies: Some(60 + 9 * place as u64 + random.u64(0..20)),
-                })
-                .collect(),
-        })
-        .collect()
-}
-
-/// All that single trials left.
-pub(crate) fn logs(run: &Run) -> Logs {
-    Logs {
-        clients: client_logs(run),
-        series: run
-            .servers
-            .iter()
-            .map(|server| time_series(&server.name))
-            .collect(),
-    }
-}
-
-/// Two seconds of a server: clients come, then all stays level.
-fn time_series(server: &str) -> TimeSeries {
-    let samples = |value: fn(f64) -> f64| -> Vec<Sample> {
-        let times = (-5..20).map(|tick| f64::from(tick) / 10.0);
-        times
-            .map(|at_s| Sample {
-                at_s,
-                value: value(at_s),
-            })
-            .collect()
-    };
-    let metrics = [
-        (
-            ("network", "established"),
-            samples(|at_s| (1100.0 + 2000.0 * at_s).clamp(0.0, 1000.0)),
-        ),
-        (
-            ("client", "connected"),
-            samples(|at_s| (1150.0 + 2000.0 * at_s).clamp(0.0, 1000.0)),
-        ),
-        (("server", "cpu_percent"), samples(|at_s| 97.0 + at_s)),
-        (("client", "cpu_percent"), samples(|at_s| 72.0 - at_s)),
-        (("server", "pss_bytes"), samples(|at_s| 3e6 + 1e5 * at_s)),
-        (RATE, samples(|at_s| 1e5 + 100.0 * at_s)),
-    ];
-    TimeSeries {
-        server: server.to_owned(),
-        clients: 1000,
-        metrics: metrics
-            .into_iter()
-            .map(|((side, metric), samples)| ((side.to_owned(), metric.to_owned()), samples))
-            .collect(),
-    }
-}
-
-/// Writes the record with its files of clients and samples into `dir`.
-pub(crate) fn write(dir: &Path) {
-    let (run, trials) = record();
-    fs::write(
-        dir.join("run.json"),
-        serde_json::to_vec_pretty(&run).unwrap(),
-    )
-    .unwrap();
-    let lines: String = trials
-        .iter()
-        .map(|trial| serde_json::to_string(trial).unwrap() + "\n")
-        .collect();
-    fs::write(dir.join("trials.jsonl"), lines).unwrap();
-    fs::create_dir_all(dir.join("clients")).unwrap();
-    fs::create_dir_all(dir.join("samples")).unwrap();
-    let of_server = |server: &str| {
-        trials
-            .iter()
-            .find(|t| t.server == server && t.clients == 1000 && t.failure.is_none())
-            .unwrap()
-            .file_stem()
-    };
-    for log in logs(&run).series {
-        let mut text = "at_s,side,metric,value\n".to_owned();
-        for ((side, metric), samples) in &log.metrics {
-            // The rate comes from the trial itself.
-            for Sample { at_s, value } in samples.iter().filter(|_| *metric != RATE.1) {
-                let _ = writeln!(text, "{at_s},{side},{metric},{value}");
-            }
-        }
-        let file = dir.join("samples").join(of_server(&log.server) + ".csv");
-        fs::write(file, text).unwrap();
-    }
-    for log in client_logs(&run) {
-        let mut text = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error\n".to_owned();
-        for row in &log.rows {
-            let (at, replies) = (row.connected_at_us.unwrap(), row.window_replies.unwrap());
-            let _ = writeln!(
-                text,
-                "{},0,127.0.0.1:4{},{at},90,500,{replies},{replies},{replies},64,64,",
-                row.place, row.place
-            );
-        }
-        fs::write(
-            dir.join("clients").join(of_server(&log.server) + ".csv"),
-            text,
-        )
-        .unwrap();
     }
 }
 
@@ -411,11 +249,14 @@ fn trial(
                 bytes_sent: replies * 64,
                 bytes_received: replies * 64,
                 slices: vec![replies / 20; 20],
+                slices_by_tenth: by_tenth(replies / 200, if name == "thread" { 0.04 } else { 0.0 }),
             },
             service_time: Some(latency(&times)),
             connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),
             first_answer: Some(latency(&[90_000, u64::from(clients) * 30_000])),
             fairness: Some(Fairness {
+                early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
+                early_bias_life: Some(correlation(0.6)),
                 mean: most as f64,
                 min: most * 9 / 10,
                 max: most * 11 / 10,
@@ -438,25 +279,18 @@ fn trial(
     }
 }
 
-/// A captured trial beside each of the first round.
-pub(super) fn captured(trials: &[Trial]) -> Vec<Trial> {
-    let first = trials.iter().filter(|trial| trial.round == 0);
-    first
-        .map(|trial| Trial {
-            purpose: Purpose::Captured,
-            network: Some(Side {
-                metrics: BTreeMap::from([
-                    (
-                        "flow_throughput_bytes_per_s".to_owned(),
-                        2e7 / f64::from(trial.clients),
-                    ),
-                    ("flow_latency_p50_s".to_owned(), 3.0),
-                ]),
-                ..Side::default()
-            }),
-            ..trial.clone()
-        })
-        .collect()
+fn correlation(coefficient: f64) -> Correlation {
+    Correlation {
+        coefficient,
+        low: Some(coefficient - 0.06),
+        high: Some(coefficient + 0.06),
+    }
+}
+
+/// Replies of each tenth in each slice: every later tenth gets less by a part of the first one's.
+fn by_tenth(replies: u64, less: f64) -> Vec<Vec<u64>> {
+    let of = |tenth: u32| (replies as f64 * (1.0 - less * f64::from(tenth))) as u64;
+    (0..10).map(|tenth| vec![of(tenth); 20]).collect()
 }
 
 fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {
@@ -465,7 +299,11 @@ fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {
         ("cpu_user_ms", cpu_ms * 0.2),
         ("cpu_system_ms", cpu_ms * 0.8),
         ("cpu_percent", cpu_percent),
+        ("parent_cpu_percent", cpu_percent / 2.0),
         ("pss_bytes", 1_400_000.0 + memory),
+        ("peak_bytes", 1_500_000.0 + memory),
+        ("parent_rss_bytes", 2_600_000.0),
+        ("peak_rss_bytes", 2_700_000.0),
         ("threads", 1.0),
         ("processes", 1.0),
         ("descriptors", 12.0),

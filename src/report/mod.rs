@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod completion;
 mod costs;
 pub mod counted;
+mod events;
 pub mod exporters;
 pub mod figures;
 pub mod format;
@@ -22,6 +23,7 @@ pub mod palette;
 pub mod render;
 pub mod scalability;
 pub mod series;
+pub mod study;
 pub mod summary;
 pub mod terminal;
 pub mod wire;
@@ -30,7 +32,7 @@ pub mod wire;
 mod fixture;
 
 use std::fs;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -40,10 +42,11 @@ use crate::registry::Unsupported;
 use answer::Answer;
 use clients::ClientLog;
 use comparison::Comparison;
-use exporters::EXPORTERS;
+use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
 use limit::Limits;
 use series::TimeSeries;
+use study::StudyReport;
 use summary::Summary;
 
 /// Everything an exporter needs.
@@ -186,17 +189,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
 /// # Errors
 /// When a file cannot be written, naming it.
 pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    for exporter in EXPORTERS {
-        let path = dir.join(exporter.file_name());
-        let cannot_write = || format!("cannot write {}", path.display());
-        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
-        exporter
-            .render(report, &mut to)
-            .with_context(cannot_write)?;
-        to.flush().with_context(cannot_write)?;
-        written.push(path);
-    }
+    let mut written = export(dir, |exporter, to| exporter.render(report, to))?;
     if !report.figures.is_empty() {
         let pictures = dir.join("figures");
         fs::create_dir_all(&pictures)
@@ -210,6 +203,38 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
             render::still::png(figure, &png)?;
             written.extend([svg, png]);
         }
+    }
+    Ok(written)
+}
+
+/// Writes every export of a study into `dir`, and those of its parts into theirs. Returns what was
+/// written, the study's page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = export(dir, |exporter, to| exporter.render_study(report, to))?;
+    for part in &report.parts {
+        if let Some(of_part) = &part.report {
+            written.extend(write_all(of_part, &dir.join(&part.record.name))?);
+        }
+    }
+    Ok(written)
+}
+
+/// Writes a file in each form.
+fn export(
+    dir: &Path,
+    render: impl Fn(&dyn Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for exporter in EXPORTERS {
+        let path = dir.join(exporter.file_name());
+        let cannot_write = || format!("cannot write {}", path.display());
+        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
+        render(*exporter, &mut to).with_context(cannot_write)?;
+        to.flush().with_context(cannot_write)?;
+        written.push(path);
     }
     Ok(written)
 }

@@ -18,6 +18,12 @@ const MOST_POINTS: usize = 400;
 /// Replies a second, in each slice of the steady part.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 
+/// Replies to a client of the tenth that connected first, over those to a mean client.
+pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
+
+/// The same of the tenth that connected last.
+pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
+
 /// What was measured over the time of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeSeries {
@@ -25,9 +31,12 @@ pub struct TimeSeries {
     pub server: String,
     /// Clients wanted.
     pub clients: u32,
-    /// By side ("server", "client", "network") and metric, in order of their first sample.
-    pub metrics: Vec<((String, String), Vec<Sample>)>,
+    /// In order of their first sample.
+    pub metrics: Vec<Measurement>,
 }
+
+/// A side ("server", "client", "network") with a metric, and its samples.
+pub type Measurement = ((String, String), Vec<Sample>);
 
 /// One value at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +81,9 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         }
-        series.metrics.extend(trial.load.as_ref().and_then(rates));
+        let load = trial.load.as_ref();
+        series.metrics.extend(load.and_then(rates));
+        series.metrics.extend(load.into_iter().flat_map(by_tenth));
         for (_, samples) in &mut series.metrics {
             thin(samples);
         }
@@ -124,7 +135,7 @@ impl TimeSeries {
 }
 
 /// Replies a second over the slices of the window.
-fn rates(load: &Load) -> Option<((String, String), Vec<Sample>)> {
+fn rates(load: &Load) -> Option<Measurement> {
     let slices = &load.window.slices;
     let length = load.window.duration_s / slices.len() as f64;
     let sample = |(place, replies): (usize, &u64)| Sample {
@@ -134,6 +145,33 @@ fn rates(load: &Load) -> Option<((String, String), Vec<Sample>)> {
     let samples: Vec<Sample> = slices.iter().enumerate().map(sample).collect();
     let (side, metric) = RATE;
     (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
+}
+
+/// What the first and the last tenth of the clients got over the slices of the window, where anybody
+/// got anything.
+fn by_tenth(load: &Load) -> Vec<Measurement> {
+    let tenths = &load.window.slices_by_tenth;
+    if tenths.is_empty() {
+        return Vec::new();
+    }
+    let slices = &load.window.slices;
+    let length = load.window.duration_s / slices.len() as f64;
+    let of = |tenth: usize| -> Option<Vec<Sample>> {
+        let share = load.share_of_tenth(tenth);
+        let replies = tenths.get(tenth)?.iter().zip(slices).enumerate();
+        let samples = replies.filter(|(_, (_, all))| **all > 0);
+        let samples = samples.map(|(place, (replies, all))| Sample {
+            at_s: (place as f64 + 0.5) * length,
+            value: *replies as f64 / (*all as f64 * share),
+        });
+        Some(samples.collect())
+    };
+    [(FIRST_TENTH, 0), (LAST_TENTH, tenths.len() - 1)]
+        .into_iter()
+        .filter_map(|((side, metric), tenth)| {
+            Some(((side.to_owned(), metric.to_owned()), of(tenth)?))
+        })
+        .collect()
 }
 
 /// At most [`MOST_POINTS`] of them, evenly spaced, the last one always.
@@ -190,6 +228,38 @@ mod tests {
             assert!(error.to_string().starts_with(told), "{error}");
         }
         assert!(parsed("time,value\n").is_err());
+    }
+
+    #[test]
+    fn early_and_late_clients_are_told_against_the_mean_client() {
+        let load = Load {
+            clients: 25,
+            window: crate::record::Window {
+                duration_s: 3.0,
+                slices: vec![250, 0, 25],
+                // Of 25 clients, the first tenth has 3 and the last one 2.
+                slices_by_tenth: (0..10).map(|tenth| vec![10 * tenth + 30, 0, 1]).collect(),
+                ..crate::record::Window::default()
+            },
+            ..Load::default()
+        };
+        let [(first, early), (last, late)] = by_tenth(&load).try_into().unwrap();
+        assert_eq!(
+            (first.1.as_str(), last.1.as_str()),
+            (FIRST_TENTH.1, LAST_TENTH.1)
+        );
+        let values = |samples: &[Sample]| -> Vec<(f64, f64)> {
+            samples
+                .iter()
+                .map(|sample| (sample.at_s, sample.value))
+                .collect()
+        };
+        assert_eq!(values(&early), [(0.5, 1.0), (2.5, 1.0 / 3.0)]);
+        assert_eq!(values(&late), [(0.5, 6.0), (2.5, 0.5)]);
+        assert!(
+            by_tenth(&Load::default()).is_empty(),
+            "a load of few clients"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod below;
 mod comparison;
 mod grid;
 mod limit;
+mod study;
 
 use std::fmt::Write as _;
 
@@ -19,6 +20,7 @@ use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
 pub use comparison::comparison;
 pub use limit::limits;
+pub use study::study;
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();

@@ -2,14 +2,17 @@
 //!
 //! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
 //! - [`mod@fairness`]: how evenly clients were served.
+//! - [`rank`]: whether one thing goes with the order of another.
 //! - [`scalability`]: the Universal Scalability Law, and the power with which a cost grows.
 //! - [`steadiness`]: whether a rate drifted while it was measured.
 
 pub mod fairness;
 pub mod interval;
+pub mod rank;
 pub mod scalability;
 pub mod steadiness;
 
 pub use fairness::{Fairness, fairness};
 pub use interval::{Interval, Verdict, bootstrap_median, bootstrap_ratio, median};
+pub use rank::{RankCorrelation, rank_correlation};
 pub use steadiness::{Trend, is_unsteady, trend};

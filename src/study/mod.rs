@@ -1,118 +1,47 @@
-//! The TOML form of a run: which servers, under which load, how often.
+//! The TOML form of a study: which servers, under which loads, how often, what was published and claimed.
 //!
 //! Built-in studies are such files too, so `throng list studies NAME --toml` prints one to copy.
+//! `docs/studies.md` says how to write one.
+
+mod claim;
+mod describe;
+mod file;
+mod options;
+mod part;
+mod place;
+mod published;
+mod scale;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use serde::Deserialize;
+pub use claim::Claim;
+pub use options::{Choice, Options, Value};
+pub use part::{Part, ServerKind, ServerSpec};
+pub use place::Source;
+pub use scale::Scale;
 
+use crate::record;
 use crate::registry::{self, Entry, Info};
 
 /// A study as written.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Its name, for the record's directory.
     pub name: String,
     /// The question it answers, one line.
     pub question: String,
-    /// What takes part; empty: every model this machine supports.
-    #[serde(default)]
-    pub servers: Vec<ServerSpec>,
-    /// What is said.
-    #[serde(default = "defaults::protocol")]
-    pub protocol: String,
-    /// Bytes in a request.
-    #[serde(default = "defaults::size")]
-    pub size: usize,
-    /// Numbers of clients.
-    pub clients: Vec<u32>,
-    /// How often each server meets each crowd.
-    #[serde(default = "defaults::repeats")]
-    pub repeats: u32,
-    /// How long replies count.
-    #[serde(default = "defaults::duration", deserialize_with = "time")]
-    pub duration: Duration,
-    /// How long to load before.
-    #[serde(default = "defaults::warm_up", deserialize_with = "time")]
-    pub warm_up: Duration,
-    /// How long a server may take from its start until it listens.
-    #[serde(default = "defaults::start_timeout", deserialize_with = "time")]
-    pub start_timeout: Duration,
-    /// How long a client may take to connect.
-    #[serde(default = "defaults::connect_timeout", deserialize_with = "time")]
-    pub connect_timeout: Duration,
-    /// Without any new first answer for this long, clients still waiting count as never served.
-    #[serde(default = "defaults::patience", deserialize_with = "time")]
-    pub patience: Duration,
-    /// Accept-queue length asked for.
-    #[serde(default = "defaults::backlog")]
-    pub backlog: u32,
-    /// Parts of the rate that each server reached at which its response time is taken, in percent.
-    #[serde(default)]
-    pub below: Vec<u32>,
-    /// What measures: names of probes, `default`, `all` or `none`.
-    #[serde(default = "defaults::probes")]
-    pub probes: Vec<String>,
-}
-
-/// One server that takes part.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ServerSpec {
-    /// The model.
-    pub model: String,
-    /// The name it goes by, where the same model takes part twice.
-    pub name: Option<String>,
-    /// Threads or processes, for models that have a fixed number of them.
-    pub workers: Option<u32>,
-    /// Descriptors that the sets of `select` hold, beyond 1024 on purpose.
-    pub fd_setsize: Option<u32>,
-}
-
-mod defaults {
-    use std::time::Duration;
-
-    pub(super) fn protocol() -> String {
-        "echo".to_owned()
-    }
-    pub(super) fn size() -> usize {
-        1000
-    }
-    pub(super) fn repeats() -> u32 {
-        5
-    }
-    pub(super) fn duration() -> Duration {
-        Duration::from_secs(5)
-    }
-    pub(super) fn warm_up() -> Duration {
-        Duration::from_millis(500)
-    }
-    pub(super) fn start_timeout() -> Duration {
-        Duration::from_secs(10)
-    }
-    pub(super) fn connect_timeout() -> Duration {
-        Duration::from_secs(10)
-    }
-    pub(super) fn patience() -> Duration {
-        Duration::from_secs(3)
-    }
-    pub(super) fn backlog() -> u32 {
-        4096
-    }
-    pub(super) fn probes() -> Vec<String> {
-        vec!["default".to_owned()]
-    }
-}
-
-fn time<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    text.parse::<jiff::SignedDuration>()
-        .ok()
-        .and_then(|time| Duration::try_from(time).ok())
-        .ok_or_else(|| D::Error::custom(format!("`{text}` is no time; write it like 10s or 250ms")))
+    /// What it does, in a few sentences.
+    pub summary: Option<String>,
+    /// Where the published figures come from, in words.
+    pub source: Option<String>,
+    /// Its parts, in the order in which they run.
+    pub parts: Vec<Part>,
+    /// Whether it names no parts, and so is one whose record lies in the directory itself.
+    pub flat: bool,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    /// The file it was read from.
+    pub file: Source,
 }
 
 /// A study that cannot be used.
@@ -134,13 +63,15 @@ pub enum StudyError {
         /// What is wrong and where.
         message: String,
     },
-    /// A value that makes no sense.
-    #[error("the study `{study}` is wrong: {reason}")]
-    Value {
-        /// Its name.
+    /// It has no part of this name.
+    #[error("the study `{study}` has no part `{name}`; there are: {known}")]
+    UnknownPart {
+        /// The study.
         study: String,
-        /// What is wrong with which key.
-        reason: String,
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
     },
 }
 
@@ -153,13 +84,22 @@ pub struct BuiltIn {
 }
 
 /// Every study that comes with the program. To add one: a file in `studies/` and a line here.
-pub const STUDIES: &[&BuiltIn] = &[&BuiltIn {
-    info: Info {
-        name: "overview",
-        summary: "every model under the same small load, about 3 minutes",
+pub const STUDIES: &[&BuiltIn] = &[
+    &BuiltIn {
+        info: Info {
+            name: "overview",
+            summary: "every model under the same small load, about 2 minutes",
+        },
+        toml: include_str!("../../studies/overview.toml"),
     },
-    toml: include_str!("../../studies/overview.toml"),
-}];
+    &BuiltIn {
+        info: Info {
+            name: "fairness",
+            summary: "how evenly thread, poll and epoll serve 2000 clients, beside published figures",
+        },
+        toml: include_str!("../../studies/fairness.toml"),
+    },
+];
 
 impl Entry for BuiltIn {
     fn info(&self) -> Info {
@@ -192,92 +132,70 @@ impl Study {
     /// # Errors
     /// Wrong content, with its place.
     pub fn parse(path: &Path, text: &str) -> Result<Self, StudyError> {
-        let study: Self = toml::from_str(text).map_err(|error| StudyError::Form {
-            path: path.to_owned(),
-            message: error.to_string(),
-        })?;
-        study.check()?;
-        Ok(study)
+        file::read(Source::new(path, text), text)
     }
 
-    /// Checks the values, also after some were replaced from the command line.
+    /// Leaves only the parts of these names, in the order of the file.
     ///
     /// # Errors
-    /// The first one that makes no sense.
-    pub fn check(&self) -> Result<(), StudyError> {
-        let wrong = |reason: &str| {
-            Err(StudyError::Value {
+    /// A name that no part has.
+    pub fn keep_parts(&mut self, names: &[String]) -> Result<(), StudyError> {
+        let known: Vec<&str> = self.parts.iter().map(Part::name).collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(StudyError::UnknownPart {
                 study: self.name.clone(),
-                reason: reason.to_owned(),
-            })
-        };
-        if self.clients.is_empty() || self.clients.contains(&0) {
-            return wrong("`clients` needs at least one number, each at least 1");
+                name: name.clone(),
+                known: known.join(", "),
+            });
         }
-        if self.repeats == 0 {
-            return wrong("`repeats` must be at least 1");
+        self.parts
+            .retain(|part| names.iter().any(|name| name == part.name()));
+        Ok(())
+    }
+
+    /// The claims as they stand in a record.
+    pub fn claims(&self) -> Vec<record::Claim> {
+        self.claims.iter().map(Claim::record).collect()
+    }
+
+    /// Checks what no key can be seen to break by itself.
+    fn check(&self) -> Result<(), StudyError> {
+        for (place, part) in self.parts.iter().enumerate() {
+            let quick = part.quick.iter().map(|quick| &quick.0);
+            for one in std::iter::once(part).chain(quick) {
+                self.check_servers(one)?;
+            }
+            if self.parts[..place]
+                .iter()
+                .any(|other| other.name() == part.name())
+            {
+                let why = format!("two parts are called `{}`", part.name());
+                return Err(self.file.wrong(&part.name_at(), &why));
+            }
         }
-        if self.duration.is_zero() {
-            return wrong("`duration` must be longer than 0");
+        if self.flat
+            && let Some(claim) = self.claims.first()
+        {
+            let why = "claims need a [[part]], whose results they are about";
+            return Err(self.file.wrong(&claim.checks.span(), why));
         }
-        if self.backlog == 0 {
-            return wrong("`backlog` must be at least 1");
-        }
-        if self.size == 0 || self.size > crate::protocol::LARGEST_SIZE {
-            let largest = crate::protocol::LARGEST_SIZE;
-            return wrong(&format!("`size` must be from 1 to {largest} bytes"));
-        }
-        if self.below.iter().any(|percent| !(1..100).contains(percent)) {
-            return wrong("`below` has percentages from 1 to 99, like [50, 80]");
-        }
-        if self.servers.iter().any(|server| server.workers == Some(0)) {
-            return wrong("`workers` must be at least 1");
-        }
-        let name_is_plain = self
-            .name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-        if !name_is_plain || self.name.is_empty() || self.name.starts_with('.') {
-            return wrong("`name` becomes a directory: letters, digits, `-`, `_` and `.` only");
+        self.claims.iter().try_for_each(|claim| claim.check(self))
+    }
+
+    fn check_servers(&self, part: &Part) -> Result<(), StudyError> {
+        for (place, server) in part.servers.iter().enumerate() {
+            let name = &server.name;
+            if part.servers[..place]
+                .iter()
+                .any(|other| other.name == *name)
+            {
+                let why = format!("two servers are called `{name}`; give one a `name`");
+                return Err(self.file.wrong(&server.at, &why));
+            }
         }
         Ok(())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn built_in_studies_are_right_and_named_as_listed() {
-        for built_in in STUDIES {
-            let study = Study::find(built_in.info().name).unwrap();
-            assert_eq!(study.name, built_in.info().name);
-        }
-    }
-
-    fn error(text: &str) -> String {
-        Study::parse(Path::new("x.toml"), text)
-            .unwrap_err()
-            .to_string()
-    }
-
-    #[test]
-    fn unknown_keys_are_refused_with_their_place() {
-        let message = error("name = \"x\"\nquestion = \"y\"\nclients = [1]\nclinets = [2]\n");
-        assert!(message.contains("line 4, column 1"), "{message}");
-        assert!(message.contains("unknown field `clinets`"), "{message}");
-    }
-
-    #[test]
-    fn senseless_values_are_refused_by_name() {
-        let with = |line: &str| error(&format!("name = \"x\"\nquestion = \"y\"\n{line}\n"));
-        assert!(with("clients = []").contains("`clients` needs"));
-        assert!(with("clients = [0]").contains("`clients` needs"));
-        assert!(with("clients = [1]\nrepeats = 0").contains("`repeats`"));
-        assert!(with("clients = [1]\nbelow = [50, 100]").contains("`below`"));
-        assert!(with("clients = [1]\nbelow = [0]").contains("from 1 to 99"));
-        assert!(with("clients = [1]\nduration = \"0s\"").contains("`duration`"));
-        assert!(with("clients = [1]\nduration = \"soon\"").contains("`soon` is no time"));
-    }
-}
+mod tests;

@@ -30,6 +30,7 @@ fn lists_are_arrays_of_named_objects() {
         "studies",
         "exporters",
         "figures",
+        "metrics",
     ] {
         let told = throng(&["list", kind, "--json"]);
         assert_eq!(told.code, 0, "{told:?}");

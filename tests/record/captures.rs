@@ -37,6 +37,7 @@ fn packets_agree_with_what_both_sides_counted() {
     }
     let figure = |name: &str| network["metrics"][name].as_f64().unwrap();
     assert_eq!(figure("flows") as u64, 5);
+    assert_eq!(figure("captured_share") as u64, 1, "few clients");
     assert_eq!(figure("capture_duplicates") as u64, 0);
     assert_eq!(
         json(&directory.join("summary.json"))["rows"][0]["clients"],

@@ -5,6 +5,7 @@ mod below;
 mod captures;
 mod failures;
 mod interruption;
+mod metrics;
 mod network;
 mod runs;
 mod schemas;

@@ -5,18 +5,21 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use throng::record::LeftOut;
 use throng::record::{
-    Attempt, Below, Cause, Ceiling, Comparison, Completion, Ending, Failure, Fairness, Find,
-    FirstFailure, Foreign, Found, Host, Latency, Limit, Load, OpenLoop, ProbeClients, Purpose, Run,
-    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
-    Side, Spin, StoppedAt, StudyInfo, Trial, Tried, Warning, Window,
+    Attempt, Below, Cause, Ceiling, Claim, Comparison, Completion, Correlation, Ending, Failure,
+    Fairness, Find, FirstFailure, Foreign, Found, Host, Latency, Limit, Load, OpenLoop,
+    ProbeClients, Published, PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding,
+    ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings, Side, Spin, StoppedAt, Study,
+    StudyInfo, StudyPart, Trial, Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
-/// Both schemas.
+/// The schemas.
 pub(crate) struct Schemas {
     run: Validator,
     trial: Validator,
+    study: Validator,
 }
 
 impl Schemas {
@@ -25,6 +28,7 @@ impl Schemas {
         Self {
             run: compile("run"),
             trial: compile("trial"),
+            study: compile("study"),
         }
     }
 
@@ -55,11 +59,16 @@ fn everything_a_record_can_hold_is_described() {
     let schemas = Schemas::read();
     schemas.check_run(&full_run());
     schemas.check_trial(&full_trial());
+    check(&schemas.study, &full_study());
 }
 
 #[test]
 fn everything_described_can_be_in_a_record() {
-    for (name, value) in [("run", full_run()), ("trial", full_trial())] {
+    for (name, value) in [
+        ("run", full_run()),
+        ("trial", full_trial()),
+        ("study", full_study()),
+    ] {
         let schema = schema(name);
         let mut unused = Vec::new();
         compare(&schema, &schema, &value, name, &mut unused);
@@ -120,6 +129,53 @@ fn what_is_not_described_is_refused() {
         trial.pointer_mut(place).expect("the place exists")["surprise"] = json!(1);
         assert!(!schemas.trial.is_valid(&trial), "at `{place}`");
     }
+}
+
+/// A study that has every value there can be.
+fn full_study() -> Value {
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        name: "full".to_owned(),
+        question: "is all of it described?".to_owned(),
+        summary: Some("it is".to_owned()),
+        source: Some("nobody".to_owned()),
+        scale: Some("quick".to_owned()),
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        arguments: vec!["throng".to_owned()],
+        parts: vec![StudyPart {
+            name: "part".to_owned(),
+            title: "A part".to_owned(),
+            question: "what of it?".to_owned(),
+            clients: vec![1],
+            skipped: Some("no program".to_owned()),
+            left_out: vec![LeftOut {
+                clients: vec![1],
+                server: Some("epoll".to_owned()),
+                reason: "too many".to_owned(),
+            }],
+            scaled: vec!["clients 1 instead of 10".to_owned()],
+            published: vec![Published {
+                metric: "p99".to_owned(),
+                unit: "ms".to_owned(),
+                clients: vec![1, 2],
+                note: Some("odd".to_owned()),
+                values: BTreeMap::from([(
+                    "epoll".to_owned(),
+                    vec![
+                        PublishedValue::Number(1.5),
+                        PublishedValue::Absent("none".to_owned()),
+                    ],
+                )]),
+            }],
+        }],
+        claims: vec![Claim {
+            text: "it is quick".to_owned(),
+            checks: vec!["part.p99(epoll) < 1s".to_owned()],
+            why: Some("it is small".to_owned()),
+        }],
+    };
+    serde_json::to_value(study).expect("a study is JSON")
 }
 
 /// A run that has every value there can be.
@@ -300,6 +356,7 @@ fn full_load() -> Load {
             bytes_sent: 1,
             bytes_received: 1,
             slices: vec![1],
+            slices_by_tenth: vec![vec![1]],
         },
         service_time: latency(),
         connect_time: latency(),
@@ -311,6 +368,8 @@ fn full_load() -> Load {
             jain: 1.0,
             slowest_decile_share: 1.0,
             starved: 0,
+            early_bias: Some(correlation()),
+            early_bias_life: Some(correlation()),
         }),
         connections: 1,
         open_loop: Some(OpenLoop {
@@ -369,6 +428,14 @@ fn full_completion(job_time: Option<Latency>) -> Completion {
             kind: "refused".to_owned(),
             connected: false,
         }),
+    }
+}
+
+fn correlation() -> Correlation {
+    Correlation {
+        coefficient: 0.5,
+        low: Some(0.4),
+        high: Some(0.6),
     }
 }
 

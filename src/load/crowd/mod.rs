@@ -313,7 +313,7 @@ impl Crowd {
                 self.slice.number = (self.slice.number + 1).min(SLICES - 1);
                 self.slice.ends += self.slice.length;
             }
-            self.tally.slices[self.slice.number] += 1;
+            self.tally.served[usize::from(client.tenth)][self.slice.number] += 1;
         }
         let counts = match &mut self.tally.open {
             None => in_window,

@@ -1,8 +1,13 @@
 //! What goes over the wire, packet by packet: `tcpdump` captures the headers of a trial of its own, and
 //! the file becomes figures of its flows (`throng flows` reads it too).
+//!
+//! A crowd makes more packets than a file should hold. Cutting a capture short would leave no flow whole,
+//! so flows are left out instead, by their clients' ports, which have nothing to do with what happens to
+//! them; those that are captured are captured whole. Trials that capture are short, too.
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -27,6 +32,9 @@ const BLOCK: Duration = Duration::from_millis(1100);
 const BUFFER_KIB: &str = "65536";
 /// All headers that there can be in front of the payload, with every option.
 const HEADER_BYTES: &str = "128";
+
+/// Of more clients, a half, a quarter and so on is captured, so that no more remain than these.
+const MOST_CAPTURED: u32 = 1000;
 
 /// The kind of probe `capture`.
 pub(super) struct Capture;
@@ -67,6 +75,10 @@ fn forbidden(said: &str) -> Unsupported {
 }
 
 const METRICS: &[Metric] = &[
+    metric(
+        "captured_share",
+        "share of the connections that was captured, chosen by the clients' ports; what follows is of these",
+    ),
     metric("flows", "connections in the capture"),
     metric("complete_flows", "of them, those captured from SYN to end"),
     metric(
@@ -162,6 +174,7 @@ impl ProbeKind for Capture {
 
 #[derive(Default)]
 struct Capturing {
+    one_in: u32,
     tcpdump: Option<Process>,
     report: Option<Report>,
     dropped: Option<u64>,
@@ -169,6 +182,7 @@ struct Capturing {
 
 impl Probe for Capturing {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        self.one_in = one_in(target.clients);
         let file = capture_file(target);
         if let Some(directory) = file.parent() {
             std::fs::create_dir_all(directory).map_err(|error| Unsupported {
@@ -227,6 +241,7 @@ impl Probe for Capturing {
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
         let Some(report) = &self.report else { return };
         let (contents, summary) = (&report.contents, &report.summary);
+        out("captured_share", 1.0 / f64::from(self.one_in.max(1)));
         let ended = |ending: Ending| summary.endings.get(ending.name()).copied().unwrap_or(0);
         for (name, value) in [
             ("flows", summary.flows),
@@ -297,8 +312,32 @@ fn command(target: &Target, file: &Path) -> Command {
         command.args(["-Z", "root"]);
     }
     command.arg("-w").arg(file);
-    command.args(["tcp", "port", &target.server.port().to_string()]);
+    command.arg(filter(target));
     command
+}
+
+/// One of how many connections is captured, a power of two.
+fn one_in(clients: u32) -> u32 {
+    clients.div_ceil(MOST_CAPTURED).next_power_of_two()
+}
+
+/// What tcpdump is to look for. The last bit of a client's port does not take part in the choice: the
+/// kernel gives out even ports first.
+fn filter(target: &Target) -> String {
+    let port = target.server.port();
+    let others = one_in(target.clients) - 1;
+    if others == 0 {
+        return format!("tcp port {port}");
+    }
+    // pcap-filter(7) knows no `tcp[]` of IPv6; without extension headers TCP begins at its byte 40.
+    let (source, destination) = match target.server {
+        SocketAddr::V4(_) => ("tcp[0:2]", "tcp[2:2]"),
+        SocketAddr::V6(_) => ("ip6[40:2]", "ip6[42:2]"),
+    };
+    format!(
+        "(tcp src port {port} and {destination} >> 1 & {others} = 0) or \
+         (tcp dst port {port} and {source} >> 1 & {others} = 0)"
+    )
 }
 
 fn capture_file(target: &Target) -> PathBuf {
@@ -347,6 +386,35 @@ mod tests {
         assert_eq!(dropped("1 packet dropped by kernel"), Some(1));
         assert_eq!(dropped("12 packets captured"), None);
         assert_eq!(dropped("tcpdump: listening on lo"), None);
+    }
+
+    #[test]
+    fn of_a_large_crowd_a_part_is_captured_that_is_large_enough() {
+        for (clients, one) in [(1, 1), (1000, 1), (1001, 2), (3000, 4), (10_000, 16)] {
+            assert_eq!(one_in(clients), one, "{clients}");
+        }
+        let target = |server: &str, clients| Target {
+            tree: crate::measure::probes::Tree::of(std::process::id()),
+            server: server.parse().unwrap(),
+            clients,
+            files: PathBuf::new(),
+        };
+        assert_eq!(filter(&target("127.0.0.1:80", 100)), "tcp port 80");
+        for server in ["127.0.0.1:80", "[::1]:80"] {
+            let filter = filter(&target(server, 3000));
+            assert!(filter.contains(">> 1 & 3 = 0"), "{filter}");
+            // Compiling takes no right to capture.
+            let compiled = Command::new("tcpdump")
+                .args(["-y", "EN10MB", "-d", &filter])
+                .output();
+            match compiled {
+                Ok(said) if String::from_utf8_lossy(&said.stderr).contains("syntax") => {
+                    panic!("{filter}: {said:?}")
+                }
+                Ok(_) => {}
+                Err(error) => println!("skipped: no tcpdump: {error}"),
+            }
+        }
     }
 
     #[test]

@@ -49,6 +49,10 @@ impl ProbeKind for Cpu {
                 name: "cpu_percent",
                 help: "CPU time over elapsed time; 100 is one CPU full",
             },
+            Metric {
+                name: "parent_cpu_percent",
+                help: "of it, that of the process that was started, without its children",
+            },
         ]
     }
 
@@ -87,6 +91,8 @@ impl Default for CpuProbe {
 struct Reading {
     at: Instant,
     total: Duration,
+    /// Of the process that was started, alone.
+    parent: Duration,
     processes: usize,
 }
 
@@ -99,12 +105,15 @@ struct Ticks {
 
 fn read(tree: &Tree) -> anyhow::Result<Reading> {
     let at = Instant::now();
-    let mut total = Duration::ZERO;
+    let (mut total, mut parent) = (Duration::ZERO, Duration::ZERO);
     let mut processes = 0;
     for &pid in tree.pids() {
         if let Ok(used) = process_cpu_time(pid) {
             total += used;
             processes += 1;
+            if pid == tree.root() {
+                parent = used;
+            }
         }
     }
     anyhow::ensure!(processes > 0, "the process {} is gone", tree.root());
@@ -115,6 +124,7 @@ fn read(tree: &Tree) -> anyhow::Result<Reading> {
     Ok(Reading {
         at,
         total,
+        parent,
         processes,
     })
 }
@@ -187,6 +197,7 @@ impl Probe for CpuProbe {
         let total_ms = end.total.saturating_sub(start.total).as_secs_f64() * 1e3;
         out("cpu_ms", total_ms);
         out("cpu_percent", percent(start, end));
+        out("parent_cpu_percent", share(start, end, |at| at.parent));
         let (Some(before), Some(after)) = (self.ticks_before, self.ticks_after) else {
             return;
         };
@@ -200,8 +211,13 @@ impl Probe for CpuProbe {
 }
 
 fn percent(from: &Reading, to: &Reading) -> f64 {
+    share(from, to, |at| at.total)
+}
+
+/// Of the time between two readings, in hundredths.
+fn share(from: &Reading, to: &Reading, of: fn(&Reading) -> Duration) -> f64 {
     let elapsed = to.at.duration_since(from.at).as_secs_f64();
-    let used = to.total.saturating_sub(from.total).as_secs_f64();
+    let used = of(to).saturating_sub(of(from)).as_secs_f64();
     if elapsed > 0.0 {
         used / elapsed * 100.0
     } else {

@@ -2,6 +2,12 @@
 //!
 //! The sum of resident sizes overstates a forking server many times over; the proportional set
 //! size (`smaps_rollup`, `proc_pid_smaps(5)`) divides each shared page among those who share it.
+//!
+//! The kernel remembers a process's largest resident size (`VmHWM`), but no largest proportional one.
+//! So the peak of a tree is what it has now, and beside it what each process had more at its own peak
+//! (`VmHWM` less `VmRSS`): memory given back since, which was its own. That all peaked at once is
+//! assumed, so with many processes it is an upper bound; what was seen at any look is a lower one.
+//! Children that have ended are in neither, but in the looks.
 
 use std::time::{Duration, Instant};
 
@@ -42,8 +48,16 @@ impl ProbeKind for Memory {
                 help: "proportional set size, summed, with all clients connected",
             },
             Metric {
+                name: "peak_bytes",
+                help: "the most it can have been: of each process, this and what its largest resident size (VmHWM) was above that of now",
+            },
+            Metric {
+                name: "parent_rss_bytes",
+                help: "resident size of the process that was started, alone: what ps tells, shared pages included",
+            },
+            Metric {
                 name: "peak_rss_bytes",
-                help: "VmHWM of the root process: its largest resident size so far",
+                help: "VmHWM of that process: its largest resident size so far",
             },
             Metric {
                 name: "threads",
@@ -67,6 +81,8 @@ impl ProbeKind for Memory {
 
 struct MemoryProbe {
     figures: Vec<(&'static str, f64)>,
+    /// Most that a look saw.
+    most: f64,
     pace: Pace,
 }
 
@@ -77,6 +93,7 @@ impl Default for MemoryProbe {
     fn default() -> Self {
         Self {
             figures: Vec::new(),
+            most: 0.0,
             pace: Pace::new(INTERVAL),
         }
     }
@@ -105,7 +122,7 @@ impl Probe for MemoryProbe {
             Moment::After => {
                 let pss = self.look(tree, at)?;
                 out.push(pss);
-                self.figures = everything(tree, pss.value);
+                self.figures = everything(tree, pss.value, self.most);
             }
         }
         Ok(())
@@ -121,6 +138,7 @@ impl Probe for MemoryProbe {
 impl MemoryProbe {
     fn look(&mut self, tree: &Tree, at: Instant) -> procfs::ProcResult<Sample> {
         let value = self.pace.look(at, || pss(tree))? as f64;
+        self.most = self.most.max(value);
         Ok(Sample {
             metric: "pss_bytes",
             value,
@@ -128,23 +146,50 @@ impl MemoryProbe {
     }
 }
 
-fn everything(tree: &Tree, pss_bytes: f64) -> Vec<(&'static str, f64)> {
+fn everything(tree: &Tree, pss_bytes: f64, most: f64) -> Vec<(&'static str, f64)> {
     let mut figures = vec![("pss_bytes", pss_bytes)];
-    if let Ok(status) = Process::new(tree.root().cast_signed()).and_then(|root| root.status())
-        && let Some(kib) = status.vmhwm
-    {
-        figures.push(("peak_rss_bytes", kib as f64 * 1024.0));
-    }
     let (mut threads, mut processes, mut descriptors) = (0, 0_u32, Some(0));
+    let mut given_back = None;
     for (process, stat) in tree.stats() {
+        // A child that has ended and was not waited for has none.
+        if let Some(size) = resident(&process) {
+            *given_back.get_or_insert(0.0) += size.given_back();
+            if stat.pid == tree.root().cast_signed() {
+                figures.push(("parent_rss_bytes", size.now));
+                figures.push(("peak_rss_bytes", size.largest));
+            }
+        }
         processes += 1;
         threads += stat.num_threads;
         descriptors = descriptors.and_then(|sum| Some(sum + open_descriptors(&process)?));
     }
+    figures.extend(given_back.map(|sum| ("peak_bytes", most.max(pss_bytes + sum))));
     figures.push(("threads", threads as f64));
     figures.push(("processes", f64::from(processes)));
     figures.extend(descriptors.map(|count| ("descriptors", count as f64)));
     figures
+}
+
+/// Resident size of a process, in bytes.
+#[derive(Clone, Copy)]
+struct Resident {
+    now: f64,
+    largest: f64,
+}
+
+impl Resident {
+    fn given_back(self) -> f64 {
+        (self.largest - self.now).max(0.0)
+    }
+}
+
+fn resident(process: &Process) -> Option<Resident> {
+    let status = process.status().ok()?;
+    let bytes = |kib: Option<u64>| kib.map(|kib| kib as f64 * 1024.0);
+    Some(Resident {
+        now: bytes(status.vmrss)?,
+        largest: bytes(status.vmhwm)?,
+    })
 }
 
 /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of entries; before, they are counted.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::pair::Values;
 use crate::record::Trial;
-use crate::report::metrics::{METRICS, Metric, Unit, Whole};
-use crate::stats::{bootstrap_median, median};
+use crate::report::format::interval;
+use crate::report::metrics::Metric;
 
 /// A condition, read.
 #[derive(Debug)]
@@ -103,9 +103,8 @@ impl Condition {
         };
         let metric = Metric::find(&text[start..sign]).map_err(|close| {
             let name = text[start..sign].trim();
-            let names = || METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>();
             let help = close.map_or_else(
-                || format!("there are: {}", names().join(", ")),
+                || "`throng list metrics` names all".to_owned(),
                 |close| format!("did you mean `{close}`?"),
             );
             wrong(
@@ -115,7 +114,9 @@ impl Condition {
                 &format!("there is no metric `{name}`; {help}"),
             )
         })?;
-        let limit = value(&text[after..], metric.unit)
+        let limit = metric
+            .unit
+            .parse(&text[after..])
             .map_err(|why| wrong(text, after, text.len(), &why))?;
         Ok(Self {
             server: (!server.is_empty()).then(|| server.to_owned()),
@@ -127,7 +128,6 @@ impl Condition {
 
     /// Whether it is so of a server.
     pub(super) fn judge(&self, text: &str, values: &Values<'_>, random: u64) -> Judged {
-        let all: Vec<f64> = values.of(self.metric).map(|(_, value)| value).collect();
         let judged = |missed, seen| Judged {
             demand: text.to_owned(),
             server: values.server.to_owned(),
@@ -136,26 +136,19 @@ impl Condition {
             seen,
         };
         let unit = self.metric.unit;
-        let (value, interval) = match self.metric.whole {
-            Whole::Median => (median(&all), bootstrap_median(&all, random)),
-            Whole::Sum => ((!all.is_empty()).then(|| all.iter().sum()), None),
-            Whole::Greatest => (all.iter().copied().max_by(f64::total_cmp), None),
-        };
-        let Some(value) = value else {
+        let Some(value) = values.over(self.metric, random) else {
             let seen = format!(
                 "{} was not measured, so this cannot be judged",
                 self.metric.name
             );
             return judged(true, seen);
         };
-        let interval = interval.map_or_else(String::new, |interval| {
-            format!(
-                " ({}–{})",
-                unit.text(interval.low),
-                unit.text(interval.high)
-            )
-        });
-        judged(self.holds(value), format!("{}{interval}", unit.text(value)))
+        let text = |value| unit.text(value);
+        let mut seen = text(value.median);
+        if value.low.is_some() {
+            seen += &[" ", &interval(&value, text)].concat();
+        }
+        judged(self.holds(value.median), seen)
     }
 
     /// Whether it is so of a single trial, with the value in words; none when that was not measured.
@@ -188,54 +181,6 @@ fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
         to: from + trimmed.len(),
         why: why.to_owned(),
     }
-}
-
-/// A value with its unit, in that of the metric.
-fn value(text: &str, unit: Unit) -> Result<f64, String> {
-    let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && !"._".contains(c))
-        .unwrap_or(text.len());
-    let (digits, unit_text) = (text[..end].replace('_', ""), text[end..].trim());
-    let Ok(number) = digits.parse::<f64>() else {
-        return Err(match text {
-            "" => "a value is missing".to_owned(),
-            text => format!("`{text}` is no value; it begins with a number"),
-        });
-    };
-    let units: &[(&str, f64)] = match unit {
-        Unit::Time => &[
-            ("ns", 1e-3),
-            ("us", 1.0),
-            ("µs", 1.0),
-            ("ms", 1e3),
-            ("s", 1e6),
-        ],
-        Unit::Bytes => &[
-            ("B", 1.0),
-            ("kB", 1e3),
-            ("MB", 1e6),
-            ("GB", 1e9),
-            ("KiB", 1024.0),
-            ("MiB", 1_048_576.0),
-            ("GiB", 1_073_741_824.0),
-        ],
-        Unit::PerSecond | Unit::Count | Unit::Index => &[("", 1.0)],
-    };
-    let found = units.iter().find(|(name, _)| *name == unit_text);
-    found.map(|(_, factor)| number * factor).ok_or_else(|| {
-        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-        match (unit_text, unit) {
-            (_, Unit::PerSecond | Unit::Count | Unit::Index) => {
-                format!("`{text}` has a unit, but this is a plain number")
-            }
-            ("", _) => format!("`{text}` needs a unit: {}", names.join(", ")),
-            _ => format!(
-                "`{unit_text}` is no unit of it; there are: {}",
-                names.join(", ")
-            ),
-        }
-    })
 }
 
 #[cfg(test)]

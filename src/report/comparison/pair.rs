@@ -6,8 +6,8 @@ use super::condition::Judged;
 use super::words;
 use crate::record::{Purpose, Run, Trial};
 use crate::report::format::{ABSENT, counted, or_absent};
-use crate::report::metrics::{COMPARED, METRICS, Metric, RATE, RATE_PER_CPU};
-use crate::report::summary::{Row, Summary};
+use crate::report::metrics::{Better, COMPARED, METRICS, Metric, RATE, RATE_PER_CPU};
+use crate::report::summary::{Quantity, Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio, median};
 
 /// Share of the requests that came due from which on an open loop set the rate, and not the server.
@@ -93,7 +93,8 @@ impl PartialEq for &'static Metric {
     }
 }
 
-/// The trials of one server under one number of clients, for one purpose.
+/// The trials of one server under one number of clients: those that time for one purpose, and all
+/// that do not time.
 pub(super) struct Values<'a> {
     pub(super) server: &'a str,
     pub(super) clients: u32,
@@ -108,7 +109,8 @@ impl<'a> Values<'a> {
         purpose: Purpose,
     ) -> Self {
         let of_both = trials.iter().filter(|trial| {
-            trial.server == server && trial.clients == clients && trial.purpose == purpose
+            let wanted = trial.purpose == purpose || !trial.purpose.is_timed();
+            trial.server == server && trial.clients == clients && wanted
         });
         Self {
             server,
@@ -124,8 +126,13 @@ impl<'a> Values<'a> {
             .filter_map(|trial| Some((trial.round, metric.of(trial)?)))
     }
 
+    /// A metric over all of them.
+    pub(super) fn over(&self, metric: &'static Metric, seed: u64) -> Option<Quantity> {
+        metric.over(self.trials.iter().copied(), seed)
+    }
+
     /// The ratio of both by a metric.
-    fn over(
+    fn ratio(
         &self,
         others: &Self,
         metric: &'static Metric,
@@ -153,6 +160,7 @@ impl<'a> Values<'a> {
         let mut loads = self
             .trials
             .iter()
+            .filter(|trial| trial.purpose.is_timed())
             .filter_map(|trial| trial.load.as_ref())
             .peekable();
         loads.peek().is_some()
@@ -224,10 +232,10 @@ impl<'a> Source<'a> {
         together: Together,
     ) -> Measured {
         let (values, others) = (&side.values, &reference.values);
-        let ratio = values.over(others, metric, together, self.run.seed);
+        let ratio = values.ratio(others, metric, together, self.run.seed);
         let noise = self.noise(metric, values.clients);
         let floor = noise.unwrap_or(0.0).max(metric.least);
-        let verdict = match Verdict::beyond(floor, ratio, metric.higher_is_better) {
+        let verdict = match Verdict::beyond(floor, ratio, metric.better == Better::Higher) {
             Verdict::Better => Word::Better,
             Verdict::Worse => Word::Worse,
             Verdict::NotDistinguishable => Word::NotDistinguishable,
@@ -255,7 +263,7 @@ impl<'a> Source<'a> {
         let control = self.run.settings.control.as_deref()?;
         let of = |purpose| Values::new(self.trials, control, clients, purpose);
         let (again, timed) = (of(Purpose::Control), of(Purpose::Timed));
-        let ratio = again.over(&timed, metric, Together::Interleaved, self.run.seed)?;
+        let ratio = again.ratio(&timed, metric, Together::Interleaved, self.run.seed)?;
         Some((ratio.estimate - 1.0).abs())
     }
 }

@@ -2,8 +2,11 @@
 
 mod below;
 mod comparison;
+mod events;
 mod limit;
 mod scalability;
+mod shown;
+mod study;
 mod table;
 
 use std::io::Write;
@@ -19,6 +22,8 @@ use crate::report::figures::{Figure, Kind};
 use crate::report::format::counted;
 use crate::report::palette::{hex, look};
 use crate::report::render::interactive;
+use crate::report::study::StudyReport;
+use shown::Shown;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -44,9 +49,31 @@ impl Exporter for Html {
         to.write_all(page(report).into_string().as_bytes())?;
         Ok(())
     }
+
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        to.write_all(study::page(report).into_string().as_bytes())?;
+        Ok(())
+    }
 }
 
 fn page(report: &Report<'_>) -> Markup {
+    let shown = Shown::alone(report);
+    let body = html! {
+        (opening(&shown))
+        main { (sections(&shown)) }
+        footer { "Made by throng " (report.run.throng_version) "." }
+    };
+    let colours = colours(report.run.servers.len());
+    document(
+        &report.run.study.name,
+        &colours,
+        &body,
+        !report.figures.is_empty(),
+    )
+}
+
+/// A page with this body.
+fn document(title: &str, colours: &str, body: &Markup, has_figures: bool) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -54,28 +81,13 @@ fn page(report: &Report<'_>) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (report.run.study.name) " – throng" }
+                title { (title) " – throng" }
                 link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) (PreEscaped(colours(report))) }
+                style { (PreEscaped(STYLE)) (PreEscaped(colours)) }
             }
             body {
-                (opening(report))
-                main {
-                    (answer(report))
-                    @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
-                    @if let Some(limits) = &report.limits { (limit::section(report, limits)) }
-                    (table::section(report))
-                    (below::section(report))
-                    (scalability::section(report))
-                    (figures(report))
-                    (costs(report))
-                    (warnings(report))
-                    (failures(report))
-                    (conditions(report))
-                }
-                footer { "Made by throng " (report.run.throng_version) "." }
-                @if !report.figures.is_empty() {
-                    script type="application/json" id="figure-data" { (PreEscaped(interactive::data(&report.figures))) }
+                (body)
+                @if has_figures {
                     script { (PreEscaped(interactive::script())) }
                     script { (PreEscaped(SCRIPT)) }
                 }
@@ -84,11 +96,27 @@ fn page(report: &Report<'_>) -> Markup {
     }
 }
 
+/// Everything that is said of a run, below its heading.
+fn sections(report: &Shown<'_>) -> Markup {
+    html! {
+        (answer(report))
+        @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
+        @if let Some(limits) = &report.limits { (limit::section(report, limits)) }
+        (table::section(report))
+        (below::section(report))
+        (scalability::section(report))
+        (figures(report))
+        (costs(report))
+        (warnings(report))
+        (failures(report))
+        (conditions(report))
+    }
+}
+
 /// One CSS variable a server, light and dark.
-fn colours(report: &Report<'_>) -> String {
+fn colours(servers: usize) -> String {
     let all = |hue: fn(usize) -> String| {
-        let variables =
-            (0..report.run.servers.len()).map(|place| format!("--s{place}:{};", hue(place)));
+        let variables = (0..servers).map(|place| format!("--s{place}:{};", hue(place)));
         variables.collect::<Vec<_>>().concat()
     };
     format!(
@@ -100,7 +128,7 @@ fn colours(report: &Report<'_>) -> String {
 }
 
 /// The square or stripe in a server's colour.
-fn swatch(report: &Report<'_>, server: &str) -> Markup {
+fn swatch(report: &Shown<'_>, server: &str) -> Markup {
     let place = report
         .run
         .servers
@@ -115,7 +143,7 @@ fn swatch(report: &Report<'_>, server: &str) -> Markup {
     html! { span class=(class) style=(format!("--hue:var(--s{place})")) aria-hidden="true" {} }
 }
 
-fn opening(report: &Report<'_>) -> Markup {
+fn opening(report: &Shown<'_>) -> Markup {
     let run = report.run;
     let (servers, loads) = (
         run.servers.len() as u32,
@@ -133,21 +161,28 @@ fn opening(report: &Report<'_>) -> Markup {
                 span { (said(run)) }
                 span { (run.host.kernel) ", " (counted(run.host.cpus, "CPU")) }
                 span { time datetime=(run.started_at) { (run.started_at) } }
-                @match run.ending {
-                    Ending::Complete => {}
-                    Ending::Interrupted => span.alert { "interrupted" },
-                    Ending::Unfinished => span.alert { "unfinished" },
-                }
+                (ending(run.ending))
             }
         }
     }
 }
 
-fn answer(report: &Report<'_>) -> Markup {
+/// That a run is not whole.
+fn ending(ending: Ending) -> Markup {
+    html! {
+        @match ending {
+            Ending::Complete => {}
+            Ending::Interrupted => span.alert { "interrupted" },
+            Ending::Unfinished => span.alert { "unfinished" },
+        }
+    }
+}
+
+fn answer(report: &Shown<'_>) -> Markup {
     let answer = &report.answer;
     html! {
-        section.answer aria-labelledby="answer" {
-            h2 #answer { "The answer" }
+        section.answer aria-labelledby=(report.id("answer")) {
+            h2 id=(report.id("answer")) { "The answer" }
             @for (place, sentence) in answer.headline.iter().enumerate() {
                 p.(if place == 0 { "lead" } else { "point" }) { (sentence) }
             }
@@ -162,29 +197,31 @@ fn answer(report: &Report<'_>) -> Markup {
     }
 }
 
-fn costs(report: &Report<'_>) -> Markup {
+fn costs(report: &Shown<'_>) -> Markup {
     if !report.has_costs() {
         return html! {};
     }
     html! {
-        section.costs aria-labelledby="costs" {
-            h2 #costs { "What a request costs" }
+        section.costs aria-labelledby=(report.id("costs")) {
+            h2 id=(report.id("costs")) { "What a request costs" }
             p.hint { (COSTS_NOTE) }
             (table::grouped(report, COSTS, "What a request costs, for each server and number of clients"))
             @for (what, why) in &report.not_here {
                 div.warning { p { "Not here: " (what) ": " (why.reason) "." } p.remedy { (why.remedy) } }
             }
         }
+        (events::section(report))
     }
 }
 
-fn figures(report: &Report<'_>) -> Markup {
+fn figures(report: &Shown<'_>) -> Markup {
     if report.figures.is_empty() {
         return html! {};
     }
     html! {
-        section aria-labelledby="figures" {
-            h2 #figures { "Figures" }
+        section aria-labelledby=(report.id("figures")) data-figures=(report.prefix()) {
+            script type="application/json" { (PreEscaped(interactive::data(&report.figures))) }
+            h2 id=(report.id("figures")) { "Figures" }
             p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
             div.key role="group" aria-label="Servers shown in the figures" {
                 @for (place, server) in report.run.servers.iter().enumerate() {
@@ -193,7 +230,7 @@ fn figures(report: &Report<'_>) -> Markup {
                     }
                 }
             }
-            (plots(report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
+            (plots(report, report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
             @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
                 h2.later { "Over time" }
                 p.hint {
@@ -204,20 +241,20 @@ fn figures(report: &Report<'_>) -> Markup {
                     }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
-                (plots(report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
+                (plots(report, report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
             }
         }
     }
 }
 
-fn plots<'a>(figures: impl Iterator<Item = &'a Figure>) -> Markup {
+fn plots<'a>(report: &Shown<'_>, figures: impl Iterator<Item = &'a Figure>) -> Markup {
     html! {
         div.figures {
             @for figure in figures {
                 figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
-                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
-                        noscript { "This figure needs JavaScript; figures/" (figure.id) ".svg beside this page does not." }
+                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(report.id(&format!("plot-{}", figure.id))) style=[height(figure)] role="img" aria-label=(figure.alternative) {
+                        noscript { "This figure needs JavaScript; " (report.picture(figure)) " beside this page does not." }
                     }
                     figcaption { (figure.caption) }
                 }
@@ -232,7 +269,7 @@ fn height(figure: &Figure) -> Option<String> {
     (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
 }
 
-fn warnings(report: &Report<'_>) -> Markup {
+fn warnings(report: &Shown<'_>) -> Markup {
     let of_trials: Vec<_> = report
         .trials
         .iter()
@@ -242,8 +279,8 @@ fn warnings(report: &Report<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby="warnings" {
-            h2 #warnings { "Warnings" }
+        section aria-labelledby=(report.id("warnings")) {
+            h2 id=(report.id("warnings")) { "Warnings" }
             @for warning in &report.run.warnings {
                 div.warning { p { (warning.message) } p.remedy { (warning.remedy) } }
             }
@@ -261,7 +298,7 @@ fn warnings(report: &Report<'_>) -> Markup {
     }
 }
 
-fn failures(report: &Report<'_>) -> Markup {
+fn failures(report: &Shown<'_>) -> Markup {
     let failed: Vec<_> = report
         .trials
         .iter()
@@ -271,8 +308,8 @@ fn failures(report: &Report<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby="failed" {
-            h2 #failed { "Failed trials" }
+        section aria-labelledby=(report.id("failed")) {
+            h2 id=(report.id("failed")) { "Failed trials" }
             @for (trial, failure) in failed {
                 details.failure {
                     summary {
@@ -289,7 +326,7 @@ fn failures(report: &Report<'_>) -> Markup {
 }
 
 /// What nobody needs until figures are odd, or two machines differ.
-fn machine(report: &Report<'_>) -> Markup {
+fn machine(report: &Shown<'_>) -> Markup {
     let host = &report.run.host;
     let groups = [
         ("Kernel settings", &host.sysctls),
@@ -314,10 +351,10 @@ fn machine(report: &Report<'_>) -> Markup {
     }
 }
 
-fn conditions(report: &Report<'_>) -> Markup {
+fn conditions(report: &Shown<'_>) -> Markup {
     html! {
-        section aria-labelledby="conditions" {
-            h2 #conditions { "Settings and machine" }
+        section aria-labelledby=(report.id("conditions")) {
+            h2 id=(report.id("conditions")) { "Settings and machine" }
             dl.settings {
                 @for (name, value) in facts(report.run) { div { dt { (name) } dd { (value) } } }
             }
@@ -336,8 +373,8 @@ fn conditions(report: &Report<'_>) -> Markup {
                 }
             }
         }
-        section aria-labelledby="repeat" {
-            h2 #repeat { "How to repeat" }
+        section aria-labelledby=(report.id("repeat")) {
+            h2 id=(report.id("repeat")) { "How to repeat" }
             pre { (command_line(&report.run.arguments)) }
             p.hint { "The same seed gives the same order of trials. This page comes from run.json and trials.jsonl beside it; summary.json has its numbers." }
         }

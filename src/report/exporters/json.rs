@@ -5,11 +5,15 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::Exporter;
+use crate::record::{Ending, LeftOut};
 use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::answer::Answer;
 use crate::report::comparison::Comparison;
 use crate::report::limit::Limits;
+use crate::report::study::claims::Judged;
+use crate::report::study::published::Table;
+use crate::report::study::{PartReport, StudyReport};
 use crate::report::summary::Summary;
 
 /// See the module.
@@ -41,14 +45,76 @@ impl Exporter for Json {
     }
 
     fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-        let whole = Whole {
-            answer: &report.answer,
-            comparison: report.comparison.as_ref(),
-            limits: report.limits.as_ref(),
-            summary: &report.summary,
+        serde_json::to_writer_pretty(&mut *to, &Whole::of(report))?;
+        writeln!(to)?;
+        Ok(())
+    }
+
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        let whole = Study {
+            name: &report.study.name,
+            question: &report.study.question,
+            source: report.study.source.as_deref(),
+            scale: report.study.scale.as_deref(),
+            ending: report.ending(),
+            claims: &report.claims,
+            parts: report.parts.iter().map(part).collect(),
         };
         serde_json::to_writer_pretty(&mut *to, &whole)?;
         writeln!(to)?;
         Ok(())
+    }
+}
+
+fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {
+    Part {
+        name: &part.record.name,
+        title: &part.record.title,
+        skipped: part.record.skipped.as_deref(),
+        left_out: &part.record.left_out,
+        scaled: &part.record.scaled,
+        published: &part.published,
+        summary: part.report.as_ref().map(Whole::of),
+    }
+}
+
+/// A study of several parts.
+#[derive(Serialize)]
+struct Study<'a> {
+    #[serde(rename = "study")]
+    name: &'a str,
+    question: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<&'a str>,
+    ending: Ending,
+    claims: &'a [Judged],
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    name: &'a str,
+    title: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [LeftOut],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    scaled: &'a [String],
+    published: &'a Table,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Whole<'a>>,
+}
+
+impl<'a> Whole<'a> {
+    fn of(report: &'a Report<'_>) -> Self {
+        Self {
+            answer: &report.answer,
+            comparison: report.comparison.as_ref(),
+            limits: report.limits.as_ref(),
+            summary: &report.summary,
+        }
     }
 }

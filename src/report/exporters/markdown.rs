@@ -1,5 +1,7 @@
 //! The report as Markdown, for READMEs and merge requests.
 
+mod study;
+
 use std::io::Write;
 
 use super::{Exporter, command_line, facts};
@@ -9,9 +11,11 @@ use crate::report::below::{NOTE as BELOW_NOTE, Table};
 use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
+use crate::report::events::{self, Cell, Mark};
 use crate::report::format::{counted, whole};
 use crate::report::limit::{self, Limits};
 use crate::report::scalability::columns as scalability;
+use crate::report::study::StudyReport;
 
 /// See the module.
 pub(super) struct Markdown;
@@ -38,56 +42,66 @@ impl Exporter for Markdown {
             escape(&run.study.name),
             escape(&run.study.question)
         )?;
-        writeln!(to, "## Answer\n")?;
-        for sentence in report.answer.sentences() {
-            writeln!(to, "- {}", escape(sentence))?;
-        }
-        if let Some(comparison) = &report.comparison {
-            compared(comparison, to)?;
-        }
-        if let Some(limits) = &report.limits {
-            tried(limits, to)?;
-        }
-        results(report, to)?;
-        below(report, to)?;
-        scalability(report, to)?;
-        if !report.figures.is_empty() {
-            writeln!(to, "\n## Figures")?;
-            for figure in &report.figures {
-                writeln!(
-                    to,
-                    "\n### {}\n\n![{}](figures/{}.svg)\n\n{}",
-                    figure.title,
-                    escape(&figure.alternative),
-                    figure.id,
-                    figure.caption
-                )?;
-            }
-        }
-        costs(report, to)?;
-        if !run.warnings.is_empty() {
-            writeln!(to, "\n## Warnings\n")?;
-            for warning in &run.warnings {
-                writeln!(
-                    to,
-                    "- {}. *What to do:* {}.",
-                    escape(&warning.message),
-                    escape(&warning.remedy)
-                )?;
-            }
-        }
-        writeln!(to, "\n## Settings and machine\n\n| | |\n|---|---|")?;
-        for (name, value) in facts(run) {
-            writeln!(to, "| {name} | {} |", escape(&value))?;
-        }
-        failures(report, to)?;
-        writeln!(
-            to,
-            "\n## How to repeat\n\n{}",
-            fenced(&command_line(&run.arguments))
-        )?;
-        Ok(())
+        sections(report, "", to)
     }
+
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        study::write(report, to)
+    }
+}
+
+/// Everything that is said of a run, below its heading; figures lie in `directory`.
+fn sections(report: &Report<'_>, directory: &str, to: &mut dyn Write) -> anyhow::Result<()> {
+    let run = report.run;
+    writeln!(to, "## Answer\n")?;
+    for sentence in report.answer.sentences() {
+        writeln!(to, "- {}", escape(sentence))?;
+    }
+    if let Some(comparison) = &report.comparison {
+        compared(comparison, to)?;
+    }
+    if let Some(limits) = &report.limits {
+        tried(limits, to)?;
+    }
+    results(report, to)?;
+    below(report, to)?;
+    scalability(report, to)?;
+    if !report.figures.is_empty() {
+        writeln!(to, "\n## Figures")?;
+        for figure in &report.figures {
+            writeln!(
+                to,
+                "\n### {}\n\n![{}]({directory}figures/{}.svg)\n\n{}",
+                figure.title,
+                escape(&figure.alternative),
+                figure.id,
+                figure.caption
+            )?;
+        }
+    }
+    costs(report, to)?;
+    if !run.warnings.is_empty() {
+        writeln!(to, "\n## Warnings\n")?;
+        for warning in &run.warnings {
+            writeln!(
+                to,
+                "- {}. *What to do:* {}.",
+                escape(&warning.message),
+                escape(&warning.remedy)
+            )?;
+        }
+    }
+    writeln!(to, "\n## Settings and machine\n\n| | |\n|---|---|")?;
+    for (name, value) in facts(run) {
+        writeln!(to, "| {name} | {} |", escape(&value))?;
+    }
+    failures(report, to)?;
+    writeln!(
+        to,
+        "\n## How to repeat\n\n{}",
+        fenced(&command_line(&run.arguments))
+    )?;
+    Ok(())
 }
 
 /// The servers beside the one that they are compared with, and what was demanded.
@@ -214,7 +228,48 @@ fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
             escape(&why.remedy)
         )?;
     }
+    events(report, to)
+}
+
+/// The events that were counted on both sides.
+fn events(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let tables = events::tables(report);
+    if !tables.is_empty() {
+        writeln!(
+            to,
+            "\n## Counters, both sides\n\n{} The best is bold, the worst in italics.",
+            events::NOTE
+        )?;
+    }
+    for table in &tables {
+        let servers: Vec<String> = table.servers.iter().map(|server| escape(server)).collect();
+        writeln!(
+            to,
+            "\n### {}: {}\n\n| Event | {} |\n|---|{}",
+            counted(table.clients, "client"),
+            table.side,
+            servers.join(" | "),
+            "---:|".repeat(servers.len())
+        )?;
+        for row in &table.rows {
+            let cells: Vec<String> = row.cells.iter().map(event).collect();
+            writeln!(to, "| {} | {} |", row.title, cells.join(" | "))?;
+        }
+    }
     Ok(())
+}
+
+fn event(cell: &Cell) -> String {
+    let text = escape(&cell.text);
+    let text = match cell.mark {
+        Mark::Best => format!("**{text}**"),
+        Mark::Worst => format!("*{text}*"),
+        Mark::None => text,
+    };
+    match &*cell.detail {
+        "" => text,
+        detail => format!("{text} ({})", escape(detail)),
+    }
 }
 
 /// The rows with those of `columns` that have anything to show.

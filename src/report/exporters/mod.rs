@@ -10,6 +10,7 @@ use std::io::Write;
 
 use super::Report;
 use super::format::{ABSENT, bytes, list, or_absent, whole};
+use super::study::StudyReport;
 use crate::record::{Run, Settings};
 use crate::registry::Entry;
 
@@ -26,6 +27,12 @@ pub trait Exporter: Entry + Sync {
     /// # Errors
     /// When `to` cannot be written.
     fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
+
+    /// Writes the report of a study of several parts.
+    ///
+    /// # Errors
+    /// When `to` cannot be written.
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
 }
 
 /// The settings and the machine, as (name, value).

@@ -1,15 +1,14 @@
 "use strict";
+// Each part of a page has its own figures, and its own servers to hide.
 (() => {
-  const figures = JSON.parse(document.getElementById("figure-data").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const hidden = new Set();
   let printing = false;
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const isDark = () => dark.matches && !printing;
 
   // A trace that has a place for each server, without those that are hidden.
-  function shown(trace) {
+  function shown(trace, hidden) {
     const of = (values) => values?.filter((_, place) => !hidden.has(trace.meta.servers[place]));
     const { x, y, text, customdata, marker } = trace;
     return {
@@ -22,9 +21,9 @@
     };
   }
 
-  function traces(figure) {
+  function traces(figure, hidden) {
     return figure.traces.map((all) => {
-      const trace = all.meta.servers ? shown(all) : all;
+      const trace = all.meta.servers ? shown(all, hidden) : all;
       if (trace.meta.ink) return { ...trace, textfont: { color: css("--ink") } };
       const colour = isDark() ? trace.meta.dark : trace.meta.light;
       return {
@@ -61,30 +60,55 @@
   }
 
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
-  const draw = () =>
-    figures.forEach((figure) => Plotly.react(`plot-${figure.id}`, traces(figure), layout(figure), config));
 
-  const buttons = [...document.querySelectorAll(".key button")];
-  const server = (button) => Number(button.dataset.server);
-  function show() {
-    buttons.forEach((button) => button.setAttribute("aria-pressed", String(!hidden.has(server(button)))));
-    draw();
+  // Draws the figures of a part, once they come near what is looked at; returns what draws them again.
+  function part(root) {
+    const figures = JSON.parse(root.querySelector("script").textContent);
+    const hidden = new Set();
+    const place = (figure) => document.getElementById(`${root.dataset.figures}plot-${figure.id}`);
+    const drawn = new Set();
+    const drawOne = (figure) => {
+      drawn.add(figure);
+      Plotly.react(place(figure), traces(figure, hidden), layout(figure), config);
+    };
+    const draw = () => figures.filter((figure) => printing || drawn.has(figure)).forEach(drawOne);
+
+    const buttons = [...root.querySelectorAll(".key button")];
+    const server = (button) => Number(button.dataset.server);
+    function show() {
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(!hidden.has(server(button)))));
+      draw();
+    }
+    buttons.forEach((button) => {
+      button.addEventListener("click", () => {
+        if (!hidden.delete(server(button))) hidden.add(server(button));
+        show();
+      });
+      button.addEventListener("dblclick", () => {
+        const alone = hidden.size === buttons.length - 1 && !hidden.has(server(button));
+        hidden.clear();
+        if (!alone) buttons.filter((other) => other !== button).forEach((other) => hidden.add(server(other)));
+        show();
+      });
+    });
+
+    const near = new IntersectionObserver(
+      (entries) =>
+        entries
+          .filter((entry) => entry.isIntersecting)
+          .forEach((entry) => {
+            near.unobserve(entry.target);
+            drawOne(figures.find((figure) => place(figure) === entry.target));
+          }),
+      { rootMargin: "800px" },
+    );
+    figures.forEach((figure) => near.observe(place(figure)));
+    return draw;
   }
-  buttons.forEach((button) => {
-    button.addEventListener("click", () => {
-      if (!hidden.delete(server(button))) hidden.add(server(button));
-      show();
-    });
-    button.addEventListener("dblclick", () => {
-      const alone = hidden.size === buttons.length - 1 && !hidden.has(server(button));
-      hidden.clear();
-      if (!alone) buttons.filter((other) => other !== button).forEach((other) => hidden.add(server(other)));
-      show();
-    });
-  });
 
+  const parts = [...document.querySelectorAll("[data-figures]")].map(part);
+  const draw = () => parts.forEach((again) => again());
   dark.addEventListener("change", draw);
   addEventListener("beforeprint", () => { printing = true; draw(); });
   addEventListener("afterprint", () => { printing = false; draw(); });
-  draw();
 })();

@@ -3,7 +3,7 @@
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
 use crate::report::format::counted;
-use crate::report::series::{RATE, Sample};
+use crate::report::series::{FIRST_TENTH, LAST_TENTH, RATE, Sample};
 
 /// One measurement over time.
 pub(super) struct OverTime {
@@ -11,8 +11,8 @@ pub(super) struct OverTime {
     caption: &'static str,
     /// Side and metric.
     metric: (&'static str, &'static str),
-    /// The same as the clients have it, where they count too.
-    as_clients_count: Option<(&'static str, &'static str)>,
+    /// What is drawn dotted beside it, where there is such a thing.
+    beside: Option<(&'static str, &'static str)>,
     y: Axis,
     factor: f64,
 }
@@ -26,7 +26,7 @@ impl OverTime {
         },
         caption: "Connections to the server as the kernel counts them; dotted, as the clients do.",
         metric: ("network", "established"),
-        as_clients_count: Some(("client", "connected")),
+        beside: Some(("client", "connected")),
         y: Axis::linear("connections", None),
         factor: 1.0,
     };
@@ -39,8 +39,21 @@ impl OverTime {
         },
         caption: "A level line is a steady server; a rising one was not warm yet.",
         metric: RATE,
-        as_clients_count: None,
+        beside: None,
         y: Axis::linear("replies/s", None),
+        factor: 1.0,
+    };
+
+    /// Who is served.
+    pub(super) const SERVED: Self = Self {
+        info: Info {
+            name: "served-over-time",
+            summary: "Early and late clients",
+        },
+        caption: "Replies to a client of the tenth that connected first, over those to a mean client at that time; dotted, of the tenth that connected last. Both at 1 is even service; apart, the order of connection decides.",
+        metric: FIRST_TENTH,
+        beside: Some(LAST_TENTH),
+        y: Axis::linear("replies, of the mean client's", None),
         factor: 1.0,
     };
 
@@ -52,7 +65,7 @@ impl OverTime {
         },
         caption: "Its whole process tree; 100 % is one CPU.",
         metric: ("server", "cpu_percent"),
-        as_clients_count: None,
+        beside: None,
         y: Axis::linear("CPU", Some("%")),
         factor: 1.0,
     };
@@ -65,7 +78,7 @@ impl OverTime {
         },
         caption: "The load generator's; where it is full, the clients are the limit.",
         metric: ("client", "cpu_percent"),
-        as_clients_count: None,
+        beside: None,
         y: Axis::linear("CPU", Some("%")),
         factor: 1.0,
     };
@@ -78,7 +91,7 @@ impl OverTime {
         },
         caption: "Proportional set size of its whole process tree; looked at seldom where that takes long.",
         metric: ("server", "pss_bytes"),
-        as_clients_count: None,
+        beside: None,
         y: Axis::linear("memory", Some("MiB")),
         factor: 1.0 / (1 << 20) as f64,
     };
@@ -106,7 +119,7 @@ impl OverTime {
                 }
             };
             add(self.metric, Trace::Joined);
-            if let Some(metric) = self.as_clients_count {
+            if let Some(metric) = self.beside {
                 add(metric, Trace::Dotted);
             }
         }

@@ -1,22 +1,66 @@
-//! What each client got at the largest number of clients, in order of connection.
+//! What each client got at the largest number of clients, in order of connection: its replies, and
+//! beside them how long it waited for the first one, so that waiting to be accepted is told apart from
+//! unequal service.
 
 use std::fmt::Write as _;
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
-use crate::report::clients::ClientLog;
+use crate::report::clients::{ClientLog, ClientRow};
 use crate::report::completion::has_jobs;
 use crate::report::format::{counted, whole};
 
-/// See the module.
-pub(super) struct PerClient;
+/// One value of each client.
+pub(super) struct PerClient {
+    info: Info,
+    caption: &'static str,
+    y: Axis,
+    value: fn(&ClientRow) -> Option<f64>,
+}
+
+impl PerClient {
+    /// Replies in the steady part.
+    pub(super) const REPLIES: Self = Self {
+        info: Info {
+            name: "per-client",
+            summary: "Replies to each client",
+        },
+        caption: "A level band is even service; points far below it are clients that starve, and those that got nothing are not drawn.",
+        y: Axis::logarithmic("replies in the steady part", None),
+        value: |row| Some(row.window_replies? as f64),
+    };
+
+    /// Wait for the first reply.
+    pub(super) const FIRST_ANSWER: Self = Self {
+        info: Info {
+            name: "first-answer-per-client",
+            summary: "Wait of each client for its first answer",
+        },
+        caption: "From connect() to the first reply: waiting to be accepted is in it, and in no other time. Who waited long here and is level with others in replies was only late; who is below them is served worse.",
+        y: Axis::logarithmic("wait", Some("ms")),
+        value: |row| Some(row.first_answer_us? / 1e3),
+    };
+
+    fn points(&self, log: &ClientLog) -> Vec<Point> {
+        log.rows
+            .iter()
+            .filter_map(|row| {
+                let value = (self.value)(row).filter(|value| *value > 0.0)?;
+                Some(Point {
+                    x: row.place as f64,
+                    y: value,
+                    low: None,
+                    high: None,
+                    partial: false,
+                })
+            })
+            .collect()
+    }
+}
 
 impl Entry for PerClient {
     fn info(&self) -> Info {
-        Info {
-            name: "per-client",
-            summary: "Replies to each client",
-        }
+        self.info
     }
 }
 
@@ -37,7 +81,7 @@ impl FigureKind for PerClient {
                 Some(Series {
                     name: log.server.clone(),
                     place,
-                    points: points(log),
+                    points: self.points(log),
                     trace: Trace::Markers,
                 })
             })
@@ -47,8 +91,9 @@ impl FigureKind for PerClient {
         let shown: usize = source.clients.iter().map(|log| log.rows.len()).sum();
         let total: usize = source.clients.iter().map(|log| log.total).sum();
         let mut caption = format!(
-            "One point a client in order of connection, {}, one trial of each server. A level band is even service; points far below it are clients that starve, and those that got nothing are not drawn.",
-            counted(clients, "client")
+            "One point a client in order of connection, {}, one trial of each server. {}",
+            counted(clients, "client"),
+            self.caption
         );
         if shown < total {
             let _ = write!(
@@ -59,37 +104,21 @@ impl FigureKind for PerClient {
             );
         }
         (!series.is_empty()).then(|| Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
+            id: self.info.name,
+            title: self.info.summary.to_owned(),
             alternative: format!(
                 "{}, one point a client in order of connection.",
-                self.info().summary
+                self.info.summary
             ),
             caption,
             x: Axis {
                 from_zero: false,
                 ..Axis::linear("client, in order of connection", None)
             },
-            y: Axis::logarithmic("replies in the steady part", None),
+            y: self.y.clone(),
             kind: Kind::Points,
             series,
             parts: Vec::new(),
         })
     }
-}
-
-fn points(log: &ClientLog) -> Vec<Point> {
-    log.rows
-        .iter()
-        .filter_map(|row| {
-            let replies = row.window_replies.filter(|&replies| replies > 0)?;
-            Some(Point {
-                x: row.place as f64,
-                y: replies as f64,
-                low: None,
-                high: None,
-                partial: false,
-            })
-        })
-        .collect()
 }

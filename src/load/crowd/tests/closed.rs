@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::super::arrival::Think;
 use super::super::super::client::State;
+use super::super::super::tally::TENTHS;
 use super::super::super::{Close, Plan, Until};
 use super::world::{Answer, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds};
 
@@ -94,8 +95,24 @@ fn nothing_is_asked_after_the_window() {
     let counted = counted.count() as u64;
     let tally = world.finish();
     assert_eq!(tally.service_time.len(), counted);
-    assert_eq!(tally.slices.iter().sum::<u64>(), counted);
-    assert!(tally.slices.iter().all(|&slice| slice > 0));
+    assert_eq!(tally.slices().iter().sum::<u64>(), counted);
+    assert!(tally.slices().iter().all(|&slice| slice > 0));
+}
+
+#[test]
+fn replies_are_counted_by_tenths_of_the_clients_in_order_of_connection() {
+    let mut world = World::steady("echo", plan("echo", 25, seconds(1)));
+    world.pass(2 * SECOND);
+    let tally = world.finish();
+    let mut expected = [0; TENTHS];
+    for (number, client) in tally.clients.iter().enumerate() {
+        expected[number * TENTHS / 25] += client.window_replies;
+    }
+    assert_eq!(
+        tally.served.map(|slices| slices.iter().sum::<u64>()),
+        expected
+    );
+    assert!(expected.iter().all(|&replies| replies > 0));
 }
 
 #[test]

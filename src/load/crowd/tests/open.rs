@@ -131,8 +131,8 @@ fn what_is_due_in_the_window_counts_and_nothing_else() {
     let tally = world.finish();
     // Replies after the window to what was due in it do, replies in it to what was due before do not.
     assert_eq!(tally.service_time.len(), 100);
-    assert_eq!(tally.open.unwrap().response_time.len(), 100);
-    assert_eq!(tally.slices.iter().sum::<u64>(), in_window);
+    assert_eq!(tally.open.as_ref().unwrap().response_time.len(), 100);
+    assert_eq!(tally.slices().iter().sum::<u64>(), in_window);
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn balances(world: World) -> WorkerTally {
     assert_eq!(tally.connect_time.len(), u64::from(connections));
     let replies: u64 = tally.clients.iter().map(|client| client.replies).sum();
     let in_window: u64 = tally.clients.iter().map(|one| one.window_replies).sum();
-    assert_eq!(tally.slices.iter().sum::<u64>(), in_window);
+    assert_eq!(tally.slices().iter().sum::<u64>(), in_window);
     let Some(open) = &tally.open else {
         assert_eq!(tally.service_time.len(), in_window);
         return tally;

@@ -2,19 +2,19 @@
 
 use maud::{Markup, html};
 
+use super::shown::Shown;
 use super::swatch;
-use crate::report::Report;
 use crate::report::below::{NOTE, Table};
 use crate::report::format::counted;
 
 /// The section, or nothing when nothing was tried below its maximum.
-pub(super) fn section(report: &Report<'_>) -> Markup {
+pub(super) fn section(report: &Shown<'_>) -> Markup {
     let Some(table) = Table::of(&report.summary) else {
         return html! {};
     };
     html! {
-        section aria-labelledby="below" {
-            h2 #below { "Below the maximum" }
+        section aria-labelledby=(report.id("below")) {
+            h2 id=(report.id("below")) { "Below the maximum" }
             p.hint { (NOTE) }
             div.scroll tabindex="0" role="region" aria-label="Below the maximum, can be scrolled sideways" {
                 table {

@@ -2,16 +2,16 @@
 
 use maud::{Markup, html};
 
+use super::shown::Shown;
 use super::swatch;
-use crate::report::Report;
 use crate::report::format::whole;
 use crate::report::limit::{COLUMNS, Column, Limits, ServerLimit, Try};
 
 /// The section: the limits, then all tries of each server.
-pub(super) fn section(report: &Report<'_>, limits: &Limits) -> Markup {
+pub(super) fn section(report: &Shown<'_>, limits: &Limits) -> Markup {
     html! {
-        section.results aria-labelledby="limits" {
-            h2 #limits { "Limits" }
+        section.results aria-labelledby=(report.id("limits")) {
+            h2 id=(report.id("limits")) { "Limits" }
             p.hint {
                 "Each line is a trial. What held and what broke next to each other are the limit; both were tried again."
             }
@@ -22,7 +22,7 @@ pub(super) fn section(report: &Report<'_>, limits: &Limits) -> Markup {
 }
 
 /// The servers beside each other.
-fn overview(report: &Report<'_>, limits: &Limits) -> Markup {
+fn overview(report: &Shown<'_>, limits: &Limits) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Limits of all servers, can be scrolled sideways" {
             table.demands {
@@ -47,7 +47,7 @@ fn overview(report: &Report<'_>, limits: &Limits) -> Markup {
     }
 }
 
-fn tries(report: &Report<'_>, limits: &Limits, server: &ServerLimit) -> Markup {
+fn tries(report: &Shown<'_>, limits: &Limits, server: &ServerLimit) -> Markup {
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|column| column.has_data(&server.tries))

@@ -2,20 +2,20 @@
 
 use maud::{Markup, html};
 
+use super::shown::Shown;
 use super::swatch;
-use crate::report::Report;
 use crate::report::scalability::columns::{columns, missing};
 
 /// The section, or nothing when the run has too few numbers of clients.
-pub(super) fn section(report: &Report<'_>) -> Markup {
+pub(super) fn section(report: &Shown<'_>) -> Markup {
     let columns = columns(&report.summary);
     if columns.is_empty() {
         return html! {};
     }
     let missing = missing(&report.summary);
     html! {
-        section aria-labelledby="scalability" {
-            h2 #scalability { "Scalability" }
+        section aria-labelledby=(report.id("scalability")) {
+            h2 id=(report.id("scalability")) { "Scalability" }
             p.hint { "How rate and cost change with the number of clients n. Small print is the 95 % interval over trials." }
             div.scroll tabindex="0" role="region" aria-label="Scalability, can be scrolled sideways" {
                 table {

@@ -2,20 +2,20 @@
 
 use maud::{Markup, html};
 
+use super::shown::Shown;
 use super::swatch;
-use crate::report::Report;
 use crate::report::columns::{COLUMNS, Column};
 use crate::report::format::counted;
 use crate::report::summary::Row;
 
 /// The section, or nothing when there are no rows.
-pub(super) fn section(report: &Report<'_>) -> Markup {
+pub(super) fn section(report: &Shown<'_>) -> Markup {
     if report.summary.rows.is_empty() {
         return html! {};
     }
     html! {
-        section.results aria-labelledby="results" {
-            h2 #results { "Results" }
+        section.results aria-labelledby=(report.id("results")) {
+            h2 id=(report.id("results")) { "Results" }
             p.hint {
                 span.mark { "Marked" } " is the best of its column, among servers that served all clients. Bars compare within one number of clients. "
                 "Intervals over trials are small print; – was not measured."
@@ -26,7 +26,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
 }
 
 /// The rows with those of `columns` that have anything to show; nothing when none has.
-pub(super) fn grouped(report: &Report<'_>, columns: &'static [Column], caption: &str) -> Markup {
+pub(super) fn grouped(report: &Shown<'_>, columns: &'static [Column], caption: &str) -> Markup {
     let summary = &report.summary;
     let columns: Vec<&Column> = columns
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn grouped(report: &Report<'_>, columns: &'static [Column], caption: 
     }
 }
 
-fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> Markup {
+fn line(report: &Shown<'_>, columns: &[&Column], row: &Row) -> Markup {
     let class = if row.served_all { "" } else { "partial" };
     html! {
         tr class=(class) {
@@ -74,7 +74,7 @@ fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> Markup {
     }
 }
 
-fn cell(report: &Report<'_>, column: &Column, row: &Row) -> Markup {
+fn cell(report: &Shown<'_>, column: &Column, row: &Row) -> Markup {
     let best = column.is_best(row, column.best_of(&report.summary, row.clients));
     let detail = (column.detail)(row);
     let share = column

@@ -1,0 +1,66 @@
+//! What `throng compare --help` says at its end.
+
+use crate::record::Purpose;
+use crate::report::format::list;
+use crate::report::metrics::{METRICS, Metric, Whole};
+
+const EXAMPLES: &str = "\
+Examples:
+  throng compare epoll thread
+  throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
+  throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
+  throng compare --shell --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf' \\
+      'nginx -c /tmp/nginx.conf' epoll --path /index.html
+  throng compare './old {port}' './new {port}' -n old -n new --fail-if-slower 5% --fail-if 'p99 > 10ms'
+  throng compare './new {port}' -n server --baseline results/last-week --fail-if-slower 5%
+  throng compare 'redis-server --port {port}' 'valkey-server --port {port}' \\
+      --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'";
+
+// Terminals differ in width, so lines are broken when it is known.
+const SERVERS: &str = "\
+    A server is a model (`throng list models`), a model with options of `throng serve`, or a command \
+    line that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its \
+    environment. A command that is called like a model needs its path: ./epoll. It stays in the \
+    foreground, is ready when it accepts a connection (or when --ready says so), and is ended with \
+    all it started by SIGTERM, after 5 s by SIGKILL. Each trial starts it afresh; trials of all \
+    servers are mixed in a random order.";
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
+
+/// Examples, what a server is, and what a condition may name.
+pub(super) fn text() -> String {
+    [EXAMPLES, SERVERS, &conditions(), EXIT_CODES].join("\n\n")
+}
+
+fn conditions() -> String {
+    let names = |wanted: &dyn Fn(&Metric) -> bool| -> Vec<&str> {
+        let metrics = METRICS.iter().filter(|metric| wanted(metric));
+        metrics.map(|metric| metric.name).collect()
+    };
+    let timed = names(&|metric| metric.purpose == Purpose::Timed);
+    let summed = names(&|metric| metric.whole == Whole::Sum);
+    let greatest = names(&|metric| metric.whole == Whole::Greatest);
+    format!(
+        "Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are \
+         {}, and those of counted and captured trials; `throng list metrics` explains them all. \
+         Operators are > >= < <=; times and sizes have units. The median over trials is judged; {} are \
+         added up, and of {} the worst trial is judged.",
+        timed.join(", "),
+        list(&summed),
+        list(&greatest),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_names_every_metric_of_timed_trials() {
+        let text = text();
+        for metric in METRICS.iter().filter(|metric| metric.purpose.is_timed()) {
+            assert!(text.contains(metric.name), "{}", metric.name);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A study of several parts from its first trial to its report: each part a run with a record of its own.
+
+pub(super) mod resolve;
+
+use std::path::Path;
+
+use crate::cli::conduct::{self, Shown};
+use crate::cli::{Exit, Usage, has_viewer, report};
+use crate::measure::{self, RunPlan};
+use crate::record::{self, Ending, SCHEMA_VERSION, Store};
+use crate::study::{Scale, Study};
+use resolve::Resolved;
+
+/// A part that is to be run.
+struct Ready {
+    name: String,
+    title: String,
+    plan: RunPlan,
+    store: Store,
+}
+
+/// Begins a study: everything is resolved before anything runs, and each part has its record.
+pub(super) fn run(
+    study: &Study,
+    scale: Option<Scale>,
+    parts: Vec<Resolved>,
+    directory: &Path,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    if let Some(first) = parts.iter().find_map(|part| part.record.skipped.as_ref())
+        && parts.iter().all(|part| part.plan.is_err())
+    {
+        let why = format!("no part of {} can run here: {first}", study.name);
+        return Err(Usage(why).into());
+    }
+    let whole = record::Study {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: study.name.clone(),
+        question: study.question.clone(),
+        summary: study.summary.clone(),
+        source: study.source.clone(),
+        scale: scale.map(|scale| scale.to_string()),
+        started_at: measure::utc_now(),
+        arguments: std::env::args().collect(),
+        parts: parts.iter().map(|part| part.record.clone()).collect(),
+        claims: study.claims(),
+    };
+    let taken = |error: record::StoreError| Usage(conduct::chain(&error));
+    whole.create(directory).map_err(taken)?;
+    let mut ready = Vec::new();
+    for part in parts {
+        let Resolved { record, plan } = part;
+        let Ok(plan) = plan else {
+            continue;
+        };
+        let store = conduct::create(&directory.join(&record.name))?;
+        // So that a study that is cut off can go on with parts that it has not begun.
+        store.write_run(&measure::begun(&plan))?;
+        ready.push(Ready {
+            name: record.name,
+            title: record.title,
+            plan: *plan,
+            store,
+        });
+    }
+    conduct(ready, directory, &whole, json)
+}
+
+/// Goes on with the parts that are not finished.
+pub(super) fn resume(directory: &Path, json: bool) -> anyhow::Result<Exit> {
+    let whole = record::Study::read(directory).map_err(|error| Usage(conduct::chain(&error)))?;
+    let mut ready = Vec::new();
+    for part in whole.parts.iter().filter(|part| part.skipped.is_none()) {
+        let directory = directory.join(&part.name);
+        let run = record::read(&directory).map_err(|error| Usage(conduct::chain(&error)))?;
+        if run.ending == Ending::Complete {
+            continue;
+        }
+        let (store, plan) = conduct::resume(&directory)?;
+        ready.push(Ready {
+            name: part.name.clone(),
+            title: part.title.clone(),
+            plan,
+            store,
+        });
+    }
+    conduct(ready, directory, &whole, json)
+}
+
+fn conduct(
+    parts: Vec<Ready>,
+    directory: &Path,
+    whole: &record::Study,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let stop = conduct::prepare()?;
+    for part in &whole.parts {
+        if let Some(why) = &part.skipped {
+            anstream::eprintln!("part {} does not run here: {why}", part.name);
+        }
+        for left_out in &part.left_out {
+            anstream::eprintln!("part {}: {}", part.name, left_out.words());
+        }
+    }
+    let (count, mut nothing) = (parts.len(), None);
+    for (place, mut part) in parts.into_iter().enumerate() {
+        if stop.requested() {
+            break;
+        }
+        if has_viewer() || !json {
+            anstream::eprintln!(
+                "part {} of {count}, {}: {}",
+                place + 1,
+                part.name,
+                part.title
+            );
+        }
+        let mut shown = Shown::new(json);
+        let (_, trials) = measure::run(&part.plan, &mut part.store, &mut shown, stop)?;
+        drop(shown);
+        if !stop.requested() && trials.iter().all(|trial| trial.failure.is_some()) {
+            nothing.get_or_insert(part.name);
+        }
+    }
+    report::make(directory, json)?;
+    if stop.requested() {
+        anstream::eprintln!(
+            "interrupted: what was measured is in {}",
+            directory.display()
+        );
+        return Ok(Exit::Interrupted);
+    }
+    match nothing {
+        Some(part) => {
+            anyhow::bail!("every trial of part {part} failed; the reasons are in the report")
+        }
+        None => Ok(Exit::Done),
+    }
+}

@@ -1,0 +1,428 @@
+//! A part of a study made into a run on this machine, or the reason why it cannot be one.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::cli::asking::Asking;
+use crate::cli::conduct::{self, Said};
+use crate::cli::load::calibrate::cheapest;
+use crate::cli::servers::{self, Kind, Wanted};
+use crate::cli::{Usage, values::CpuList};
+use crate::load::foresee::{self, Shortage};
+use crate::load::route::Routes;
+use crate::load::{Engine, foresee::Resources};
+use crate::measure::{RunPlan, host, plan, probes};
+use crate::protocol::PROTOCOLS;
+use crate::record::{Host, LeftOut, ServerInfo, Settings, StudyInfo, StudyPart};
+use crate::registry::{self, Unsupported};
+use crate::serve::models::MODELS;
+use crate::study::{Options, Part, ServerKind, ServerSpec, Study};
+
+/// Options of `throng load` that a part of a study says in another way, or that are not its business.
+const NOT_OF_A_PART: &[(&str, &str)] = &[
+    ("clients", "the key `clients` of the part says it"),
+    ("duration", "the key `duration` of the part says it"),
+    ("warm-up", "the key `warm-up` of the part says it"),
+    (
+        "connect-timeout",
+        "the key `connect-timeout` of the part says it",
+    ),
+    ("patience", "the key `patience` of the part says it"),
+    ("requests", "a trial counts replies for a time"),
+    ("bytes", "a trial counts replies for a time"),
+    ("threads", "there are as many as CPUs for the clients"),
+    ("cpus", "--client-cpus of the command line says it"),
+    ("calibrate", "the key `ceiling` of the part says it"),
+    ("clients-csv", "the record has a file of each trial"),
+    ("allow-remote", "the servers are on this machine"),
+    ("json", "the record has the result of each trial"),
+    ("controlled", "every load of a trial is"),
+];
+
+/// What is the same for all parts.
+pub(in crate::cli) struct Common {
+    pub(super) cpus: (Vec<u32>, Vec<u32>),
+    pub(super) control: Option<String>,
+    pub(super) seed: Option<u64>,
+    /// Whether the command line says how long replies count.
+    timed: bool,
+    pub(super) program: PathBuf,
+    host: Host,
+    resources: Resources,
+}
+
+impl Common {
+    /// Looks at the machine.
+    pub(in crate::cli) fn new(
+        cpus: Option<(&CpuList, &CpuList)>,
+        control: Option<String>,
+        seed: Option<u64>,
+        timed: bool,
+    ) -> anyhow::Result<Self> {
+        host::raise_descriptor_limit();
+        Ok(Self {
+            cpus: match cpus {
+                Some((CpuList(server), CpuList(client))) => (server.clone(), client.clone()),
+                None => plan::divide_cpus(&host::usable_cpus()),
+            },
+            control,
+            seed,
+            timed,
+            program: conduct::program()?,
+            host: host::look(),
+            resources: host::load_resources(),
+        })
+    }
+}
+
+/// A part as it is on this machine.
+pub(in crate::cli) struct Resolved {
+    /// How it stands in the study's record.
+    pub(in crate::cli) record: StudyPart,
+    /// What is run, or why nothing is.
+    pub(in crate::cli) plan: Result<Box<RunPlan>, anyhow::Error>,
+}
+
+/// Makes a part a run.
+///
+/// # Errors
+/// What is wrong in the file; what this machine cannot do is in the result.
+pub(in crate::cli) fn resolve(
+    study: &Study,
+    part: &Part,
+    common: &Common,
+) -> anyhow::Result<Resolved> {
+    let mut record = StudyPart {
+        name: part.name().to_owned(),
+        title: part.heading().to_owned(),
+        question: part
+            .question
+            .clone()
+            .unwrap_or_else(|| study.question.clone()),
+        clients: part.written_clients.clone(),
+        skipped: None,
+        left_out: Vec::new(),
+        scaled: part.scaled.clone(),
+        published: part.figures.clone(),
+    };
+    let plan = match plan_of(study, part, common, &mut record) {
+        Ok(plan) => Ok(Box::new(plan)),
+        Err(error) => {
+            let why = cannot_here(&error).ok_or(error)?;
+            record.skipped = Some(why.to_string());
+            Err(why)
+        }
+    };
+    Ok(Resolved { record, plan })
+}
+
+/// The error, if it is about this machine and not about what is wanted.
+fn cannot_here(error: &anyhow::Error) -> Option<anyhow::Error> {
+    let shortage = error.downcast_ref::<Shortage>().cloned();
+    let unsupported = error.downcast_ref::<Unsupported>().cloned();
+    shortage.map(Into::into).or(unsupported.map(Into::into))
+}
+
+fn plan_of(
+    study: &Study,
+    part: &Part,
+    common: &Common,
+    record: &mut StudyPart,
+) -> anyhow::Result<RunPlan> {
+    let mut settings = settings(study, part, common)?;
+    let said = Said::of(&settings)?;
+    settings.clients = possible(part, &said, common, &mut record.left_out)?;
+    said.fit(&mut settings, common.timed)?;
+    let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
+    let control = control(study, part, &servers, common)?;
+    settings.control = control.map(|index| servers[index].name.clone());
+    let custom = settings.protocol == "custom";
+    let null_server = (part.ceiling && !custom)
+        .then(|| servers::own(cheapest(Engine::Epoll), &[], &settings, &common.program))
+        .transpose()?;
+    let (name, question) = if study.flat {
+        (study.name.clone(), study.question.clone())
+    } else {
+        (
+            format!("{}: {}", study.name, record.title),
+            record.question.clone(),
+        )
+    };
+    Ok(RunPlan {
+        study: StudyInfo { name, question },
+        dialogue: said.dialogue,
+        asking: said.asking,
+        coming: said.coming,
+        jobs: said.jobs,
+        comparison: None,
+        limit: None,
+        servers,
+        control,
+        null_server,
+        probes: probes::choose(part.probes.get_ref())?,
+        program: common.program.clone(),
+        seed: common.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        arguments: std::env::args().collect(),
+        host: common.host.clone(),
+        settings,
+        done: Vec::new(),
+    })
+}
+
+/// The settings, as far as they do not depend on the machine.
+fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Settings> {
+    let (mut load_options, asking) = load_options(study, part)?;
+    let speech = &asking.speech;
+    let all_ours = part
+        .servers
+        .iter()
+        .all(|server| matches!(server.kind, ServerKind::Own { .. }));
+    let (protocol, size) = if speech.is_custom() {
+        if part.servers.is_empty()
+            || part
+                .servers
+                .iter()
+                .any(|s| matches!(s.kind, ServerKind::Own { .. }))
+        {
+            let why =
+                "throng's own servers cannot answer `send`; list other servers, or a protocol";
+            return Err(at_option(study, &part.load_options(), "--send", why, 0..0).into());
+        }
+        ("custom".to_owned(), 1)
+    } else {
+        // Who brings a server of their own most likely has a web server.
+        let usual = if all_ours { "echo" } else { "http" };
+        let name = speech.named_protocol().unwrap_or(usual);
+        let protocol = registry::find("protocol", PROTOCOLS, name)?;
+        if speech.named_protocol().is_none() {
+            load_options.insert(0, format!("--protocol={name}"));
+        }
+        (name.to_owned(), protocol.size(speech.largest()))
+    };
+    let wrong_probe =
+        |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
+    let probes = probes::choose(part.probes.get_ref()).map_err(wrong_probe)?;
+    let (server_cpus, client_cpus) = common.cpus.clone();
+    Ok(Settings {
+        protocol,
+        dialogue: String::new(),
+        load_options,
+        size_bytes: size as u64,
+        clients: part.clients.clone(),
+        repeats: part.repeats,
+        duration_s: part.duration.as_secs_f64(),
+        warm_up_s: part.warm_up.as_secs_f64(),
+        start_timeout_s: part.start_timeout.as_secs_f64(),
+        hook_timeout_s: part.hook_timeout.as_secs_f64(),
+        connect_timeout_s: part.connect_timeout.as_secs_f64(),
+        patience_s: part.patience.as_secs_f64(),
+        backlog: part.backlog,
+        load_threads: client_cpus.len().max(1) as u32,
+        server_cpus,
+        client_cpus,
+        below_percent: part.below.clone(),
+        probes: probes
+            .iter()
+            .map(|kind| kind.info().name.to_owned())
+            .collect(),
+        control: None,
+    })
+}
+
+/// The options of the load, as words and as what they mean.
+fn load_options(study: &Study, part: &Part) -> anyhow::Result<(Vec<String>, Asking)> {
+    let options = part.load_options();
+    for (name, why) in NOT_OF_A_PART {
+        if let Some(choice) = options.get(name) {
+            let why = format!("`{name}` is no key of `load`: {why}");
+            return Err(study.file.wrong(&choice.name_at, &why).into());
+        }
+    }
+    let words = options.words();
+    match Asking::read(&words) {
+        Ok(asking) => Ok((words, asking)),
+        Err(error) => {
+            let why = conduct::first_line(&error);
+            let why = no_option(&why, "load");
+            Err(at_option(study, &options, &why, &why, 0..0).into())
+        }
+    }
+}
+
+/// What clap says of an option that a command does not have, in other words.
+fn no_option(message: &str, command: &str) -> String {
+    match message.split_once("unexpected argument ") {
+        Some((_, rest)) => {
+            let name = rest.trim_end_matches(" found");
+            format!("`throng {command}` has no option {name}")
+        }
+        None => message.to_owned(),
+    }
+}
+
+/// The error at the option that a message is about; else at `otherwise`.
+fn at_option(
+    study: &Study,
+    options: &Options,
+    message: &str,
+    why: &str,
+    otherwise: Range<usize>,
+) -> crate::study::StudyError {
+    let about = |name: &str| {
+        let dashed = format!("--{name}");
+        message.match_indices(&dashed).any(|(at, _)| {
+            let next = message[at + dashed.len()..].chars().next();
+            !next.is_some_and(|next| next.is_alphanumeric() || next == '-')
+        })
+    };
+    let found = options.iter().find(|choice| about(&choice.name));
+    let at = found.map_or(otherwise, |choice| {
+        if why.contains("invalid value") {
+            choice.value_at.clone()
+        } else {
+            choice.name_at.clone()
+        }
+    });
+    study.file.wrong(&at, why)
+}
+
+/// The numbers of clients that this machine can hold.
+fn possible(
+    part: &Part,
+    said: &Said,
+    common: &Common,
+    left_out: &mut Vec<LeftOut>,
+) -> anyhow::Result<Vec<u32>> {
+    if said.jobs.is_some() {
+        // They come one after the other where they are too many.
+        return Ok(part.clients.clone());
+    }
+    let mut possible = Vec::new();
+    let mut beyond: Option<(Vec<u32>, Shortage)> = None;
+    for &clients in &part.clients {
+        match fits(clients, common) {
+            Ok(()) => possible.push(clients),
+            Err(shortage) => {
+                let (clients_beyond, _) = beyond.get_or_insert((Vec::new(), shortage));
+                clients_beyond.push(clients);
+            }
+        }
+    }
+    if let Some((clients, shortage)) = beyond {
+        if !part.as_far_as_possible || possible.is_empty() {
+            return Err(shortage.into());
+        }
+        left_out.push(LeftOut {
+            clients,
+            server: None,
+            reason: shortage.to_string(),
+        });
+    }
+    Ok(possible)
+}
+
+fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
+    foresee::check_one_table(clients, &common.resources)?;
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+    // On loopback there are source addresses enough; if not, the load will say so.
+    if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
+        let threads = common.cpus.1.len().max(1);
+        let workers = foresee::workers(clients, threads, common.resources.descriptors);
+        foresee::check(clients, workers, &routes, &common.resources)?;
+    }
+    Ok(())
+}
+
+/// The servers that take part: those named, or every model that this machine supports.
+fn take_part(
+    study: &Study,
+    part: &Part,
+    settings: &Settings,
+    common: &Common,
+    left_out: &mut Vec<LeftOut>,
+) -> anyhow::Result<Vec<ServerInfo>> {
+    if part.servers.is_empty() {
+        let supported = MODELS.iter().filter(|model| model.supported().is_ok());
+        return supported
+            .map(|model| servers::own(model.info().name, &[], settings, &common.program))
+            .collect();
+    }
+    let mut servers = Vec::new();
+    let mut last = None;
+    for spec in &part.servers {
+        match wanted(spec).info(settings, &common.program) {
+            Ok(info) => servers.push(info),
+            Err(error) => match cannot_here(&error) {
+                Some(why) if part.as_far_as_possible => {
+                    left_out.push(LeftOut {
+                        clients: Vec::new(),
+                        server: Some(spec.name.clone()),
+                        reason: why.to_string(),
+                    });
+                    last = Some(why);
+                }
+                Some(why) => return Err(why),
+                None => return Err(wrong_server(study, spec, &error).into()),
+            },
+        }
+    }
+    match (servers.is_empty(), last) {
+        (true, Some(why)) => Err(why),
+        _ => Ok(servers),
+    }
+}
+
+/// What is wrong with a server, at the option that it is about.
+fn wrong_server(
+    study: &Study,
+    spec: &ServerSpec,
+    error: &anyhow::Error,
+) -> crate::study::StudyError {
+    let why = no_option(&error.to_string(), "serve");
+    let none = Options::default();
+    let options = match &spec.kind {
+        ServerKind::Own { options, .. } => options,
+        ServerKind::Foreign { .. } => &none,
+    };
+    at_option(study, options, &why, &why, spec.place())
+}
+
+fn wanted(spec: &ServerSpec) -> Wanted {
+    let (kind, ready) = match &spec.kind {
+        ServerKind::Own { model, options } => (Kind::Own(model.clone(), options.words()), None),
+        ServerKind::Foreign { command, ready } => (Kind::Foreign(command.clone()), ready.clone()),
+    };
+    Wanted {
+        name: spec.name.clone(),
+        kind,
+        ready,
+        limits: BTreeMap::new(),
+        environment: spec.environment.clone(),
+        prepare: spec.prepare.clone(),
+        conclude: spec.conclude.clone(),
+    }
+}
+
+/// The server that is its own control: as the command line says, or the part, or the usual one.
+fn control(
+    study: &Study,
+    part: &Part,
+    servers: &[ServerInfo],
+    common: &Common,
+) -> anyhow::Result<Option<usize>> {
+    let called = |name: &str| servers.iter().position(|server| server.name == name);
+    let usual = called("epoll").or_else(|| {
+        let unlimited = |server: &ServerInfo| server.structural_limit.is_none();
+        servers.iter().position(unlimited)
+    });
+    if common.control.is_some() {
+        return Ok(servers::control(servers, common.control.as_deref(), usual)?);
+    }
+    let Some(named) = &part.control else {
+        return Ok(usual);
+    };
+    servers::control(servers, Some(named.get_ref()), usual)
+        .map_err(|Usage(why)| study.file.wrong(&named.span(), &why).into())
+}

@@ -1,0 +1,54 @@
+//! A report as it stands on a page, alone or as a part of a study.
+
+use std::ops::Deref;
+
+use crate::report::Report;
+use crate::report::figures::Figure;
+
+/// A report, and which part of the page it is.
+#[derive(Clone, Copy)]
+pub(super) struct Shown<'a> {
+    report: &'a Report<'a>,
+    /// The part of a study; none: it is the whole page.
+    part: Option<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn alone(report: &'a Report<'a>) -> Self {
+        Self { report, part: None }
+    }
+
+    pub(super) fn part(report: &'a Report<'a>, name: &'a str) -> Self {
+        Self {
+            report,
+            part: Some(name),
+        }
+    }
+
+    /// An id that nothing else on the page has.
+    pub(super) fn id(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix())
+    }
+
+    /// What all ids of this part begin with.
+    pub(super) fn prefix(&self) -> String {
+        self.part
+            .map_or_else(String::new, |part| format!("{part}-"))
+    }
+
+    /// Where the still picture of a figure is, beside the page.
+    pub(super) fn picture(&self, figure: &Figure) -> String {
+        let directory = self
+            .part
+            .map_or_else(String::new, |part| format!("{part}/"));
+        format!("{directory}figures/{}.svg", figure.id)
+    }
+}
+
+impl<'a> Deref for Shown<'a> {
+    type Target = Report<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        self.report
+    }
+}

@@ -1,0 +1,116 @@
+//! A study of several parts as Markdown.
+
+use std::io::Write;
+
+use super::{escape, sections};
+use crate::report::study::published::{Cell, Table};
+use crate::report::study::{PartReport, StudyReport};
+
+/// Writes it.
+pub(super) fn write(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let study = report.study;
+    writeln!(
+        to,
+        "# {}\n\n{}\n",
+        escape(&study.name),
+        escape(&study.question)
+    )?;
+    if let Some(note) = report.scale_note() {
+        writeln!(to, "**{}**\n", escape(&note))?;
+    }
+    if !report.claims.is_empty() {
+        writeln!(to, "## Claims\n")?;
+    }
+    for claim in &report.claims {
+        let (text, sentence) = (escape(&claim.text), escape(&claim.sentence));
+        writeln!(to, "- **{}**: {text} {sentence}", claim.verdict.text())?;
+        if let Some(why) = &claim.why {
+            writeln!(to, "  {}", escape(why))?;
+        }
+        for check in &claim.checks {
+            writeln!(
+                to,
+                "  - `{}`: {}",
+                check.text.replace('`', "'"),
+                check.verdict.text()
+            )?;
+        }
+    }
+    if report
+        .parts
+        .iter()
+        .any(|part| !part.published.rows.is_empty())
+    {
+        writeln!(to, "\n## Published and measured")?;
+    }
+    if let Some(source) = &study.source {
+        writeln!(to, "\nPublished: {}.", escape(source))?;
+    }
+    for part in &report.parts {
+        table(&part.published, &part.record.title, to)?;
+    }
+    report.parts.iter().try_for_each(|part| whole(part, to))
+}
+
+fn table(table: &Table, title: &str, to: &mut dyn Write) -> anyhow::Result<()> {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    writeln!(to, "\n### {}\n", escape(title))?;
+    write!(to, "| Figure |")?;
+    for server in &table.servers {
+        let server = escape(server);
+        write!(to, " {server}, published | {server}, measured |")?;
+    }
+    writeln!(to, "\n|---|{}", "---:|---:|".repeat(table.servers.len()))?;
+    for row in &table.rows {
+        write!(to, "| {} |", escape(&row.heading()))?;
+        for cell in &row.cells {
+            write!(
+                to,
+                " {} | {} |",
+                escape(cell.published.as_deref().unwrap_or("–")),
+                escape(&measured(cell))
+            )?;
+        }
+        writeln!(to)?;
+    }
+    Ok(())
+}
+
+fn measured(cell: &Cell) -> String {
+    let Some(measured) = &cell.measured else {
+        return cell.why.clone().unwrap_or_else(|| "–".to_owned());
+    };
+    let mut text = measured.clone();
+    if !cell.interval_text.is_empty() {
+        text += &format!(" ({})", cell.interval_text);
+    }
+    if let Some(ratio) = cell.ratio {
+        text += &format!(", × {ratio:.2}");
+    }
+    text
+}
+
+fn whole(part: &PartReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let record = part.record;
+    writeln!(
+        to,
+        "\n# {}\n\n{}\n",
+        escape(&record.title),
+        escape(&record.question)
+    )?;
+    if let Some(why) = &record.skipped {
+        writeln!(to, "Not run here: {}.\n", escape(why))?;
+    }
+    for left_out in &record.left_out {
+        writeln!(to, "{}.\n", escape(&left_out.words()))?;
+    }
+    if !record.scaled.is_empty() {
+        writeln!(to, "Made smaller: {}.\n", escape(&record.scaled.join(", ")))?;
+    }
+    match &part.report {
+        Some(report) => sections(report, &format!("{}/", record.name), to),
+        None => Ok(()),
+    }
+}

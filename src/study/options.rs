@@ -1,0 +1,193 @@
+//! Options of a command as a table: `{ think = "9s", eager = true }` are `--think=9s --eager`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+/// Options as they stand in a table. What they mean is the command's business.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options(Vec<Choice>);
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Its name, without dashes before it.
+    pub name: String,
+    /// What it is given; several for an option that is given several times.
+    pub value: Value,
+    /// Where the name stands in the file.
+    pub name_at: Range<usize>,
+    /// Where the value stands.
+    pub value_at: Range<usize>,
+}
+
+impl PartialEq for Choice {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.value) == (&other.name, &other.value)
+    }
+}
+
+impl Eq for Choice {}
+
+/// What an option is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// A flag: whether it is there.
+    Flag(bool),
+    /// Values, as they would be typed.
+    Typed(Vec<String>),
+}
+
+impl Options {
+    /// An option that was written as a key of its own.
+    pub(super) fn one(name: &str, value: &Spanned<Value>) -> Self {
+        Self(vec![Choice {
+            name: name.to_owned(),
+            value: value.get_ref().clone(),
+            name_at: value.span(),
+            value_at: value.span(),
+        }])
+    }
+
+    /// These, and of the others those that are not among them.
+    pub(super) fn or(mut self, others: Self) -> Self {
+        let new = |choice: &Choice| self.get(&choice.name).is_none();
+        let more: Vec<Choice> = others.0.into_iter().filter(new).collect();
+        self.0.extend(more);
+        self
+    }
+
+    /// The option of this name.
+    pub fn get(&self, name: &str) -> Option<&Choice> {
+        self.0.iter().find(|choice| choice.name == name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Choice> {
+        self.0.iter()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Choice> {
+        self.0.iter_mut()
+    }
+
+    /// Takes in an option as it is typed in one word, `--think=9s` or `--eager`, instead of what there
+    /// was of that name.
+    pub fn set_word(&mut self, word: &str) {
+        let word = word.trim_start_matches('-');
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Value::Typed(vec![value.to_owned()])),
+            None => (word, Value::Flag(true)),
+        };
+        self.0.retain(|choice| choice.name != name);
+        self.0.push(Choice {
+            name: name.to_owned(),
+            value,
+            name_at: 0..0,
+            value_at: 0..0,
+        });
+    }
+
+    /// What would be typed.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for choice in &self.0 {
+            match &choice.value {
+                Value::Flag(false) => {}
+                Value::Flag(true) => words.push(format!("--{}", choice.name)),
+                // In one word, or a value that begins with a dash would be taken for an option.
+                Value::Typed(values) => {
+                    let typed = values
+                        .iter()
+                        .map(|value| format!("--{}={value}", choice.name));
+                    words.extend(typed);
+                }
+            }
+        }
+        words
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let table = BTreeMap::<Spanned<String>, Spanned<Value>>::deserialize(from)?;
+        let choices = table.into_iter().map(|(name, value)| Choice {
+            name_at: name.span(),
+            value_at: value.span(),
+            name: name.into_inner(),
+            value: value.into_inner(),
+        });
+        Ok(Self(choices.collect()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the value of an option: text, a number, true, false, or a list of texts")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Flag(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Typed(vec![value.to_string()]))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Typed(vec![value.to_string()]))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Typed(vec![value.to_owned()]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
+        let mut typed = Vec::new();
+        while let Some(value) = values.next_element::<String>()? {
+            typed.push(value);
+        }
+        Ok(Value::Typed(typed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_becomes_words() {
+        let text = "eager = true\ndelay = false\nthink = \"9s\"\neach = 1\nprobe-rate = 0.5\npath = [\"/:3\", \"/a\"]";
+        let options: Options = toml::from_str(text).unwrap();
+        let words = options.words();
+        let expected = [
+            "--each=1",
+            "--eager",
+            "--path=/:3",
+            "--path=/a",
+            "--probe-rate=0.5",
+            "--think=9s",
+        ];
+        assert_eq!(words, expected);
+        let think = options.get("think").unwrap();
+        assert_eq!(
+            (&text[think.name_at.clone()], &text[think.value_at.clone()]),
+            ("think", "\"9s\"")
+        );
+        assert!(toml::from_str::<Options>("a = { b = 1 }").is_err());
+    }
+}

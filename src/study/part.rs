@@ -1,0 +1,447 @@
+//! One part of a study: servers under one kind of load, and what was published about them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use super::options::{Options, Value};
+use super::published::Published;
+use crate::protocol::{PROTOCOLS, Pattern};
+use crate::record;
+use crate::registry;
+use crate::serve::models::MODELS;
+
+/// A part as written, with what it takes from the study.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Part {
+    /// Its name: that of its directory, and how claims call it.
+    #[serde(deserialize_with = "spanned_name")]
+    name: Spanned<String>,
+    /// Its heading in the report.
+    pub title: Option<String>,
+    /// The question it answers, one line.
+    pub question: Option<String>,
+    /// What takes part; empty: every model this machine supports.
+    #[serde(default)]
+    pub servers: Vec<ServerSpec>,
+    /// What is said.
+    #[serde(default, deserialize_with = "protocol")]
+    pub protocol: Option<Spanned<Value>>,
+    /// Bytes in a request.
+    pub size: Option<Spanned<Value>>,
+    /// Further options of `throng load`.
+    #[serde(default)]
+    pub load: Options,
+    /// Numbers of clients.
+    #[serde(deserialize_with = "clients")]
+    pub clients: Vec<u32>,
+    /// How often each server meets each crowd.
+    #[serde(default = "defaults::repeats", deserialize_with = "at_least_one")]
+    pub repeats: u32,
+    /// How long replies count.
+    #[serde(default = "defaults::duration", deserialize_with = "positive_time")]
+    pub duration: Duration,
+    /// How long to load before.
+    #[serde(default = "defaults::warm_up", deserialize_with = "time")]
+    pub warm_up: Duration,
+    /// How long a server may take from its start until it listens.
+    #[serde(
+        default = "defaults::start_timeout",
+        deserialize_with = "positive_time"
+    )]
+    pub start_timeout: Duration,
+    /// How long a command before or after a trial may take.
+    #[serde(default = "defaults::hook_timeout", deserialize_with = "positive_time")]
+    pub hook_timeout: Duration,
+    /// How long a client may take to connect.
+    #[serde(
+        default = "defaults::connect_timeout",
+        deserialize_with = "positive_time"
+    )]
+    pub connect_timeout: Duration,
+    /// Without any new first answer for this long, clients still waiting count as never served.
+    #[serde(default = "defaults::patience", deserialize_with = "positive_time")]
+    pub patience: Duration,
+    /// Accept-queue length asked for.
+    #[serde(default = "defaults::backlog", deserialize_with = "at_least_one")]
+    pub backlog: u32,
+    /// Parts of the rate that each server reached at which its response time is taken, in percent.
+    #[serde(default, deserialize_with = "percents")]
+    pub below: Vec<u32>,
+    /// What measures: names of probes, `default`, `all` or `none`.
+    #[serde(default = "defaults::probes")]
+    pub probes: Spanned<Vec<String>>,
+    /// The server that takes part a second time, as its own control, or `none`.
+    pub control: Option<Spanned<String>>,
+    /// Whether a server that does least takes part too.
+    #[serde(default = "defaults::ceiling")]
+    pub ceiling: bool,
+    /// Whether numbers of clients that this machine cannot hold, and servers that cannot run on it, are
+    /// left out with the reason, instead of the whole part.
+    #[serde(default)]
+    pub as_far_as_possible: bool,
+    /// What was published, as written.
+    #[serde(default)]
+    pub(super) published: Vec<Published>,
+    /// The same as it stands in a record.
+    #[serde(skip)]
+    pub figures: Vec<record::Published>,
+    /// Numbers of clients as written, whatever becomes of them.
+    #[serde(skip)]
+    pub written_clients: Vec<u32>,
+    /// The part as it is for a quick look, where the file says anything about that, and the keys it says
+    /// there.
+    #[serde(skip)]
+    pub(super) quick: Option<Box<(Part, Vec<String>)>>,
+    /// What was made smaller, in words.
+    #[serde(skip)]
+    pub scaled: Vec<String>,
+}
+
+/// One server that takes part: a model, or a command line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSpec {
+    /// What it is.
+    pub kind: ServerKind,
+    /// The name it goes by.
+    pub name: String,
+    /// Where it stands in the file.
+    pub(super) at: Range<usize>,
+    /// Variables in its environment.
+    pub environment: BTreeMap<String, String>,
+    /// The command line run before each of its trials; none when empty.
+    pub prepare: Vec<String>,
+    /// The command line run after each of them.
+    pub conclude: Vec<String>,
+}
+
+/// What a server is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerKind {
+    /// One of throng's own.
+    Own {
+        /// The model.
+        model: String,
+        /// Options of `throng serve` for it.
+        options: Options,
+    },
+    /// Anybody's.
+    Foreign {
+        /// Its command line, in words.
+        command: Vec<String>,
+        /// What a line of its output matches once it is ready.
+        ready: Option<String>,
+    },
+}
+
+/// A server as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    #[serde(default, deserialize_with = "model")]
+    model: Option<Spanned<String>>,
+    #[serde(default)]
+    options: Options,
+    command: Option<Spanned<Vec<String>>>,
+    name: Option<String>,
+    #[serde(default, deserialize_with = "pattern")]
+    ready: Option<String>,
+    #[serde(default)]
+    environment: BTreeMap<String, String>,
+    #[serde(default)]
+    prepare: Vec<String>,
+    #[serde(default)]
+    conclude: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for ServerSpec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(ServerReader)
+    }
+}
+
+/// What is wrong is said while the server is read, so that it is its place which is shown.
+struct ServerReader;
+
+impl<'de> Visitor<'de> for ServerReader {
+    type Value = ServerSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a server, like { model = \"epoll\" }")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ServerSpec, A::Error> {
+        use serde::de::Error as _;
+        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+        ServerSpec::of(written).map_err(A::Error::custom)
+    }
+}
+
+impl ServerSpec {
+    fn of(written: Written) -> Result<Self, &'static str> {
+        let (at, usual_name, kind) = match (written.model, written.command) {
+            (None, None) => return Err("a server has a `model` or a `command`"),
+            (Some(_), Some(_)) => return Err("a server has a `model` or a `command`, not both"),
+            (Some(_), None) if written.ready.is_some() => {
+                return Err(
+                    "`ready` belongs to a `command`; throng knows when its own servers are",
+                );
+            }
+            (None, Some(_)) if written.options.iter().next().is_some() => {
+                return Err("`options` are those of `throng serve`, and belong to a `model`");
+            }
+            (Some(model), None) => {
+                let (at, model) = (model.span(), model.into_inner());
+                let options = written.options;
+                (at, model.clone(), ServerKind::Own { model, options })
+            }
+            (None, Some(command)) => {
+                let (at, command) = (command.span(), command.into_inner());
+                let Some(program) = command.first() else {
+                    return Err("`command` needs at least one word");
+                };
+                let name = program.rsplit('/').next().unwrap_or(program).to_owned();
+                let ready = written.ready;
+                (at, name, ServerKind::Foreign { command, ready })
+            }
+        };
+        Ok(Self {
+            kind,
+            name: written.name.unwrap_or(usual_name),
+            at,
+            environment: written.environment,
+            prepare: written.prepare,
+            conclude: written.conclude,
+        })
+    }
+}
+
+impl Part {
+    /// Options of `throng load`, protocol and size among them.
+    pub fn load_options(&self) -> Options {
+        let mut options = self.load.clone();
+        for (name, value) in [("protocol", &self.protocol), ("size", &self.size)] {
+            if let Some(value) = value {
+                options = options.or(Options::one(name, value));
+            }
+        }
+        options
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name.get_ref()
+    }
+
+    /// Where that stands in the file.
+    pub(super) fn name_at(&self) -> Range<usize> {
+        self.name.span()
+    }
+
+    /// Gives an option of the load, which may be a key of its own, another value.
+    pub fn set_option(&mut self, name: &str, value: &str) {
+        let value = Value::Typed(vec![value.to_owned()]);
+        if let Some(choice) = self.load.iter_mut().find(|choice| choice.name == name) {
+            choice.value = value;
+            return;
+        }
+        let value = Some(Spanned::new(0..0, value));
+        match name {
+            "protocol" => self.protocol = value,
+            _ => self.size = value,
+        }
+    }
+
+    /// Has these measure.
+    pub fn set_probes(&mut self, names: &[String]) {
+        self.probes = Spanned::new(self.probes.span(), names.to_vec());
+    }
+
+    /// The heading in the report.
+    pub fn heading(&self) -> &str {
+        self.title.as_deref().unwrap_or(self.name())
+    }
+
+    /// The names of those that take part.
+    pub fn server_names(&self) -> Vec<String> {
+        if self.servers.is_empty() {
+            let models = MODELS.iter().map(|model| model.info().name.to_owned());
+            return models.collect();
+        }
+        self.servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect()
+    }
+}
+
+impl ServerSpec {
+    /// Whether it goes by this name, or is of the model of this name.
+    pub fn is(&self, name: &str) -> bool {
+        let of_model = matches!(&self.kind, ServerKind::Own { model, .. } if model == name);
+        of_model || self.name == name
+    }
+
+    /// Where it stands in the file.
+    pub fn place(&self) -> Range<usize> {
+        self.at.clone()
+    }
+
+    /// A model as it is.
+    pub fn of_model(name: &str) -> Self {
+        Self {
+            kind: ServerKind::Own {
+                model: name.to_owned(),
+                options: Options::default(),
+            },
+            name: name.to_owned(),
+            at: 0..0,
+            environment: BTreeMap::new(),
+            prepare: Vec::new(),
+            conclude: Vec::new(),
+        }
+    }
+}
+
+mod defaults {
+    use std::time::Duration;
+
+    use toml::Spanned;
+
+    pub(super) fn repeats() -> u32 {
+        5
+    }
+    pub(super) fn duration() -> Duration {
+        Duration::from_secs(5)
+    }
+    pub(super) fn warm_up() -> Duration {
+        Duration::from_millis(500)
+    }
+    pub(super) fn start_timeout() -> Duration {
+        Duration::from_secs(10)
+    }
+    pub(super) fn hook_timeout() -> Duration {
+        Duration::from_mins(1)
+    }
+    pub(super) fn connect_timeout() -> Duration {
+        Duration::from_secs(10)
+    }
+    pub(super) fn patience() -> Duration {
+        Duration::from_secs(3)
+    }
+    pub(super) fn backlog() -> u32 {
+        4096
+    }
+    pub(super) fn probes() -> Spanned<Vec<String>> {
+        Spanned::new(0..0, vec!["default".to_owned()])
+    }
+    pub(super) fn ceiling() -> bool {
+        true
+    }
+}
+
+/// A time as it is written: `10s`, `1m30s`, `250ms`.
+pub(super) fn read_time(text: &str) -> Option<Duration> {
+    let time = text.parse::<jiff::SignedDuration>().ok()?;
+    Duration::try_from(time).ok()
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    read_time(&text)
+        .ok_or_else(|| D::Error::custom(format!("`{text}` is no time; write it like 10s or 250ms")))
+}
+
+fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    use serde::de::Error as _;
+    match time(from)? {
+        Duration::ZERO => Err(D::Error::custom("it must be longer than 0")),
+        time => Ok(time),
+    }
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    use serde::de::Error as _;
+    match u32::deserialize(from)? {
+        0 => Err(D::Error::custom("it must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+/// Numbers of clients, rising.
+fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    use serde::de::Error as _;
+    let mut clients = Vec::<u32>::deserialize(from)?;
+    if clients.is_empty() || clients.contains(&0) {
+        let why = "`clients` needs at least one number, each at least 1";
+        return Err(D::Error::custom(why));
+    }
+    clients.sort_unstable();
+    clients.dedup();
+    Ok(clients)
+}
+
+/// Percentages, rising.
+fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    use serde::de::Error as _;
+    let mut percents = Vec::<u32>::deserialize(from)?;
+    if percents.iter().any(|percent| !(1..100).contains(percent)) {
+        let why = "`below` has percentages from 1 to 99, like [50, 80]";
+        return Err(D::Error::custom(why));
+    }
+    percents.sort_unstable();
+    percents.dedup();
+    Ok(percents)
+}
+
+/// A name that may be that of a directory, and has no dot, with which claims name metrics of a part.
+pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    spanned_name(from).map(Spanned::into_inner)
+}
+
+fn spanned_name<'de, D: Deserializer<'de>>(from: D) -> Result<Spanned<String>, D::Error> {
+    use serde::de::Error as _;
+    let name = Spanned::<String>::deserialize(from)?;
+    checked_name(name.get_ref()).map_err(D::Error::custom)?;
+    Ok(name)
+}
+
+fn checked_name(name: &str) -> Result<(), &'static str> {
+    let plain = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if !plain || name.is_empty() || name.starts_with('-') {
+        return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
+    }
+    Ok(())
+}
+
+fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    Pattern::new(&text).map_err(D::Error::custom)?;
+    Ok(Some(text))
+}
+
+fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spanned<Value>>, D::Error> {
+    use serde::de::Error as _;
+    let name = Spanned::<String>::deserialize(from)?;
+    registry::find("protocol", PROTOCOLS, name.get_ref()).map_err(D::Error::custom)?;
+    let value = Value::Typed(vec![name.get_ref().clone()]);
+    Ok(Some(Spanned::new(name.span(), value)))
+}
+
+fn model<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spanned<String>>, D::Error> {
+    use serde::de::Error as _;
+    let name = Spanned::<String>::deserialize(from)?;
+    registry::find("model", MODELS, name.get_ref()).map_err(D::Error::custom)?;
+    Ok(Some(name))
+}

@@ -1,0 +1,117 @@
+//! Figures that somebody published about a part's servers, to stand beside what is measured.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use super::part::Part;
+use crate::record;
+use crate::report::study::metric::{AnyMetric, read};
+
+/// One metric of some servers as it was published.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Published {
+    /// Its name.
+    pub metric: Spanned<String>,
+    /// What its values are in.
+    pub unit: Spanned<String>,
+    /// Numbers of clients that the values are for [default: those of the part].
+    pub clients: Option<Spanned<Vec<u32>>>,
+    /// What else is to be known about them.
+    pub note: Option<String>,
+    /// The values of each server, one for each number of clients.
+    pub values: BTreeMap<Spanned<String>, Spanned<Values>>,
+}
+
+/// The values of a server: one, or one for each number of clients.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values(Vec<record::PublishedValue>);
+
+impl Published {
+    /// The same as it stands in a record.
+    ///
+    /// # Errors
+    /// The first thing that is wrong about it, and where that stands.
+    pub(super) fn resolve(&self, part: &Part) -> Result<record::Published, (Range<usize>, String)> {
+        let metric =
+            AnyMetric::find(self.metric.get_ref()).map_err(|why| (self.metric.span(), why))?;
+        read(metric.unit(), 1.0, self.unit.get_ref()).map_err(|why| (self.unit.span(), why))?;
+        let clients = match (&self.clients, metric.is_over_clients()) {
+            (None, true) => Vec::new(),
+            (None, false) => part.clients.clone(),
+            (Some(clients), false) => clients.get_ref().clone(),
+            (Some(clients), true) => {
+                let why = format!("`{}` is one value over all clients", metric.name());
+                return Err((clients.span(), why));
+            }
+        };
+        let servers = part.server_names();
+        let mut values = BTreeMap::new();
+        for (server, given) in &self.values {
+            if !servers.contains(server.get_ref()) {
+                let why = format!(
+                    "no server of this part is called `{}`; there are: {}",
+                    server.get_ref(),
+                    servers.join(", ")
+                );
+                return Err((server.span(), why));
+            }
+            let (wanted, got) = (clients.len().max(1), given.get_ref().0.len());
+            if wanted != got {
+                let why = format!(
+                    "there must be {wanted} values, one for each of `clients`, and there are {got}"
+                );
+                return Err((given.span(), why));
+            }
+            values.insert(server.get_ref().clone(), given.get_ref().0.clone());
+        }
+        Ok(record::Published {
+            metric: metric.name().to_owned(),
+            unit: self.unit.get_ref().clone(),
+            clients,
+            note: self.note.clone(),
+            values,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Reader).map(Self)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Vec<record::PublishedValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("numbers, each of them or the reason in words why there is none")
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(vec![record::PublishedValue::Number(value as f64)])
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(vec![record::PublishedValue::Number(value)])
+    }
+
+    fn visit_str<E>(self, reason: &str) -> Result<Self::Value, E> {
+        Ok(vec![record::PublishedValue::Absent(reason.to_owned())])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(value) = values.next_element::<record::PublishedValue>()? {
+            all.push(value);
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,322 @@
+//! Study files, right and wrong.
+
+use super::*;
+
+const HEAD: &str = "name = \"x\"\nquestion = \"y\"\n";
+
+fn study(text: &str) -> Study {
+    Study::parse(Path::new("x.toml"), &format!("{HEAD}{text}")).unwrap()
+}
+
+fn error(text: &str) -> String {
+    let text = format!("{HEAD}{text}");
+    Study::parse(Path::new("x.toml"), &text)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn built_in_studies_are_right_and_named_as_listed() {
+    for built_in in STUDIES {
+        let study = Study::find(built_in.info().name).unwrap();
+        assert_eq!(study.name, built_in.info().name);
+        assert!(study.describe().contains(&study.question));
+        let quick = study.scaled(Scale::Quick).about();
+        assert!(quick.as_secs() < 60, "{} takes {quick:?}", study.name);
+    }
+}
+
+#[test]
+fn a_study_without_parts_is_one() {
+    let study = study("clients = [100, 10, 10]\nload = { think = \"9s\" }\n");
+    assert!(study.flat);
+    assert_eq!(study.parts.len(), 1);
+    let part = &study.parts[0];
+    assert_eq!(
+        (part.name(), part.clients.as_slice()),
+        ("x", [10, 100].as_slice())
+    );
+    assert_eq!(part.load_options().words(), ["--think=9s"]);
+}
+
+#[test]
+fn parts_take_what_they_do_not_say() {
+    let study = study(
+        "clients = [5]\nrepeats = 2\nprotocol = \"echo\"\nload = { think = \"9s\", eager = true }\n\
+         [quick]\nrepeats = 1\n\
+         [[part]]\nname = \"a\"\nload = { think = \"1s\" }\n\
+         [[part]]\nname = \"b\"\nclients = [7]\nquick = { clients = [1], load = { think = \"1ms\" } }\n",
+    );
+    let [a, b] = study.parts.as_slice() else {
+        panic!("{:?}", study.parts)
+    };
+    assert_eq!(
+        (a.clients[0], a.repeats, b.clients[0], b.repeats),
+        (5, 2, 7, 2)
+    );
+    assert_eq!(
+        a.load_options().words(),
+        ["--eager", "--think=1s", "--protocol=echo"]
+    );
+    assert_eq!(
+        b.load_options().words(),
+        ["--eager", "--think=9s", "--protocol=echo"]
+    );
+    let quick = study.scaled(Scale::Quick);
+    let [a, b] = quick.parts.as_slice() else {
+        panic!("{:?}", quick.parts)
+    };
+    assert_eq!((a.repeats, b.repeats, b.clients[0]), (1, 1, 1));
+    let words = b.load_options().words();
+    assert!(words.contains(&"--think=1ms".to_owned()), "{words:?}");
+    assert!(
+        b.scaled.contains(&"clients 1 instead of 7".to_owned()),
+        "{:?}",
+        b.scaled
+    );
+}
+
+#[test]
+fn a_factor_makes_all_of_it_smaller() {
+    let study = study(
+        "clients = [100, 2000]\nrepeats = 10\nduration = \"20s\"\nsize = \"10MB\"\n\
+         load = { think = \"9s\", ramp = \"1s\" }\n",
+    );
+    let small = study.scaled(Scale::By(0.1));
+    let part = &small.parts[0];
+    assert_eq!(
+        (part.clients.as_slice(), part.repeats),
+        ([10, 200].as_slice(), 2)
+    );
+    assert_eq!(part.duration.as_millis(), 2000);
+    let words = part.load_options().words();
+    for word in ["--think=900000us", "--ramp=100000us", "--size=1000000"] {
+        assert!(words.contains(&word.to_owned()), "{words:?}");
+    }
+    assert_eq!(part.written_clients, [100, 2000]);
+    assert_eq!(study.scaled(Scale::By(0.1)), small, "the same each time");
+}
+
+#[test]
+fn servers_are_models_with_options_or_programs() {
+    let study = study(
+        "clients = [1]\nservers = [\n  { model = \"prefork\", options = { workers = 2, backlog = 5 } },\n  \
+         { command = [\"/usr/bin/node\", \"s.js\", \"{port}\"], ready = \"up\", prepare = [\"true\"] },\n]\n",
+    );
+    let [own, foreign] = study.parts[0].servers.as_slice() else {
+        panic!()
+    };
+    let ServerKind::Own { options, .. } = &own.kind else {
+        panic!("{own:?}")
+    };
+    assert_eq!(options.words(), ["--backlog=5", "--workers=2"]);
+    assert_eq!(
+        (own.name.as_str(), foreign.name.as_str()),
+        ("prefork", "node")
+    );
+    assert_eq!(foreign.prepare, ["true"]);
+}
+
+#[test]
+fn published_values_are_aligned_to_clients() {
+    let study = study(
+        "[[part]]\nname = \"a\"\nclients = [5, 9]\nservers = [{ model = \"epoll\" }, { model = \"select\" }]\n\
+         [[part.published]]\nmetric = \"p99\"\nunit = \"ms\"\n\
+         values = { epoll = [1, 2.5], select = [3, \"it stops\"] }\n\
+         [[part.published]]\nmetric = \"first_failure\"\nunit = \"count\"\nvalues = { epoll = 900 }\n",
+    );
+    let [first, second] = study.parts[0].figures.as_slice() else {
+        panic!()
+    };
+    assert_eq!(first.clients, [5, 9]);
+    let number = record::PublishedValue::Number;
+    assert_eq!(first.values["epoll"], [number(1.0), number(2.5)]);
+    assert_eq!(
+        first.values["select"][1],
+        record::PublishedValue::Absent("it stops".to_owned())
+    );
+    assert!(second.clients.is_empty());
+}
+
+/// Each text is refused at this place, with this reason.
+fn all_refused(cases: &[(String, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for (text, place, why) in cases {
+        let shown = error(text);
+        if !shown.contains(place) || !shown.contains(why) {
+            wrong.push(format!("{place}, {why}\n{shown}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn part(text: &str) -> String {
+    format!("[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}")
+}
+
+fn claim(check: &str) -> String {
+    part(&format!(
+        "[[claim]]\ntext = \"t\"\nchecks = [\"{check}\"]\n"
+    ))
+}
+
+#[test]
+fn wrong_values_are_shown_with_their_place() {
+    all_refused(&[
+        (
+            "clients = [1]\nclinets = [2]".to_owned(),
+            "line 4, column 1",
+            "unknown field `clinets`",
+        ),
+        (
+            "clients = []".to_owned(),
+            "line 3, column 11",
+            "`clients` needs",
+        ),
+        (
+            "clients = [0]".to_owned(),
+            "line 3, column 11",
+            "`clients` needs",
+        ),
+        (
+            "clients = [1]\nrepeats = 0".to_owned(),
+            "line 4, column 11",
+            "at least 1",
+        ),
+        (
+            "clients = [1]\nduration = \"0s\"".to_owned(),
+            "line 4, column 12",
+            "longer than 0",
+        ),
+        (
+            "clients = [1]\nduration = \"soon\"".to_owned(),
+            "line 4, column 12",
+            "`soon` is no time",
+        ),
+        (
+            "clients = [1]\nprotocol = \"ecko\"".to_owned(),
+            "line 4, column 12",
+            "did you mean `echo`",
+        ),
+        (
+            "clients = [1]\nload = { think = { a = 1 } }".to_owned(),
+            "line 4, column 18",
+            "value of an option",
+        ),
+        (
+            "clients = [1]\nservers = [{ model = \"epol\" }]".to_owned(),
+            "line 4, column 22",
+            "did you mean `epoll`",
+        ),
+        (
+            "clients = [1]\nservers = [{ name = \"a\" }]".to_owned(),
+            "line 4, column 12",
+            "a `model` or a `command`",
+        ),
+        (
+            "clients = [1]\nservers = [{ command = [\"a\"], ready = \"(\" }]".to_owned(),
+            "line 4, column 39",
+            "no regular expression",
+        ),
+        (
+            "clients = [1]\nservers = [{ model = \"epoll\" }, { model = \"epoll\" }]".to_owned(),
+            "line 4, column 43",
+            "two servers are called `epoll`",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_parts_and_figures_are_shown_with_their_place() {
+    all_refused(&[
+        ("part = 3".to_owned(), "line 3, column 8", "[[part]]"),
+        (
+            "title = \"t\"\nclients = [1]".to_owned(),
+            "line 3, column 1",
+            "belongs to a [[part]]",
+        ),
+        (
+            "clients = [1]\n[[claim]]\ntext = \"t\"\nchecks = [\"p99(epoll) < 1s\"]".to_owned(),
+            "line 6, column 10",
+            "need a [[part]]",
+        ),
+        (
+            "[[part]]\nname = \"a b\"\nclients = [1]".to_owned(),
+            "line 4, column 8",
+            "becomes a directory",
+        ),
+        (
+            "[[part]]\nname = \"a\"".to_owned(),
+            "line 3, column",
+            "missing field `clients`",
+        ),
+        (
+            part("[[part]]\nname = \"a\"\nclients = [1]"),
+            "line 8, column 8",
+            "two parts are called `a`",
+        ),
+        (
+            part("[part.quick]\nname = \"b\""),
+            "line 8, column 1",
+            "stays the same",
+        ),
+        (
+            part("[[part.published]]\nmetric = \"p98\"\nunit = \"ms\"\nvalues = {}"),
+            "line 8, column 10",
+            "did you mean `p9",
+        ),
+        (
+            part("[[part.published]]\nmetric = \"p99\"\nunit = \"MB\"\nvalues = {}"),
+            "line 9, column 8",
+            "`MB` is no unit",
+        ),
+        (
+            part("[[part.published]]\nmetric = \"p99\"\nunit = \"ms\"\nvalues = { poll = 1 }"),
+            "line 10, column 12",
+            "no server of this part is called `poll`",
+        ),
+        (
+            part(
+                "[[part.published]]\nmetric = \"p99\"\nunit = \"ms\"\nvalues = { epoll = [1, 2] }",
+            ),
+            "line 10, column 20",
+            "there must be 1 values",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_claims_are_shown_with_their_place() {
+    all_refused(&[
+        (
+            claim("p99(poll) < 1s"),
+            "line 9, column 12",
+            "no server of the part `a` is called `poll`",
+        ),
+        (
+            claim("b.p99(epoll) < 1s"),
+            "line 9, column 12",
+            "there is no part `b`",
+        ),
+        (
+            claim("p98(epoll) < 1s"),
+            "line 9, column 12",
+            "there is no metric `p98`",
+        ),
+        (
+            claim("p99(epoll) < 1MB"),
+            "line 9, column 25",
+            "`MB` is no unit",
+        ),
+        (
+            claim("p99(epoll, 7) < 1s"),
+            "line 9, column 12",
+            "has no 7 clients",
+        ),
+        (
+            part("[[claim]]\ntext = \"t\"\nchecks = []\n"),
+            "line 9, column 10",
+            "at least one check",
+        ),
+    ]);
+}
