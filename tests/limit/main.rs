@@ -28,7 +28,7 @@ fn limit(arguments: &[&str]) -> Ran {
     let mut options = vec!["--probes", "none", "--confirm", "1", "-o"];
     let record = record.to_string_lossy().into_owned();
     options.push(&record);
-    for (name, usual) in [("--duration", "100ms"), ("--warm-up", "10ms")] {
+    for (name, usual) in [("--duration", "50ms"), ("--warm-up", "0ms")] {
         if !arguments.contains(&name) {
             options.extend([name, usual]);
         }

@@ -90,7 +90,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
         "--max-clients",
         "30",
         "--duration",
-        "300ms",
+        "50ms",
         "--warm-up",
         "0ms",
         "--confirm",
@@ -109,14 +109,14 @@ fn an_interrupted_search_goes_on_where_it_was() {
     // Its first line on standard error comes when the first trial is on disk.
     let stderr = child.stderr.take().expect("it is piped");
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr));
-    lines.next().expect("a first line").expect("it is text");
+    let first = lines.next().expect("a first line").expect("it is text");
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     lines.for_each(drop);
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let earlier = throng::record::read_trials(&record).unwrap().len();
     let found = throng::record::read(&record).unwrap().limit.unwrap().found;
     assert_eq!(found[0].ending, SearchEnding::Interrupted);
-    assert!(found[0].held.is_some());
+    assert!(found[0].held.is_some(), "after `{first}`: {found:?}");
     let output = Command::new(THRONG)
         .args(["limit", "--resume"])
         .arg(&record)

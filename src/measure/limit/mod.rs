@@ -99,6 +99,7 @@ impl Hunt<'_> {
             // What an interrupted run has is learned again before anything is tried.
             let trial = match earlier.next() {
                 Some(trial) => trial,
+                None if self.interrupted => break,
                 None => match self.attempt(point, None, store, observer)? {
                     Some(trial) => trial,
                     None => break,
@@ -156,7 +157,8 @@ impl Hunt<'_> {
             .filter(|trial| trial.server == self.plan.servers[self.server].name)
     }
 
-    /// Tries a value; none when a signal cut it short.
+    /// Tries a value; none when a signal cut it short. After one that came when the trial was over, what it
+    /// says still counts, and it is the last.
     fn attempt(
         &mut self,
         point: Point,
@@ -222,7 +224,7 @@ impl Hunt<'_> {
         observer.ended(&trial);
         self.trials.push(trial.clone());
         self.interrupted |= self.stop.requested();
-        Ok((!self.interrupted).then_some(trial))
+        Ok(Some(trial))
     }
 
     /// Where a server takes a thread, a process or much memory for each client, the machine would give
