@@ -3,21 +3,19 @@
 mod baseline;
 mod help;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
+use super::entrants::{self, Care};
 use super::load::calibrate::cheapest;
-use super::servers::{self, Kind, Wanted};
+use super::servers;
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
-use crate::measure::{RunPlan, host, plan, probes};
-use crate::protocol::{PROTOCOLS, Pattern};
+use crate::measure::{RunPlan, host, probes};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
-use crate::registry;
 use crate::report::comparison::Condition;
 use crate::report::format::list;
 use baseline::Baseline;
@@ -29,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
     /// What to call a server; the first name is for the first server, and so on.
-    #[arg(short, long = "name", value_name = "NAME", value_parser = name)]
+    #[arg(short, long = "name", value_name = "NAME", value_parser = entrants::name)]
     names: Vec<String>,
     /// The server that others are compared with [default: the first].
     #[arg(long, value_name = "NAME")]
@@ -91,36 +89,6 @@ pub(super) struct Arguments {
     asking: Worded<Asking>,
 }
 
-/// How servers are started and ended.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "How servers are started and ended")]
-struct Care {
-    /// Give command lines to `sh -c`, also those of --prepare and --conclude. Without it they are split
-    /// into words as a shell does, and no shell is measured along with the server; `exec` before the
-    /// last command of a line does the same.
-    #[arg(long)]
-    shell: bool,
-    /// A variable in the environment of servers and commands; several times for more.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
-    /// What a line of the server's output matches once it is ready [default: it is ready when it accepts
-    /// a connection]. Once for all such servers, or once for each.
-    #[arg(long, value_name = "REGEX", value_parser = pattern)]
-    ready: Vec<String>,
-    /// How long a server may take until it is ready.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::positive_duration)]
-    start_timeout: Duration,
-    /// A command to run before each trial, with PORT set. Once for all servers, or once for each.
-    #[arg(long, value_name = "COMMAND")]
-    prepare: Vec<String>,
-    /// A command to run after each trial.
-    #[arg(long, value_name = "COMMAND")]
-    conclude: Vec<String>,
-    /// How long each of these may take.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
-    hook_timeout: Duration,
-}
-
 /// What is demanded of the servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Thresholds")]
@@ -131,7 +99,7 @@ struct Demands {
     /// Exit with 3 if a server is slower by more than this than the reference, or than its like in the
     /// baseline: if the whole interval of the ratio of replies a second lies below 1 less this. Where the
     /// clients were the limit, replies for a second of server CPU are taken instead.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = entrants::percent)]
     fail_if_slower: Option<f64>,
     /// A record of an earlier run, with whose servers those of the same name are compared too. It must
     /// have had the same settings.
@@ -164,19 +132,43 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
-    let kinds = arguments
-        .servers
-        .iter()
-        .map(|text| servers::kind(text, arguments.care.shell))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut settings = settings(arguments, &kinds)?;
+    let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
+    arguments.asking.value.shape.check()?;
+    let probes = probes::choose(&arguments.probes)?;
+    let mut clients = arguments.clients.clone();
+    clients.sort_unstable();
+    clients.dedup();
+    let mut settings = Settings {
+        clients,
+        repeats: arguments.runs,
+        duration_s: arguments.duration.unwrap_or(DURATION).as_secs_f64(),
+        warm_up_s: arguments.warm_up.unwrap_or(WARM_UP).as_secs_f64(),
+        below_percent: arguments.below.0.clone(),
+        ..entrants::settings(
+            &arguments.asking,
+            &kinds,
+            &arguments.care,
+            [
+                arguments.server_cpus.as_ref(),
+                arguments.client_cpus.as_ref(),
+            ],
+            &probes,
+        )?
+    };
     let said = Said::of(&settings)?;
     said.fit(
         &mut settings,
         arguments.duration.is_some() || arguments.warm_up.is_some(),
     )?;
     let program = conduct::program()?;
-    let servers = take_part(arguments, &kinds, &settings, &program)?;
+    let servers = entrants::take_part(
+        &arguments.servers,
+        &arguments.names,
+        &kinds,
+        &arguments.care,
+        &settings,
+        &program,
+    )?;
     let comparison = comparison(arguments, &servers)?;
     let compared = servers.len() > 1 || comparison.baseline.is_some();
     let of_reference = |server: &ServerInfo| compared && server.name == comparison.reference;
@@ -198,78 +190,17 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         coming: said.coming,
         jobs: said.jobs,
         comparison: Some(comparison),
+        limit: None,
         servers,
         control,
         null_server,
-        probes: probes::choose(&arguments.probes)?,
+        probes,
         program,
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
         settings,
         done: Vec::new(),
-    })
-}
-
-/// The settings, without what is said in words.
-fn settings(arguments: &Arguments, kinds: &[Kind]) -> anyhow::Result<Settings> {
-    let (speech, mut load_options) = (
-        &arguments.asking.value.speech,
-        arguments.asking.words.clone(),
-    );
-    let all_ours = kinds.iter().all(|kind| matches!(kind, Kind::Own(..)));
-    let (protocol, size) = if speech.is_custom() {
-        if let Some(Kind::Own(model, _)) = kinds.iter().find(|kind| matches!(kind, Kind::Own(..))) {
-            return Err(Usage(format!(
-                "{model} is one of throng's own servers, which cannot answer --send; name other servers, \
-                 or a --protocol"
-            ))
-            .into());
-        }
-        ("custom".to_owned(), 1)
-    } else {
-        // Who brings a server of their own most likely has a web server.
-        let name = speech
-            .named_protocol()
-            .unwrap_or(if all_ours { "echo" } else { "http" });
-        let protocol = registry::find("protocol", PROTOCOLS, name)?;
-        if speech.named_protocol().is_none() {
-            load_options.insert(0, format!("--protocol={name}"));
-        }
-        (name.to_owned(), protocol.size(speech.largest()))
-    };
-    let (server_cpus, client_cpus) = match (&arguments.server_cpus, &arguments.client_cpus) {
-        (Some(CpuList(server)), Some(CpuList(client))) => (server.clone(), client.clone()),
-        _ => plan::divide_cpus(&host::usable_cpus()),
-    };
-    let mut clients = arguments.clients.clone();
-    clients.sort_unstable();
-    clients.dedup();
-    let probes = probes::choose(&arguments.probes)?;
-    let seconds = |time: Duration| time.as_secs_f64();
-    Ok(Settings {
-        protocol,
-        dialogue: String::new(),
-        load_options,
-        size_bytes: size as u64,
-        clients,
-        repeats: arguments.runs,
-        duration_s: seconds(arguments.duration.unwrap_or(DURATION)),
-        warm_up_s: seconds(arguments.warm_up.unwrap_or(WARM_UP)),
-        start_timeout_s: seconds(arguments.care.start_timeout),
-        hook_timeout_s: seconds(arguments.care.hook_timeout),
-        connect_timeout_s: 10.0,
-        patience_s: 3.0,
-        backlog: 4096,
-        load_threads: client_cpus.len().max(1) as u32,
-        server_cpus,
-        client_cpus,
-        below_percent: arguments.below.0.clone(),
-        probes: probes
-            .iter()
-            .map(|kind| kind.info().name.to_owned())
-            .collect(),
-        control: None,
     })
 }
 
@@ -287,87 +218,6 @@ fn null_server(
         return Err(Usage(what.to_owned()).into());
     }
     servers::own(cheapest(Engine::Epoll), &[], settings, program).map(Some)
-}
-
-/// The servers with their names, and what is done before and after their trials.
-fn take_part(
-    arguments: &Arguments,
-    kinds: &[Kind],
-    settings: &Settings,
-    program: &Path,
-) -> anyhow::Result<Vec<ServerInfo>> {
-    let care = &arguments.care;
-    let names = names(arguments, kinds)?;
-    let foreign = kinds.iter().filter(|kind| matches!(kind, Kind::Foreign(_)));
-    let mut readies = each("ready", &care.ready, foreign.count())?.into_iter();
-    let prepare = each("prepare", &care.prepare, kinds.len())?;
-    let conclude = each("conclude", &care.conclude, kinds.len())?;
-    let environment: BTreeMap<String, String> = care.env.iter().cloned().collect();
-    let hook = |text: Option<&str>| -> anyhow::Result<Vec<String>> {
-        let words = text
-            .map(|text| servers::command_line(text, care.shell))
-            .transpose()?;
-        Ok(words.unwrap_or_default())
-    };
-    let mut servers = Vec::new();
-    for (place, kind) in kinds.iter().enumerate() {
-        let ready = match kind {
-            Kind::Own(..) => None,
-            Kind::Foreign(_) => readies.next().flatten().map(str::to_owned),
-        };
-        let wanted = Wanted {
-            name: names[place].clone(),
-            kind: kind.clone(),
-            ready,
-            environment: environment.clone(),
-            prepare: hook(prepare[place])?,
-            conclude: hook(conclude[place])?,
-        };
-        servers.push(wanted.info(settings, program)?);
-    }
-    Ok(servers)
-}
-
-/// An option that is given once for all servers, or once for each.
-fn each<'a>(
-    name: &str,
-    given: &'a [String],
-    servers: usize,
-) -> Result<Vec<Option<&'a str>>, Usage> {
-    match given {
-        [] => Ok(vec![None; servers]),
-        [one] => Ok(vec![Some(one.as_str()); servers]),
-        several if several.len() == servers => {
-            Ok(several.iter().map(|one| Some(one.as_str())).collect())
-        }
-        several => Err(Usage(format!(
-            "--{name} is given {} times for {servers} servers; give it once for all, or once for each",
-            several.len()
-        ))),
-    }
-}
-
-fn names(arguments: &Arguments, kinds: &[Kind]) -> Result<Vec<String>, Usage> {
-    let given = &arguments.names;
-    if given.len() > kinds.len() {
-        return Err(Usage(format!(
-            "there are {} names for {} servers",
-            given.len(),
-            kinds.len()
-        )));
-    }
-    for (place, name) in given.iter().enumerate() {
-        if given[..place].contains(name) {
-            return Err(Usage(format!("two servers cannot both be called `{name}`")));
-        }
-    }
-    let texts = arguments.servers.iter().zip(kinds);
-    let mut names: Vec<String> = texts
-        .map(|(text, kind)| servers::short_name(text, kind))
-        .collect();
-    names[..given.len()].clone_from_slice(given);
-    servers::make_unique(&mut names);
-    Ok(names)
 }
 
 /// What is compared with what; refuses what there is not.
@@ -432,38 +282,7 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
     format!("How {verb} {others} differ from {reference} under the same load?")
 }
 
-fn name(text: &str) -> Result<String, String> {
-    match text.trim() {
-        "" => Err("a name has at least one character".to_owned()),
-        name if name.contains(':') => Err("a name has no colon".to_owned()),
-        name if name.chars().any(char::is_control) => Err("a name is one line of text".to_owned()),
-        name => Ok(name.to_owned()),
-    }
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("`{text}` is no variable; write KEY=VALUE")),
-    }
-}
-
-/// A regular expression, kept as it was written.
-fn pattern(text: &str) -> Result<String, String> {
-    Pattern::new(text).map(|_| text.to_owned())
-}
-
 /// A condition, kept as it was written.
 fn condition(text: &str) -> Result<String, String> {
     Condition::parse(text).map(|_| text.to_owned())
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
-    match number.parse::<f64>() {
-        Ok(percent) if (0.0..100.0).contains(&percent) => Ok(percent),
-        _ => Err(format!(
-            "`{text}` is no share below 100 %; write it like 5%"
-        )),
-    }
 }

@@ -12,7 +12,7 @@ use crate::load::foresee;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Load, Run, Settings, Store, Trial};
+use crate::record::{Load, Run, SearchEnding, Settings, Store, Trial};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
@@ -50,6 +50,11 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
     if trials.iter().all(failed) {
         anyhow::bail!("every trial failed; the reasons are in the report");
     }
+    let mut found = run.limit.iter().flat_map(|limit| &limit.found);
+    if let Some(found) = found.find(|found| found.ending == SearchEnding::Failed) {
+        let (server, why) = (&found.server, &found.failure);
+        anyhow::bail!("the limit of {server} could not be searched for: {why}");
+    }
     let compared = run.servers.iter().filter(|_| run.comparison.is_some());
     for server in compared {
         let mut of_server = trials.iter().filter(|trial| trial.server == server.name);
@@ -73,6 +78,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         coming: said.coming,
         jobs: said.jobs,
         comparison: run.comparison,
+        limit: run.limit,
         control: run
             .servers
             .iter()
@@ -227,14 +233,17 @@ impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         if let Some(bar) = &self.bar {
             bar.set(started.index as f64 / started.total as f64);
-            bar.say(&format!(
-                "trial {} of {}: {} with {} clients, {}",
-                started.index + 1,
-                started.total,
-                started.server,
-                started.clients,
-                started.purpose.occasion(started.round, started.percent),
-            ));
+            let mut number = format!("trial {}", started.index + 1);
+            // How many a search will take, nobody knows.
+            if !started.purpose.seeks_limit() {
+                number += &format!(" of {}", started.total);
+            }
+            let load = match started.rate_per_s {
+                Some(rate) => format!("{rate} requests a second"),
+                None => format!("{} clients", started.clients),
+            };
+            let what = started.purpose.occasion(started.round, started.percent);
+            bar.say(&format!("{number}: {} with {load}, {what}", started.server));
         }
     }
 
@@ -254,7 +263,14 @@ impl Observer for Shown {
                 words => format!(" ({words})"),
             };
             let (server, clients) = (&trial.server, trial.clients);
-            anstream::eprintln!("{server} with {clients} clients{special}: {told}");
+            let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
+                let why = attempt.reasons.first();
+                match why {
+                    Some(why) => format!("; {} broke: {why}", attempt.value),
+                    None => format!("; {} held", attempt.value),
+                }
+            });
+            anstream::eprintln!("{server} with {clients} clients{special}: {told}{verdict}");
         }
     }
 }

@@ -206,6 +206,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         at_once: room.at_once,
         ..Plan::new(room.routes, protocol, settings, arguments.clients, until)
     };
+    arguments.shape.check()?;
     arguments.shape.apply(&mut plan);
     Ok(plan)
 }

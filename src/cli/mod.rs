@@ -14,7 +14,11 @@ mod conduct;
 mod dialogue;
 #[cfg(target_os = "linux")]
 mod doctor;
+#[cfg(target_os = "linux")]
+mod entrants;
 mod flows;
+#[cfg(target_os = "linux")]
+mod limit;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
@@ -63,6 +67,7 @@ Examples:
   throng run                                every model under the same small load, about 3 minutes
   throng run --clients 10,2000 -o results   other crowds, record and report in ./results
   throng compare epoll 'node server.js {port}'   which serves better, by how much, or neither
+  throng limit epoll                        how many clients it holds, and what gives way first
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
@@ -79,6 +84,9 @@ enum Command {
     /// Put the same load on several servers, anybody's or throng's own, and say which is better.
     #[cfg(target_os = "linux")]
     Compare(Box<compare::Arguments>),
+    /// Find the most clients, or the highest rate, that a server holds, and what gives way first.
+    #[cfg(target_os = "linux")]
+    Limit(Box<limit::Arguments>),
     /// Run one reference server by itself.
     Serve(serve::Arguments),
     /// Run a crowd of clients by itself, against any server.
@@ -137,6 +145,8 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Compare(arguments) => compare::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Limit(arguments) => limit::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),

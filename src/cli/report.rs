@@ -47,11 +47,13 @@ pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
         return Ok(missed);
     }
     let width = output::width();
-    output::text(&match &report.comparison {
-        Some(comparison) => {
-            report::terminal::comparison(&report.summary, &report.answer, comparison, width, true)
+    let (summary, answer) = (&report.summary, &report.answer);
+    output::text(&match (&report.limits, &report.comparison) {
+        (Some(limits), _) => report::terminal::limits(answer, limits, width, true),
+        (None, Some(comparison)) => {
+            report::terminal::comparison(summary, answer, comparison, width, true)
         }
-        None => report::terminal::table(&report.summary, width, true),
+        (None, None) => report::terminal::table(summary, width, true),
     })?;
     let page = written.first().map_or(directory, PathBuf::as_path);
     output::text(&format!("\nReport: {}", page.display()))?;

@@ -78,9 +78,14 @@ pub(super) enum Kind {
     Foreign(Vec<String>),
 }
 
+/// Tells what each server is.
+pub(super) fn kinds(texts: &[String], shell: bool) -> Result<Vec<Kind>, Usage> {
+    texts.iter().map(|text| kind(text, shell)).collect()
+}
+
 /// Tells what a server is. A word that is neither a model nor a program is an error, with the model
 /// that may have been meant.
-pub(super) fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
+fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
     let words = shlex::split(text)
         .ok_or_else(|| Usage(format!("`{text}` has a quote that is not closed")))?;
     let [first, rest @ ..] = words.as_slice() else {
@@ -168,6 +173,8 @@ pub(super) struct Wanted {
     pub(super) kind: Kind,
     /// What a line of a foreign one's output matches once it is ready.
     pub(super) ready: Option<String>,
+    /// Limits that it is started under, by name.
+    pub(super) limits: BTreeMap<String, u64>,
     pub(super) environment: BTreeMap<String, String>,
     /// Command lines before and after its trials; none when empty.
     pub(super) prepare: Vec<String>,
@@ -193,6 +200,7 @@ impl Wanted {
         };
         Ok(ServerInfo {
             name: self.name.clone(),
+            limits: self.limits.clone(),
             environment: self.environment.clone(),
             prepare: self.prepare.clone(),
             conclude: self.conclude.clone(),

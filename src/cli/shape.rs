@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::arrival;
-use super::values;
+use super::{Usage, values};
 use crate::load::arrival::{Rate, Spacing, Think};
 use crate::load::{Close, Plan, Probes, Until};
 use crate::measure::plan::Jobs;
+use crate::record::Find;
 
 /// Requests that a client may have out at once, at most.
 const DEEPEST_PIPELINE: u16 = 1024;
@@ -18,10 +19,10 @@ pub(super) struct Shape {
     #[arg(long, value_name = "N|FROM..TO", value_parser = arrival::rate, help_heading = "When requests come due")]
     rate: Option<arrival::RateRange>,
     /// How requests lie about that rate: `constant`, `poisson` (as many independent users send
-    /// them), or `burst:N` at once.
-    #[arg(long, value_name = "HOW", requires = "rate", default_value = "constant",
-          value_parser = arrival::spacing, help_heading = "When requests come due")]
-    arrival: Spacing,
+    /// them), or `burst:N` at once [default: constant].
+    #[arg(long, value_name = "HOW", value_parser = arrival::spacing,
+          help_heading = "When requests come due")]
+    arrival: Option<Spacing>,
     /// A closed loop with time to think between a reply and the next request: always so long,
     /// MIN..MAX at random, or exp:MEAN. Where each client has a job, it also thinks when it has connected,
     /// before its first request.
@@ -121,7 +122,7 @@ impl Shape {
                 Until::Duration(duration) => duration + plan.warm_up,
                 Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => Duration::ZERO,
             },
-            spacing: self.arrival,
+            spacing: self.arrival.unwrap_or(Spacing::Constant),
         });
         plan.think = self.think.unwrap_or(Think::None);
         plan.pipeline = self.pipeline;
@@ -143,6 +144,35 @@ impl Shape {
         };
         plan.reconnect = self.reconnect;
         plan.request_timeout = self.request_timeout;
+    }
+
+    /// Refuses arrivals where nothing says how many there are.
+    pub(super) fn check(&self) -> Result<(), Usage> {
+        if self.arrival.is_some() && self.rate.is_none() {
+            return Err(Usage("--arrival needs a --rate".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Refuses what a search decides by itself.
+    pub(super) fn for_a_search(&self, find: Find) -> Result<(), Usage> {
+        match find {
+            Find::Clients => self.check(),
+            Find::Rate if self.rate.is_some() => {
+                let what = "--rate is what is searched for; say --from or --most";
+                Err(Usage(what.to_owned()))
+            }
+            Find::Rate if self.think.is_some() => Err(Usage(
+                "a rate has no time to --think; leave it out, or search for --find clients"
+                    .to_owned(),
+            )),
+            Find::Rate => Ok(()),
+        }
+    }
+
+    /// Whether it was said how requests come due.
+    pub(super) fn says_arrival(&self) -> bool {
+        self.arrival.is_some()
     }
 
     /// When a load is enough in which each client has a job.

@@ -10,6 +10,8 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use super::Usage;
 use crate::sys::process::usable_cpus;
+#[cfg(target_os = "linux")]
+pub(super) use bytes::bytes;
 pub(super) use bytes::request_size;
 #[cfg(target_os = "linux")]
 pub(super) use bytes::request_sizes;

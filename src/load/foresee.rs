@@ -1,6 +1,7 @@
 //! What a load would run into, known before it starts.
 
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use super::route::{Routes, port_count, quick_ports};
 
@@ -233,6 +234,27 @@ pub fn check(
     Ok(crowded)
 }
 
+/// The most clients up to `wanted` that one load can have with a server here, and why no more.
+pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<Shortage>) {
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let (mut most, mut shortage) = (wanted, None);
+    // Each pass finds less than the one before, by another resource: there are six of them.
+    for _ in 0..6 {
+        let workers = workers(most, threads, resources.descriptors);
+        let Ok(routes) = Routes::new(&[target], &[], most, resources.ports) else {
+            break;
+        };
+        match check(most, workers, &routes, resources) {
+            Ok(_) => break,
+            Err(found) => {
+                most = u32::try_from(found.at_most).map_or(most, |at_most| most.min(at_most));
+                shortage = Some(found);
+            }
+        }
+    }
+    (most, shortage)
+}
+
 /// Clients for which a server has room at the same time, where others come as soon as one has gone and
 /// one descriptor table holds all. A quarter of it is left free: a server that has many to look after
 /// accepts some who came before it closes for those who have gone.
@@ -258,8 +280,6 @@ pub fn check_one_table(clients: u32, resources: &Resources) -> Result<(), Shorta
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use super::*;
 
     const RESOURCES: Resources = Resources {
@@ -376,6 +396,29 @@ mod tests {
         };
         let text = refused("127.0.0.1:7", 1_000_000, &small);
         says(&text, &["8800 MB", "4400 MB", "at most 500000 clients"]);
+    }
+
+    #[test]
+    fn the_most_that_fits_is_worked_out_before() {
+        assert_eq!(most(1000, 2, &RESOURCES), (1000, None));
+        let small = Resources {
+            memory_bytes: Some(4_400_000_000),
+            files: Some(800_000),
+            ..RESOURCES
+        };
+        let (fits, why) = most(1_000_000, 2, &small);
+        assert_eq!(fits, 400_000);
+        says(&why.unwrap().to_string(), &["files"]);
+        let (fits, why) = most(
+            1_000_000,
+            2,
+            &Resources {
+                files: None,
+                ..small
+            },
+        );
+        assert_eq!(fits, 500_000);
+        says(&why.unwrap().to_string(), &["4400 MB"]);
     }
 
     #[test]

@@ -50,17 +50,33 @@ pub fn load_resources() -> Resources {
         threads: threads_left(),
         files: files_left(),
         watches: number("fs/epoll/max_user_watches"),
-        memory_bytes: memory("MemAvailable:"),
+        memory_bytes: memory_left(),
     }
 }
 
 /// Threads that can still be started on this machine, or in this container if it has a limit.
 fn threads_left() -> Option<u64> {
+    let (there, most) = threads()?;
+    let left = most.saturating_sub(there);
+    Some(threads_left_in_container().map_or(left, |in_container| left.min(in_container)))
+}
+
+/// Threads on this machine, and how many there can be.
+pub(super) fn threads() -> Option<(u64, u64)> {
     let most = number("kernel/pid_max")?.min(number("kernel/threads-max")?);
     let load = read("/proc/loadavg")?;
     let (_, there) = load.split_whitespace().nth(3)?.split_once('/')?;
-    let left = most.saturating_sub(there.parse().ok()?);
-    Some(threads_left_in_container().map_or(left, |in_container| left.min(in_container)))
+    Some((there.parse().ok()?, most))
+}
+
+/// Memory mappings that a process may have.
+pub(super) fn most_mappings() -> Option<u64> {
+    number("vm/max_map_count")
+}
+
+/// Memory that can still be had on this machine.
+pub(super) fn memory_left() -> Option<u64> {
+    memory("MemAvailable:")
 }
 
 fn threads_left_in_container() -> Option<u64> {

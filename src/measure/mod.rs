@@ -3,7 +3,9 @@
 //! Servers and loads run as processes of their own, so that a reference server and anybody's own
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
+mod control_group;
 pub mod host;
+mod limit;
 mod network;
 pub mod null_server;
 pub mod plan;
@@ -11,6 +13,7 @@ mod ports;
 pub mod probes;
 mod process;
 mod run;
+pub mod search;
 mod server;
 mod spin;
 mod stage;
@@ -20,3 +23,4 @@ mod verify;
 pub mod warnings;
 
 pub use run::{Observer, RunPlan, Started, begun, run, utc_now};
+pub use server::LIMITS;

@@ -11,11 +11,11 @@ use super::probes::ProbeKind;
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
-use super::{host, spin, warnings};
+use super::{host, limit, spin, warnings};
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Below, Comparison, Ending, Failure, Host, Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings,
-    Spin, Store, StudyInfo, Trial,
+    Attempt, Below, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
+    ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -36,6 +36,8 @@ pub struct RunPlan {
     pub jobs: Option<Jobs>,
     /// What the servers are compared with, where that was asked for.
     pub comparison: Option<Comparison>,
+    /// The limit that is searched for, where one is: then what is tried follows from what was found.
+    pub limit: Option<Limit>,
     /// The servers that take part.
     pub servers: Vec<ServerInfo>,
     /// The one of them that takes part a second time, as its own control.
@@ -64,6 +66,26 @@ impl RunPlan {
                 .expect("one is planned only if there")
         };
         self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// What is told of a trial that begins.
+    fn starts(&self, planned: &Planned, index: usize, total: usize) -> Started<'_> {
+        Started {
+            index,
+            total,
+            server: &self.server(planned).name,
+            clients: planned.clients,
+            rate_per_s: None,
+            round: planned.round,
+            purpose: planned.purpose,
+            percent: planned.percent,
+        }
+    }
+
+    /// Requests a second of a trial that tries a rate.
+    pub(super) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
+        let searched = self.limit.as_ref()?;
+        (searched.find == Find::Rate).then_some(attempt?.value)
     }
 
     /// All trials in their order.
@@ -128,6 +150,8 @@ pub struct Started<'a> {
     pub server: &'a str,
     /// Number of clients.
     pub clients: u32,
+    /// Requests a second, where it tries a rate.
+    pub rate_per_s: Option<u64>,
     /// Repetition, from 0.
     pub round: u32,
     /// What it is for.
@@ -154,28 +178,17 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
-    let settings = &plan.settings;
-    let order = plan.order();
-    let mut run = begun(plan);
-    store.write_run(&run)?;
-    if !settings.client_cpus.is_empty() {
-        // What measures must not run where the server runs.
-        host::bind_to(&settings.client_cpus)?;
+    if let Some(asked) = &plan.limit {
+        return limit::run(plan, asked, store, observer, stop);
     }
+    let order = plan.order();
+    let run = begin(plan, order.len(), store)?;
     let mut trials = plan.done.clone();
     for (index, planned) in order.iter().enumerate() {
         if plan.done.iter().any(|trial| trial.index as usize == index) {
             continue;
         }
-        observer.begins(&Started {
-            index,
-            total: order.len(),
-            server: &plan.server(planned).name,
-            clients: planned.clients,
-            round: planned.round,
-            purpose: planned.purpose,
-            percent: planned.percent,
-        });
+        observer.begins(&plan.starts(planned, index, order.len()));
         let Some(trial) = one_trial(plan, store, &trials, index, planned, stop)? else {
             break;
         };
@@ -185,8 +198,31 @@ pub fn run(
             break;
         }
     }
-    run.warnings.extend(warnings::of_trials(&trials));
     let complete = trials.len() == order.len();
+    end(run, trials, complete, store)
+}
+
+/// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
+pub(super) fn begin(plan: &RunPlan, trials: usize, store: &Store) -> anyhow::Result<Run> {
+    let settings = &plan.settings;
+    let mut run = begun(plan);
+    run.trials_planned = trials as u32;
+    store.write_run(&run)?;
+    if !settings.client_cpus.is_empty() {
+        // What measures must not run where the server runs.
+        host::bind_to(&settings.client_cpus)?;
+    }
+    Ok(run)
+}
+
+/// Writes what is known of a run after its last trial.
+pub(super) fn end(
+    mut run: Run,
+    trials: Vec<Trial>,
+    complete: bool,
+    store: &Store,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    run.warnings.extend(warnings::of_trials(&trials));
     run.ending = if complete {
         Ending::Complete
     } else {
@@ -218,6 +254,7 @@ pub fn begun(plan: &RunPlan) -> Run {
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         comparison: plan.comparison.clone(),
+        limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
         trials_planned: plan.order().len() as u32,
         warnings: warnings::of_run(&plan.host, settings),
@@ -284,7 +321,7 @@ fn no_rate(clients: u32) -> Failure {
 }
 
 /// Fills a trial with what is measured; false when a signal cut it short.
-fn measure(
+pub(super) fn measure(
     plan: &RunPlan,
     store: &Store,
     planned: &Planned,
@@ -405,6 +442,9 @@ fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
     load.args(["--clients", &trial.clients.to_string()]);
     if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
         load.args(["--rate", &format!("{rate:.3}"), "--arrival", "poisson"]);
+    }
+    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
+        load.args(["--rate", &rate.to_string()]);
     }
     match &plan.jobs {
         Some(jobs) if jobs.limit.is_some() => {} // among the options

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::Resource;
+
 use super::ports;
 use super::probes::Tree;
 use super::process::{Heard, NoLine, Process, Whom};
@@ -14,11 +16,19 @@ use super::strays;
 use crate::protocol::Pattern;
 use crate::record::{Foreign, ServerInfo};
 use crate::sys::signal::Stop;
+use crate::sys::spawn;
 
 /// How long one look for a sign of being ready takes at most.
 const LOOK: Duration = Duration::from_millis(100);
 /// How often a server is started with another port when somebody took its.
 const PORTS_TRIED: u32 = 3;
+
+/// Limits that a server can be started under, by the names of `prlimit(1)`.
+pub const LIMITS: [(&str, Resource); 3] = [
+    ("nofile", Resource::Nofile),
+    ("nproc", Resource::Nproc),
+    ("as", Resource::As),
+];
 
 /// What to do about a server that becomes a daemon.
 const STAY: &str = "keep the server in the foreground, without any option to become a daemon";
@@ -203,10 +213,18 @@ impl Launch<'_> {
 
     fn spawn<T: Send + 'static>(
         &self,
-        command: Command,
+        mut command: Command,
         heard: Heard,
         before: impl FnOnce() -> T + Send + 'static,
     ) -> Stage<(Process, T)> {
+        let limits = LIMITS.iter().filter_map(|(name, resource)| {
+            let value = self.info.limits.get(*name)?;
+            Some((*resource, *value))
+        });
+        let limits: Vec<_> = limits.collect();
+        if !limits.is_empty() {
+            spawn::limit(&mut command, limits);
+        }
         let started = Process::start_prepared("the server", command, self.cpus, heard, before);
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
     }

@@ -75,6 +75,11 @@ pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
     match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
         // Figures of a load that went wrong would pass for those of one that did not.
+        Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
+            // That it failed is what was asked for, and why shows in what was seen until then.
+            result.failure = Some(failure);
+            result.load = None;
+        }
         Err(Halt::Failed(failure)) => {
             result = Result {
                 failure: Some(failure),
@@ -131,7 +136,9 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
     load.stop(STOP_LIMIT, Whom::Leader);
     if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
-        return failed("load", launch.ending(&mut server), server.output());
+        let ending = launch.ending(&mut server);
+        result.take(panels);
+        return failed("load", ending, server.output());
     }
     let whole = launch.check_tree(&server);
     let stop_limit = if launch.is_ours() {

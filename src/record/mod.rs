@@ -10,6 +10,7 @@
 
 mod below;
 mod comparison;
+mod limit;
 mod load;
 mod purpose;
 mod settings;
@@ -24,6 +25,7 @@ use crate::registry::Unsupported;
 
 pub use below::Below;
 pub use comparison::Comparison;
+pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
     ProbeClients, ServiceSample, Window,
@@ -74,6 +76,9 @@ pub struct Run {
     /// What the servers are compared with, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// The limit that was searched for, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Probes that were chosen and cannot measure on this machine, and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<String, Unsupported>,
@@ -93,6 +98,13 @@ impl Run {
     pub fn client_cpus(&self) -> u32 {
         let threads = self.settings.load_threads.max(1);
         self.cpus_of(&self.settings.client_cpus).min(threads)
+    }
+
+    /// The most that a server held, where that was searched for.
+    pub fn held_by(&self, server: &str) -> Option<u64> {
+        let mut found = self.limit.iter().flat_map(|limit| &limit.found);
+        let found = found.find(|found| found.server == server)?;
+        Some(found.held?.value)
     }
 
     fn cpus_of(&self, bound: &[u32]) -> u32 {
@@ -199,6 +211,9 @@ pub struct ServerInfo {
     /// What is particular to a server that is not one of throng's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<Foreign>,
+    /// Limits that it is started under, by name: "nofile", "nproc", "as".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
     /// Variables that its environment has beside throng's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -306,6 +321,9 @@ pub struct Trial {
     /// What the trial is for.
     #[serde(default)]
     pub purpose: Purpose,
+    /// What of a limit it tried, where one was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
     /// The load it was given, where that is a part of the rate reached before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<Below>,

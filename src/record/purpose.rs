@@ -21,6 +21,12 @@ pub enum Purpose {
     Counted,
     /// Its packets are captured; nothing else is timed.
     Captured,
+    /// A limit is searched for.
+    Search,
+    /// What was found is tried again.
+    Confirm,
+    /// How the server does at a share of its limit.
+    Share,
 }
 
 impl Purpose {
@@ -43,14 +49,20 @@ impl Purpose {
             (Self::Below, None) => "below its rate".to_owned(),
             (Self::Counted, _) => "counting".to_owned(),
             (Self::Captured, _) => "capturing packets".to_owned(),
+            (Self::Search, _) => "searching".to_owned(),
+            (Self::Confirm, _) => "to confirm".to_owned(),
+            (Self::Share, _) => "below the limit".to_owned(),
         }
     }
 
     /// Whether it runs without anything that would slow it.
     pub fn is_timed(self) -> bool {
-        matches!(
-            self,
-            Self::Timed | Self::Control | Self::Ceiling | Self::Below
-        )
+        !matches!(self, Self::Counted | Self::Captured)
+    }
+
+    /// Whether it is to show if a server holds something: what is known of it counts even where it
+    /// does not.
+    pub fn seeks_limit(self) -> bool {
+        matches!(self, Self::Search | Self::Confirm | Self::Share)
     }
 }

@@ -80,6 +80,12 @@ impl Settings {
         .collect()
     }
 
+    /// Whether requests come due by chance and not by the clock.
+    pub fn arrives_by_chance(&self) -> bool {
+        let mut options = self.load_options.iter();
+        options.any(|option| option == "--arrival=poisson")
+    }
+
     /// Whether each client has a job and is done then.
     pub fn has_jobs(&self) -> bool {
         let names = ["--requests-per-client", "--each"];

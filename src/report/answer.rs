@@ -14,6 +14,7 @@ use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
 use super::completion::{connecting, failed, thinks};
 use super::format::{counted, list, number, whole};
+use super::limit::Limits;
 use super::scalability;
 use super::summary::{Row, Summary};
 use crate::stats::Interval;
@@ -85,6 +86,15 @@ impl Answer {
                 comparison.notes(summary),
             ]
             .concat(),
+        }
+    }
+
+    /// Answers how much servers hold.
+    pub(super) fn of_limits(limits: &Limits) -> Self {
+        Self {
+            headline: limits.sentences(),
+            others: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

@@ -72,18 +72,25 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     Ok(logs)
 }
 
-/// The first good trial of each server that has one at the largest number of clients.
+/// The first good trial of each server that has one at the largest number of clients; of a search, the
+/// last one at what the server held.
 pub(super) fn first_at_largest<'a>(
     run: &'a Run,
     trials: &'a [Trial],
 ) -> impl Iterator<Item = &'a Trial> {
     let largest = trials.iter().map(|trial| trial.clients).max();
     run.servers.iter().filter_map(move |server| {
-        trials
-            .iter()
-            .filter(|trial| trial.server == server.name && Some(trial.clients) == largest)
+        let own = trials.iter().filter(|trial| trial.server == server.name);
+        let mut good = own.filter(|trial| trial.failure.is_none() && trial.load.is_some());
+        if run.limit.is_some() {
+            let held = run.held_by(&server.name)?;
+            return good.rfind(|trial| {
+                let attempt = trial.attempt.as_ref();
+                attempt.is_some_and(|a| a.held && a.share.is_none() && a.value == held)
+            });
+        }
+        good.filter(|trial| Some(trial.clients) == largest)
             .filter(|trial| trial.purpose == Purpose::Timed)
-            .filter(|trial| trial.failure.is_none() && trial.load.is_some())
             .min_by_key(|trial| trial.round)
     })
 }

@@ -3,6 +3,7 @@
 mod below;
 mod files;
 mod purposes;
+mod searched;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ pub(crate) use below::below;
 
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
+pub(crate) use searched::searched;
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
 type Server = (&'static str, f64, f64, u32, f64);
@@ -191,6 +193,7 @@ fn run(servers: &[Server]) -> Run {
             ..Host::default()
         },
         comparison: None,
+        limit: None,
         unavailable: BTreeMap::new(),
         trials_planned: 108,
         warnings: vec![Warning {
@@ -226,6 +229,7 @@ fn trial(
         server: name.to_owned(),
         clients,
         purpose: Purpose::Timed,
+        attempt: None,
         started_at: "2026-01-02T03:04:06Z".to_owned(),
         took_s: 3.1,
         failure: None,

@@ -17,6 +17,7 @@ pub mod exporters;
 pub mod figures;
 pub mod format;
 pub mod histograms;
+pub mod limit;
 pub mod metrics;
 pub mod palette;
 pub mod render;
@@ -43,6 +44,7 @@ use clients::ClientLog;
 use comparison::Comparison;
 use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
+use limit::Limits;
 use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
@@ -58,6 +60,8 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// The servers compared, where that was asked for.
     pub comparison: Option<Comparison>,
+    /// The limits found, where they were searched for.
+    pub limits: Option<Limits>,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
@@ -87,10 +91,12 @@ impl<'a> Report<'a> {
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
         let comparison = Comparison::of(run, trials, &summary, baseline)?;
+        let limits = Limits::of(run, trials);
         let source = Source {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            limits: limits.as_ref(),
         };
         let figures = FIGURES
             .iter()
@@ -99,10 +105,12 @@ impl<'a> Report<'a> {
         Ok(Self {
             run,
             trials,
-            answer: match &comparison {
-                Some(comparison) => Answer::of_comparison(&summary, comparison),
-                None => Answer::of(&summary),
+            answer: match (&limits, &comparison) {
+                (Some(limits), _) => Answer::of_limits(limits),
+                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison),
+                (None, None) => Answer::of(&summary),
             },
+            limits,
             comparison,
             summary,
             figures,
@@ -235,8 +243,8 @@ fn export(
 mod tests {
     use super::*;
 
-    /// Figures that three loads are too few for, and one of clients with a job each.
-    const OF_OTHER_LOADS: usize = 3;
+    /// Figures that three loads are too few for, one of clients with a job each, and two of searches.
+    const OF_OTHER_LOADS: usize = 5;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)

@@ -231,7 +231,9 @@ impl Summary {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn of(run: &Run, trials: &[Trial]) -> anyhow::Result<Self> {
-        let mut clients: Vec<u32> = trials.iter().map(|trial| trial.clients).collect();
+        // Trials of a search have tables of their own.
+        let rows_of = trials.iter().filter(|trial| !trial.purpose.seeks_limit());
+        let mut clients: Vec<u32> = rows_of.map(|trial| trial.clients).collect();
         clients.sort_unstable();
         clients.dedup();
         let checks: Vec<Checks> = clients

@@ -7,6 +7,7 @@
 mod below;
 mod comparison;
 mod grid;
+mod limit;
 mod study;
 
 use std::fmt::Write as _;
@@ -18,6 +19,7 @@ use super::columns::{COLUMNS, Column};
 use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
 pub use comparison::comparison;
+pub use limit::limits;
 pub use study::study;
 
 const STRONG: Style = Style::new().bold();

@@ -4,7 +4,26 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
+use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CpuSet;
+
+/// Has `command` started under limits, hard and soft alike.
+pub fn limit(command: &mut Command, limits: Vec<(Resource, u64)>) {
+    // SAFETY: between fork and exec the closure makes a system call for each limit and touches only its
+    // own copies; it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            for &(resource, value) in &limits {
+                let both = Rlimit {
+                    current: Some(value),
+                    maximum: Some(value),
+                };
+                setrlimit(resource, both)?;
+            }
+            Ok(())
+        });
+    }
+}
 
 /// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound),
 /// to be killed by the kernel when the calling thread dies.
@@ -57,6 +76,19 @@ mod tests {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text.split_whitespace().last(), Some("0"));
+    }
+
+    #[test]
+    fn the_child_is_under_its_limits_and_we_are_not() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n"]);
+        command.stdout(std::process::Stdio::piped());
+        limit(&mut command, vec![(Resource::Nofile, 77)]);
+        let output = spawn(&mut command, &[]).unwrap();
+        let output = output.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"77\n");
+        let ours = rustix::process::getrlimit(Resource::Nofile);
+        assert_ne!(ours.current, Some(77));
     }
 
     #[test]

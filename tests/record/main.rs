@@ -108,6 +108,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         coming: Duration::ZERO,
         jobs: None,
         comparison: None,
+        limit: None,
         servers,
         program: PathBuf::from(THRONG),
         seed: 1,

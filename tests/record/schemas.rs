@@ -7,10 +7,11 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::LeftOut;
 use throng::record::{
-    Below, Ceiling, Claim, Comparison, Completion, Correlation, Ending, Failure, Fairness,
-    FirstFailure, Foreign, Host, Latency, Load, OpenLoop, ProbeClients, Published, PublishedValue,
-    Purpose, Run, SCHEMA_VERSION, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
-    Side, Spin, Study, StudyInfo, StudyPart, Trial, Warning, Window,
+    Attempt, Below, Cause, Ceiling, Claim, Comparison, Completion, Correlation, Ending, Failure,
+    Fairness, Find, FirstFailure, Foreign, Found, Host, Latency, Limit, Load, OpenLoop,
+    ProbeClients, Published, PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding,
+    ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings, Side, Spin, StoppedAt, Study,
+    StudyInfo, StudyPart, Trial, Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -241,6 +242,7 @@ fn full_run() -> Value {
             slower_percent: Some(5.0),
             baseline: Some("old".to_owned()),
         }),
+        limit: Some(full_limit()),
         unavailable: side().unavailable,
         trials_planned: 1,
         warnings: vec![warning()],
@@ -256,6 +258,12 @@ fn full_trial() -> Value {
         server: "epoll".to_owned(),
         clients: 1,
         purpose: Purpose::Below,
+        attempt: Some(Attempt {
+            value: 1,
+            share: Some(0.5),
+            held: false,
+            reasons: vec!["it broke".to_owned()],
+        }),
         below: Some(Below {
             percent: 80,
             rate_per_s: Some(1.0),
@@ -281,6 +289,41 @@ fn full_trial() -> Value {
         warnings: vec![warning()],
     };
     serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn full_limit() -> Limit {
+    let tried = Some(Tried { value: 1, times: 1 });
+    Limit {
+        find: Find::Rate,
+        from: 1,
+        most: 1,
+        most_because: "said".to_owned(),
+        factor: 2.0,
+        within_percent: 2.0,
+        tries: 1,
+        time_limit_s: 1.0,
+        confirm: 1,
+        until: vec!["p99 > 1s".to_owned()],
+        clients: Some(1),
+        found: vec![Found {
+            server: "epoll".to_owned(),
+            ending: SearchEnding::Found,
+            held: tried,
+            broke: tried,
+            stopped_at: Some(StoppedAt {
+                value: 1,
+                because: "no room".to_owned(),
+            }),
+            gave_way: "it broke".to_owned(),
+            cause: Some(Cause {
+                kind: "unknown".to_owned(),
+                sentence: "nothing tells".to_owned(),
+                evidence: vec!["looked".to_owned()],
+                also: vec!["more".to_owned()],
+            }),
+            failure: "none".to_owned(),
+        }],
+    }
 }
 
 fn full_load() -> Load {
@@ -434,6 +477,7 @@ fn server() -> ServerInfo {
         foreign: Some(Foreign {
             ready: Some("listening".to_owned()),
         }),
+        limits: BTreeMap::from([("nofile".to_owned(), 300)]),
         environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         prepare: vec!["true".to_owned()],
         conclude: vec!["true".to_owned()],

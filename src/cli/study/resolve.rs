@@ -1,5 +1,6 @@
 //! A part of a study made into a run on this machine, or the reason why it cannot be one.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -156,6 +157,7 @@ fn plan_of(
         coming: said.coming,
         jobs: said.jobs,
         comparison: None,
+        limit: None,
         servers,
         control,
         null_server,
@@ -396,6 +398,7 @@ fn wanted(spec: &ServerSpec) -> Wanted {
         name: spec.name.clone(),
         kind,
         ready,
+        limits: BTreeMap::new(),
         environment: spec.environment.clone(),
         prepare: spec.prepare.clone(),
         conclude: spec.conclude.clone(),

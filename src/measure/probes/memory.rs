@@ -193,7 +193,7 @@ fn resident(process: &Process) -> Option<Resident> {
 }
 
 /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of entries; before, they are counted.
-fn open_descriptors(process: &Process) -> Option<u64> {
+pub(super) fn open_descriptors(process: &Process) -> Option<u64> {
     let path = format!("/proc/{}/fd", process.pid);
     match std::fs::metadata(&path).ok()?.len() {
         0 => process.fd_count().ok().map(|count| count as u64),

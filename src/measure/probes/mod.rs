@@ -9,6 +9,7 @@ mod counters;
 mod cpu;
 mod established;
 mod events;
+mod limits;
 mod machine;
 mod memory;
 mod pace;
@@ -37,6 +38,7 @@ pub const PROBES: &[&dyn ProbeKind] = &[
     &accept_queue::AcceptQueue,
     &tcp::Tcp,
     &machine::Machine,
+    &limits::Limits,
     &counters::Counters,
     &syscalls::Syscalls,
     &capture::Capture,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::pair::Values;
+use crate::record::Trial;
 use crate::report::format::interval;
 use crate::report::metrics::Metric;
 
@@ -148,6 +149,12 @@ impl Condition {
             seen += &[" ", &interval(&value, text)].concat();
         }
         judged(self.holds(value.median), seen)
+    }
+
+    /// Whether it is so of a single trial, with the value in words; none when that was not measured.
+    pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
+        let value = self.metric.of(trial)?;
+        Some((self.holds(value), self.metric.unit.text(value)))
     }
 
     fn holds(&self, value: f64) -> bool {

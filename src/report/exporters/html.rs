@@ -3,6 +3,7 @@
 mod below;
 mod comparison;
 mod events;
+mod limit;
 mod scalability;
 mod shown;
 mod study;
@@ -100,6 +101,7 @@ fn sections(report: &Shown<'_>) -> Markup {
     html! {
         (answer(report))
         @if let Some(compared) = &report.comparison { (comparison::sections(compared)) }
+        @if let Some(limits) = &report.limits { (limit::section(report, limits)) }
         (table::section(report))
         (below::section(report))
         (scalability::section(report))
@@ -154,7 +156,7 @@ fn opening(report: &Shown<'_>) -> Markup {
             p.question { (run.study.question) }
             p.facts {
                 span { (counted(servers, "server")) }
-                span { (counted(loads, "load")) }
+                @if loads > 0 { span { (counted(loads, "load")) } }
                 span { (counted(report.summary.trials_run, "trial")) }
                 span { (said(run)) }
                 span { (run.host.kernel) ", " (counted(run.host.cpus, "CPU")) }
@@ -232,7 +234,11 @@ fn figures(report: &Shown<'_>) -> Markup {
             @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
                 h2.later { "Over time" }
                 p.hint {
-                    "One trial of each server with " (counted(report.summary.clients.last().copied().unwrap_or(0), "client"))
+                    "One trial of each server "
+                    @match report.summary.clients.last() {
+                        Some(clients) => { "with " (counted(*clients, "client")) }
+                        None => { "at its limit" }
+                    }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
                 (plots(report, report.figures.iter().filter(|figure| figure.kind == Kind::Course)))

@@ -10,6 +10,7 @@ use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::answer::Answer;
 use crate::report::comparison::Comparison;
+use crate::report::limit::Limits;
 use crate::report::study::claims::Judged;
 use crate::report::study::published::Table;
 use crate::report::study::{PartReport, StudyReport};
@@ -32,6 +33,8 @@ struct Whole<'a> {
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a Limits>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -110,6 +113,7 @@ impl<'a> Whole<'a> {
         Self {
             answer: &report.answer,
             comparison: report.comparison.as_ref(),
+            limits: report.limits.as_ref(),
             summary: &report.summary,
         }
     }

@@ -12,7 +12,8 @@ use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
 use crate::report::events::{self, Cell, Mark};
-use crate::report::format::counted;
+use crate::report::format::{counted, whole};
+use crate::report::limit::{self, Limits};
 use crate::report::scalability::columns as scalability;
 use crate::report::study::StudyReport;
 
@@ -58,6 +59,9 @@ fn sections(report: &Report<'_>, directory: &str, to: &mut dyn Write) -> anyhow:
     }
     if let Some(comparison) = &report.comparison {
         compared(comparison, to)?;
+    }
+    if let Some(limits) = &report.limits {
+        tried(limits, to)?;
     }
     results(report, to)?;
     below(report, to)?;
@@ -138,6 +142,38 @@ fn compared(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
             escape(&judged.seen),
             judged.word()
         )?;
+    }
+    Ok(())
+}
+
+/// What was tried of each server.
+fn tried(limits: &Limits, to: &mut dyn Write) -> anyhow::Result<()> {
+    writeln!(to, "\n## Tries")?;
+    for server in &limits.servers {
+        let columns: Vec<_> = limit::COLUMNS
+            .iter()
+            .filter(|column| column.has_data(&server.tries))
+            .collect();
+        let titles: Vec<&str> = columns.iter().map(|column| column.title).collect();
+        writeln!(
+            to,
+            "\n### {}\n\n| {} | {} | | |\n|---:|{}---|---|",
+            escape(&server.server),
+            limits.unit(),
+            titles.join(" | "),
+            "---:|".repeat(columns.len())
+        )?;
+        for one in &server.tries {
+            let cells: Vec<String> = columns.iter().map(|column| (column.text)(one)).collect();
+            writeln!(
+                to,
+                "| {} | {} | {} | {} |",
+                whole(one.value as f64),
+                cells.join(" | "),
+                one.verdict(),
+                escape(&one.reasons.join("; "))
+            )?;
+        }
     }
     Ok(())
 }

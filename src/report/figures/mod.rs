@@ -11,6 +11,7 @@ mod fairness;
 mod first_answer;
 mod flows;
 mod instructions;
+mod limit;
 mod memory;
 mod over_time;
 mod per_client;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 use super::clients::ClientLog;
 use super::format::{counted, number};
+use super::limit::Limits;
 use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
 use crate::registry::Entry;
@@ -30,6 +32,8 @@ use crate::stats::median;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
+    &limit::AgainstTried::SERVED,
+    &limit::AgainstTried::P99,
     &completion::CompletionTime,
     &throughput::Throughput,
     &scalability::Scalability,
@@ -72,6 +76,8 @@ pub struct Source<'a> {
     pub clients: &'a [ClientLog],
     /// What was measured over the time of these trials.
     pub series: &'a [TimeSeries],
+    /// What a search for limits found.
+    pub limits: Option<&'a Limits>,
 }
 
 /// A plot as data.
@@ -150,6 +156,8 @@ pub enum Trace {
     Markers,
     /// A line without markers: a curve put through the markers of another series.
     Curve,
+    /// A line without markers that shows where something is.
+    Mark,
     /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
     Dotted,
 }
@@ -175,7 +183,7 @@ impl Figure {
         let mut places: Vec<f64> = self
             .series
             .iter()
-            .filter(|series| series.trace != Trace::Curve)
+            .filter(|series| ![Trace::Curve, Trace::Mark].contains(&series.trace))
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .collect();
         places.sort_unstable_by(f64::total_cmp);
@@ -367,6 +375,7 @@ mod tests {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            limits: None,
         };
         let (run, trials) = fixture::growing();
         let growing = Summary::of(&run, &trials).unwrap();
@@ -374,6 +383,13 @@ mod tests {
             summary: &growing,
             clients: &[],
             series: &[],
+            limits: None,
+        };
+        let (run, trials) = fixture::searched();
+        let limits = Limits::of(&run, &trials);
+        let searched = Source {
+            limits: limits.as_ref(),
+            ..growing
         };
         let (run, trials) = completion_fixture::record();
         let jobs = Summary::of(&run, &trials).unwrap();
@@ -382,8 +398,8 @@ mod tests {
             ..growing
         };
         for kind in FIGURES {
-            let built = kind.build(&source).or_else(|| kind.build(&growing));
-            let built = built.or_else(|| kind.build(&jobs));
+            let built = [source, growing, jobs, searched];
+            let built = built.iter().find_map(|source| kind.build(source));
             let figure = built.unwrap();
             assert_eq!(figure.id, kind.info().name);
             assert!(!figure.alternative.is_empty());
@@ -393,6 +409,7 @@ mod tests {
             summary: &empty,
             clients: &[],
             series: &[],
+            limits: None,
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
@@ -406,6 +423,7 @@ mod tests {
                 summary: &summary,
                 clients: &[],
                 series: &[],
+                limits: None,
             };
             let mut figure = syscalls::ByName.build(&source).unwrap();
             figure.series.truncate(totals.len());
@@ -432,6 +450,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         });
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }

@@ -156,7 +156,10 @@ impl FigureKind for OverTime {
             alternative: format!(
                 "{} over the time of one trial of each server, {}.",
                 self.info.summary,
-                counted(clients, "client")
+                match source.limits {
+                    Some(_) => "at its limit".to_owned(),
+                    None => counted(clients, "client"),
+                }
             ),
             caption: self.caption.to_owned(),
             x: Axis {

@@ -8,7 +8,7 @@ use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use crate::registry::{Entry, Info};
 use crate::report::clients::{ClientLog, ClientRow};
 use crate::report::completion::has_jobs;
-use crate::report::format::{counted, whole};
+use crate::report::format::{counted, list, whole};
 
 /// One value of each client.
 pub(super) struct PerClient {
@@ -58,6 +58,17 @@ impl PerClient {
     }
 }
 
+/// How many clients there are: "10 clients", or "epoll with 100 clients and thread with 1,000 clients" where
+/// each server is shown at its own limit. None where there is no server.
+fn crowds(logs: &[ClientLog]) -> Option<String> {
+    let first = logs.first()?.clients;
+    if logs.iter().all(|log| log.clients == first) {
+        return Some(counted(first, "client"));
+    }
+    let each = |log: &ClientLog| format!("{} with {}", log.server, counted(log.clients, "client"));
+    Some(list(&logs.iter().map(each).collect::<Vec<_>>()))
+}
+
 impl Entry for PerClient {
     fn info(&self) -> Info {
         self.info
@@ -87,12 +98,11 @@ impl FigureKind for PerClient {
             })
             .filter(|series| !series.points.is_empty())
             .collect();
-        let clients = source.clients.first()?.clients;
         let shown: usize = source.clients.iter().map(|log| log.rows.len()).sum();
         let total: usize = source.clients.iter().map(|log| log.total).sum();
         let mut caption = format!(
             "One point a client in order of connection, {}, one trial of each server. {}",
-            counted(clients, "client"),
+            crowds(source.clients)?,
             self.caption
         );
         if shown < total {
@@ -120,5 +130,29 @@ impl FigureKind for PerClient {
             series,
             parts: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_at_limits_of_their_own_are_named_with_them() {
+        let log = |server: &str, clients| ClientLog {
+            server: server.to_owned(),
+            clients,
+            round: 0,
+            total: 0,
+            rows: Vec::new(),
+        };
+        assert_eq!(crowds(&[]), None);
+        let same = [log("epoll", 10), log("thread", 10)];
+        assert_eq!(crowds(&same).as_deref(), Some("10 clients"));
+        let own = [log("epoll", 100), log("thread", 1000)];
+        assert_eq!(
+            crowds(&own).as_deref(),
+            Some("epoll with 100 clients and thread with 1,000 clients")
+        );
     }
 }

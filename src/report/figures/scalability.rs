@@ -177,6 +177,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         };
         let figure = Scalability.build(&source).unwrap();
         let of = |trace| figure.series.iter().filter(move |one| one.trace == trace);
@@ -205,6 +206,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         };
         assert_eq!(Scalability.build(&source), None);
         assert_eq!(Residuals.build(&source), None);

@@ -194,6 +194,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         };
         let figure = ByName.build(&source).unwrap();
         assert_eq!(
@@ -235,6 +236,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            limits: None,
         };
         let figure = ByName.build(&source).unwrap();
         assert!(

@@ -110,7 +110,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             match figure.kind {
                 Kind::Points | Kind::Stacked => "",
                 Kind::Course => "s",
-                Kind::Lines | Kind::Bars => "clients",
+                Kind::Lines | Kind::Bars => figure.x.label,
             }
         ),
         "textposition": "none",
@@ -160,6 +160,9 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     if series.trace == Trace::Curve {
         trace["hovertemplate"] = json!("%{x:,.0f} clients, fitted: <b>%{y:,.4~r}</b>");
     }
+    if series.trace == Trace::Mark {
+        trace["hovertemplate"] = json!("limit: <b>%{x:,.0f}</b>");
+    }
     let open = if series.points.iter().any(|point| point.partial) {
         "-open"
     } else {
@@ -180,7 +183,7 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     trace["mode"] = json!(match series.trace {
         Trace::Joined => "lines+markers",
         Trace::Markers => "markers",
-        Trace::Curve | Trace::Dotted => "lines",
+        Trace::Curve | Trace::Mark | Trace::Dotted => "lines",
     });
     trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
     trace["marker"] = json!({ "size": 9, "symbol": symbols });

@@ -284,7 +284,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 if series.trace != Trace::Markers {
                     self.stroke(&ends, series.place)?;
                 }
-                if series.trace == Trace::Curve {
+                if [Trace::Curve, Trace::Mark].contains(&series.trace) {
                     return Ok(());
                 }
                 for (point, at) in series.points.iter().zip(ends) {
@@ -393,7 +393,7 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let unnamed = [Trace::Curve, Trace::Dotted];
+        let unnamed = [Trace::Curve, Trace::Mark, Trace::Dotted];
         let named: Vec<&Series> = figure
             .series
             .iter()

@@ -1,0 +1,350 @@
+//! `throng limit SERVER`: the most that a server holds, and what gives way first.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::asking::{Asking, Worded};
+use super::conduct::{self, Said};
+use super::entrants::{self, Care};
+use super::values::{self, CpuList};
+use super::{Exit, Usage, servers};
+use crate::load::foresee;
+use crate::measure::{RunPlan, host, probes};
+use crate::record::{Find, Limit, Settings, StudyInfo};
+use crate::report::comparison::Condition;
+use crate::report::format::{list, whole};
+
+/// The probes without which most causes cannot be told.
+const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
+/// Clients and requests a second beyond which nobody searches who does not say so.
+const MOST: u64 = 1 << 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  throng limit epoll
+  throng limit thread poll epoll -o capacity
+  throng limit 'node server.js {port}' --p99 50ms
+  throng limit epoll --server-limit nofile=300
+  throng limit 'python3 app.py {port}' --find rate --clients 20
+  throng limit epoll --find rate --until 'response_p99.9 > 10ms' --within 5%
+  throng limit 'sh -c \"echo $$ > /sys/fs/cgroup/small/cgroup.procs; exec ./server {port}\"' --most 5000
+
+A server is named as for `throng compare`. The number of clients, or the rate with --find rate, rises by
+a factor until a trial breaks; then the limit is closed in on, and both what held and what broke are
+tried again. A trial breaks when a client has an error, is not served, the server ends, or a condition of
+--until is so; at a rate also when replies fall behind what comes due. What gave way first is told from
+what the server says, its limits of descriptors, threads and memory, the accept queue, and the CPU of
+both sides. Then the server is looked at again at half and at 80 % of its limit.
+
+Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.")]
+pub(super) struct Arguments {
+    /// Models, models with options, or command lines; each in quotes if it has spaces.
+    #[arg(value_name = "SERVER", required_unless_present = "resume")]
+    servers: Vec<String>,
+    /// What to call a server; the first name is for the first server, and so on.
+    #[arg(short, long = "name", value_name = "NAME", value_parser = entrants::name)]
+    names: Vec<String>,
+    /// What to raise.
+    #[arg(long, value_name = "WHAT", default_value = "clients")]
+    find: What,
+    /// How many clients send the requests when a rate is searched for [default: 50].
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    clients: Option<u32>,
+    /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    until: Vec<String>,
+    /// The time within which 99 of 100 requests must have their reply: of the service time, or with
+    /// --find rate of the response time. The same as --until 'p99 > TIME'.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    p99: Option<Duration>,
+    /// Where to begin [default: 16 clients, or 100 requests a second].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    from: Option<u32>,
+    /// Nothing beyond this is tried [default: as many as this machine has room for].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    most: Option<u32>,
+    /// By which factor to rise.
+    #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
+    factor: f64,
+    /// How far apart what held and what broke may lie; 0 finds the limit itself.
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = entrants::percent)]
+    within: f64,
+    /// How often what held must hold again, and what broke break again.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
+    confirm: u32,
+    /// Most trials until the limit of a server is known.
+    #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
+    tries: u32,
+    /// Most time for that.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
+    search_time: Duration,
+    /// How long replies count in each trial.
+    #[arg(short, long, value_name = "TIME", default_value = "1s",
+          value_parser = values::positive_duration)]
+    duration: Duration,
+    /// How long to load before, once every client had its first answer.
+    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
+    warm_up: Duration,
+    /// How long a client may take to connect.
+    #[arg(long, value_name = "TIME", default_value = "10s",
+          value_parser = values::positive_duration)]
+    connect_timeout: Duration,
+    /// Without any new first answer for this long, clients still waiting count as never served.
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
+    patience: Duration,
+    /// CPUs for the servers [default: the first half].
+    #[arg(long, value_name = "LIST", requires = "client_cpus")]
+    server_cpus: Option<CpuList>,
+    /// CPUs for the clients [default: the second half].
+    #[arg(long, value_name = "LIST", requires = "server_cpus")]
+    client_cpus: Option<CpuList>,
+    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`;
+    /// `cpu`, `accept-queue` and `limits` always do.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "default"
+    )]
+    probes: Vec<String>,
+    /// Where the record and the report go [default: throng-results/TIME-limit].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Go on with an unfinished search.
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    resume: Option<PathBuf>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    care: Care,
+    #[command(flatten)]
+    asking: Worded<Asking>,
+}
+
+/// [`Find`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// The most clients.
+    Clients,
+    /// The highest rate of requests, in an open loop.
+    Rate,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(directory) = &arguments.resume {
+        let (store, plan) = conduct::resume(directory)?;
+        return conduct::conduct(&plan, store, arguments.json);
+    }
+    let plan = resolve(arguments)?;
+    let directory = arguments.output.clone();
+    let directory = directory.unwrap_or_else(|| conduct::default_directory("limit"));
+    let store = conduct::create(&directory)?;
+    conduct::conduct(&plan, store, arguments.json)
+}
+
+/// Turns the command line into what is searched for; refuses what cannot be.
+fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
+    let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
+    host::raise_descriptor_limit();
+    let mut names = arguments.probes.clone();
+    names.extend(NEEDED.map(str::to_owned));
+    let probes = probes::choose(&names)?;
+    let common = entrants::settings(
+        &arguments.asking,
+        &kinds,
+        &arguments.care,
+        [
+            arguments.server_cpus.as_ref(),
+            arguments.client_cpus.as_ref(),
+        ],
+        &probes,
+    )?;
+    let limit = limit(arguments, common.load_threads as usize)?;
+    let mut settings = Settings {
+        clients: limit.clients.into_iter().collect(),
+        repeats: arguments.confirm,
+        duration_s: arguments.duration.as_secs_f64(),
+        warm_up_s: arguments.warm_up.as_secs_f64(),
+        connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
+        patience_s: arguments.patience.as_secs_f64(),
+        ..common
+    };
+    let shape = &arguments.asking.value.shape;
+    shape.for_a_search(limit.find)?;
+    if limit.find == Find::Rate && !shape.says_arrival() {
+        settings.load_options.push("--arrival=poisson".to_owned());
+    }
+    let said = Said::of(&settings)?;
+    settings.dialogue = said.dialogue.describe(&said.asking);
+    let program = conduct::program()?;
+    let servers = entrants::take_part(
+        &arguments.servers,
+        &arguments.names,
+        &kinds,
+        &arguments.care,
+        &settings,
+        &program,
+    )?;
+    let most = u32::try_from(limit.most).unwrap_or(u32::MAX);
+    Ok(RunPlan {
+        study: StudyInfo {
+            name: "limit".to_owned(),
+            question: question(
+                &servers.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+                limit.find,
+            ),
+        },
+        dialogue: said.dialogue,
+        asking: said.asking,
+        coming: shape.coming(limit.clients.unwrap_or(most)),
+        jobs: said.jobs,
+        comparison: None,
+        limit: Some(limit),
+        servers,
+        control: None,
+        null_server: None,
+        probes,
+        program,
+        seed: shape.seed().unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        arguments: std::env::args().collect(),
+        host: host::look(),
+        settings,
+        done: Vec::new(),
+    })
+}
+
+/// What is searched for, within which bounds.
+fn limit(arguments: &Arguments, threads: usize) -> anyhow::Result<Limit> {
+    let find = match arguments.find {
+        What::Clients => Find::Clients,
+        What::Rate => Find::Rate,
+    };
+    if find == Find::Clients && arguments.clients.is_some() {
+        let what = "--clients is what is searched for; say --from or --most, or --find rate";
+        return Err(Usage(what.to_owned()).into());
+    }
+    let clients = (find == Find::Rate).then(|| arguments.clients.unwrap_or(50));
+    let (most, most_because) = bound(arguments, find, clients, threads)?;
+    let usual = if find == Find::Rate { 100 } else { 16 };
+    if arguments.from.is_some_and(|from| u64::from(from) > most) {
+        return Err(Usage(format!(
+            "--from lies beyond {most}, where the search ends: {most_because}"
+        ))
+        .into());
+    }
+    let mut until = arguments.until.clone();
+    until.extend(arguments.p99.map(|time| {
+        let metric = match find {
+            Find::Clients => "p99",
+            Find::Rate => "response_p99",
+        };
+        match time.as_micros() {
+            us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
+            us => format!("{metric} > {us}us"),
+        }
+    }));
+    Ok(Limit {
+        find,
+        from: arguments.from.map_or(usual.min(most), u64::from),
+        most,
+        most_because,
+        factor: arguments.factor,
+        within_percent: arguments.within,
+        tries: arguments.tries,
+        time_limit_s: arguments.search_time.as_secs_f64(),
+        confirm: arguments.confirm,
+        until,
+        clients,
+        found: Vec::new(),
+    })
+}
+
+/// Beyond what nothing is tried, and why not.
+fn bound(
+    arguments: &Arguments,
+    find: Find,
+    clients: Option<u32>,
+    threads: usize,
+) -> anyhow::Result<(u64, String)> {
+    let resources = host::load_resources();
+    let wanted = arguments.most.map_or(MOST, u64::from);
+    let because = match arguments.most {
+        Some(most) => format!("--most is {}", whole(f64::from(most))),
+        None => "nothing beyond is tried unless --most says so".to_owned(),
+    };
+    let crowd = clients.unwrap_or(wanted as u32);
+    let (fits, shortage) = foresee::most(crowd, threads, &resources);
+    match (find, shortage) {
+        (Find::Rate, Some(shortage)) => Err(shortage.into()),
+        (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),
+        (Find::Clients, Some(shortage)) => Ok((u64::from(fits), shortage.to_string())),
+        (_, None) => Ok((wanted, because)),
+    }
+}
+
+fn question(servers: &[&str], find: Find) -> String {
+    let verb = if servers.len() == 1 { "does" } else { "do" };
+    let what = match find {
+        Find::Clients => "How many clients",
+        Find::Rate => "How many requests a second",
+    };
+    format!(
+        "{what} {verb} {} hold, and what gives way first?",
+        list(servers)
+    )
+}
+
+/// A condition, kept as it was written; a metric alone must not rise above 0.
+fn condition(text: &str) -> Result<String, String> {
+    let has_operator = text.contains(['<', '>', '=', '!']);
+    let text = if has_operator {
+        text.to_owned()
+    } else {
+        format!("{} > 0", text.trim())
+    };
+    match Condition::parse(&text)? {
+        Condition {
+            server: Some(_), ..
+        } => Err("a condition of a search is about each server; leave the name out".to_owned()),
+        _ => Ok(text),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(factor) if (1.1..=100.0).contains(&factor) => Ok(factor),
+        _ => Err("it must be a number from 1.1 to 100".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_may_be_a_metric_that_must_stay_0() {
+        assert_eq!(condition("errors").unwrap(), "errors > 0");
+        assert_eq!(condition("p99 > 5ms").unwrap(), "p99 > 5ms");
+        assert!(
+            condition("a: p99 > 5ms")
+                .unwrap_err()
+                .contains("leave the name out")
+        );
+        assert!(condition("weight").unwrap_err().contains("no metric"));
+    }
+
+    #[test]
+    fn the_question_names_all() {
+        assert_eq!(
+            question(&["thread", "poll"], Find::Clients),
+            "How many clients do thread and poll hold, and what gives way first?"
+        );
+        assert!(
+            question(&["epoll"], Find::Rate).starts_with("How many requests a second does epoll")
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! The control groups of a process, of either version: how much they let it have, and how often they
+//! refused it more (`cgroups(7)`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where control groups are mounted.
+const MOUNT: &str = "/sys/fs/cgroup";
+
+/// The control groups of a process that limit one thing, from its own up to the root.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Groups {
+    directories: Vec<PathBuf>,
+}
+
+impl Groups {
+    /// Those of a process that limit what `controller` does: "pids" or "memory".
+    pub(super) fn of(pid: u32, controller: &str) -> Self {
+        let lines = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        let mut directories = Vec::new();
+        for (mount, path) in mounted(&lines, controller) {
+            let mount = Path::new(MOUNT).join(mount);
+            let own = mount.join(path.trim_start_matches('/'));
+            let up = own
+                .ancestors()
+                .take_while(|group| group.starts_with(&mount));
+            directories.extend(up.filter(|group| group.is_dir()).map(Path::to_owned));
+        }
+        Self { directories }
+    }
+
+    /// The least of the numbers in files of these names, whichever there are; "max" is no limit.
+    pub(super) fn least(&self, names: &[&str]) -> Option<u64> {
+        self.numbers(names).min()
+    }
+
+    /// The greatest.
+    pub(super) fn greatest(&self, names: &[&str]) -> Option<u64> {
+        self.numbers(names).max()
+    }
+
+    fn numbers<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = u64> + 'a {
+        let files = self.directories.iter();
+        let files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        files.filter_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
+    }
+
+    /// The greatest count behind `key` in files of this name: "max 3".
+    pub(super) fn count(&self, names: &[&str], key: &str) -> Option<u64> {
+        let files = self.directories.iter();
+        let files = files.flat_map(|group| names.iter().map(move |name| group.join(name)));
+        let counts = files.filter_map(|file| count(&fs::read_to_string(file).ok()?, key));
+        counts.max()
+    }
+}
+
+/// Where below the mount point a controller may be found, and the path of the process's group there.
+fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut places = Vec::new();
+    for line in lines.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (_, Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        if controllers.is_empty() {
+            // Version 2: mounted alone, or beside those of version 1.
+            places.extend([("", path), ("unified", path)]);
+        } else if controllers.split(',').any(|name| name == controller) {
+            places.push((controllers, path));
+        }
+    }
+    places
+}
+
+fn count(text: &str, key: &str) -> Option<u64> {
+    let lines = text.lines();
+    let mut found = lines.filter_map(|line| line.split_once(' ').filter(|(name, _)| *name == key));
+    found.next()?.1.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_of_both_versions_are_found() {
+        let one = "9:name=systemd:/\n8:pids:/some/where\n3:cpu,memory:/\n0::/\n";
+        assert_eq!(
+            mounted(one, "pids"),
+            [("pids", "/some/where"), ("", "/"), ("unified", "/")]
+        );
+        assert_eq!(mounted(one, "memory")[0], ("cpu,memory", "/"));
+        let two = "0::/user.slice/session.scope\n";
+        assert_eq!(mounted(two, "pids")[0], ("", "/user.slice/session.scope"));
+        assert_eq!(mounted("nonsense\n", "pids"), []);
+    }
+
+    #[test]
+    fn events_are_counts_behind_names() {
+        let text = "low 0\nmax 12\noom 1\noom_kill 1\n";
+        assert_eq!(count(text, "max"), Some(12));
+        assert_eq!(count(text, "oom_kill"), Some(1));
+        assert_eq!(count(text, "high"), None);
+    }
+
+    #[test]
+    fn the_least_limit_on_the_way_up_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(root.path().join("pids.max"), "90\n").unwrap();
+        fs::write(inner.join("pids.max"), "max\n").unwrap();
+        let groups = Groups {
+            directories: vec![inner.clone(), root.path().to_owned()],
+        };
+        assert_eq!(groups.least(&["pids.max"]), Some(90));
+        fs::write(inner.join("pids.max"), "50\n").unwrap();
+        assert_eq!(groups.least(&["pids.max"]), Some(50));
+        assert_eq!(groups.least(&["memory.max"]), None);
+    }
+}

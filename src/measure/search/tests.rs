@@ -1,0 +1,229 @@
+use super::*;
+
+const BOUNDS: Bounds = Bounds {
+    from: 16,
+    most: 20_000,
+    factor: 2.0,
+    within: 0.02,
+    tries: 100,
+    confirm: 3,
+    exact_hints: true,
+};
+
+/// Searches a server that decides by `holds`; what was tried, in order, and what is known at the end.
+fn searched(bounds: Bounds, mut holds: impl FnMut(u64) -> Verdict) -> (Vec<u64>, Known) {
+    let mut search = Search::new(bounds);
+    let mut tried = Vec::new();
+    while let Some(point) = search.next() {
+        assert!((1..=bounds.most).contains(&point.value), "{point:?}");
+        tried.push(point.value);
+        search.learn(point, holds(point.value));
+    }
+    (tried, search.known())
+}
+
+fn up_to(limit: u64) -> impl FnMut(u64) -> Verdict {
+    move |value| Verdict {
+        held: value <= limit,
+        reached: None,
+    }
+}
+
+/// What broke shows how much was still reached.
+fn telling(limit: u64) -> impl FnMut(u64) -> Verdict {
+    move |value| Verdict {
+        held: value <= limit,
+        reached: (value > limit).then_some(limit),
+    }
+}
+
+fn values(known: Known) -> (SearchEnding, Option<u64>, Option<u64>) {
+    let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
+    (known.ending, value(known.held), value(known.broke))
+}
+
+#[test]
+fn up_by_the_factor_then_by_halves_then_both_ends_again() {
+    let (tried, known) = searched(BOUNDS, up_to(100));
+    // 16, 32, 64 hold and 128 breaks; then halves, until they lie within 2 %; then both again.
+    let expected = [
+        16, 32, 64, 128, 96, 112, 104, 100, 102, 100, 102, 100, 102, 100, 102,
+    ];
+    assert_eq!(tried, expected);
+    assert_eq!(values(known), (SearchEnding::Found, Some(100), Some(102)));
+    assert_eq!(known.held.unwrap().times, 4);
+    assert_eq!(known.broke.unwrap().times, 4);
+}
+
+#[test]
+fn what_a_broken_trial_still_reached_leads_to_the_limit_itself() {
+    let (tried, known) = searched(BOUNDS, telling(1234));
+    let begins = [16, 32, 64, 128, 256, 512, 1024, 2048, 1234, 1235];
+    assert_eq!(tried[..begins.len()], begins);
+    assert_eq!(tried.len(), begins.len() + 6);
+    assert_eq!(values(known), (SearchEnding::Found, Some(1234), Some(1235)));
+    // Of a rate it says about where.
+    let bounds = Bounds {
+        exact_hints: false,
+        ..BOUNDS
+    };
+    let (tried, known) = searched(bounds, telling(1234));
+    assert_eq!(tried[8..10], [1234, 1258]);
+    assert_eq!(values(known), (SearchEnding::Found, Some(1234), Some(1258)));
+}
+
+#[test]
+fn every_limit_is_found_from_everywhere() {
+    for limit in (1..40).chain([63, 64, 65, 299, 1000, 19_999]) {
+        for from in [1, 16, 50, 20_000] {
+            for within in [0.0, 0.02] {
+                let bounds = Bounds {
+                    from,
+                    within,
+                    ..BOUNDS
+                };
+                let (_, known) = searched(bounds, up_to(limit));
+                let (ending, held, broke) = values(known);
+                let (held, broke) = (held.unwrap(), broke.unwrap());
+                let apart = ((held as f64 * within) as u64).max(1);
+                assert_eq!(ending, SearchEnding::Found);
+                assert!(held <= limit && limit < broke && broke - held <= apart);
+                let (tried, known) = searched(bounds, telling(limit));
+                let ends = (known.held.unwrap().value, known.broke.unwrap().value);
+                assert_eq!(ends, (limit, limit + 1), "{tried:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hint_that_is_wrong_costs_a_trial_or_two() {
+    for reached in [0, 1, 99, 101, 120, 5000] {
+        let (tried, known) = searched(BOUNDS, |value| Verdict {
+            held: value <= 100,
+            reached: (value > 100).then_some(reached),
+        });
+        let (ending, held, broke) = values(known);
+        assert_eq!(ending, SearchEnding::Found);
+        assert!((98..=100).contains(&held.unwrap()), "{reached}: {known:?}");
+        assert!(
+            (101..=102).contains(&broke.unwrap()),
+            "{reached}: {known:?}"
+        );
+        assert!(tried.len() <= 20, "{reached}: {tried:?}");
+    }
+}
+
+#[test]
+fn what_holds_to_the_end_is_at_least_that() {
+    let (tried, known) = searched(BOUNDS, up_to(u64::MAX));
+    assert_eq!(values(known), (SearchEnding::AtLeast, Some(20_000), None));
+    assert_eq!(tried.last(), Some(&20_000));
+    assert_eq!(known.held.unwrap().times, 4);
+}
+
+#[test]
+fn where_not_even_one_holds_that_is_told() {
+    let (tried, known) = searched(BOUNDS, up_to(0));
+    assert_eq!(values(known), (SearchEnding::Nothing, None, Some(1)));
+    assert_eq!(tried, [16, 8, 4, 2, 1, 1, 1, 1]);
+}
+
+#[test]
+fn an_end_that_is_seen_on_the_way_is_kept() {
+    let mut search = Search::new(BOUNDS);
+    let mut verdict = up_to(u64::MAX);
+    while let Some(point) = search.next() {
+        search.stop_at(300);
+        assert!(point.value <= 300);
+        search.learn(point, verdict(point.value));
+    }
+    let known = values(search.known());
+    assert_eq!(known, (SearchEnding::AtLeast, Some(300), None));
+}
+
+#[test]
+fn a_search_that_is_cut_short_says_what_it_knows() {
+    let bounds = Bounds { tries: 6, ..BOUNDS };
+    let (tried, known) = searched(bounds, up_to(100));
+    assert_eq!(tried.len(), 6);
+    assert_eq!(
+        values(known),
+        (SearchEnding::OutOfTries, Some(96), Some(112))
+    );
+    assert_eq!(known.held.unwrap().times, 1);
+    assert_eq!(Search::new(BOUNDS).known().held, None);
+}
+
+#[test]
+fn one_odd_trial_is_outvoted() {
+    // Whichever trial goes wrong, once and for no reason: the limit is found all the same.
+    for odd in 0..16 {
+        let mut trials = 0;
+        let (tried, known) = searched(BOUNDS, |value| {
+            trials += 1;
+            Verdict {
+                held: (value <= 100) != (trials == odd + 1),
+                reached: None,
+            }
+        });
+        let (_, held, broke) = values(known);
+        assert!(
+            held.unwrap() <= 100 && broke.unwrap() > 100,
+            "{odd}: {known:?} {tried:?}"
+        );
+        assert!(
+            held.unwrap() >= 90 && broke.unwrap() <= 112,
+            "{odd}: {known:?}"
+        );
+        assert!(tried.len() < 45, "{odd}: {tried:?}");
+    }
+}
+
+/// A server of which each trial holds by chance, the less likely the more is asked of it.
+fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
+    let mut random = fastrand::Rng::with_seed(seed);
+    move |value| Verdict {
+        held: random.f64() < 1.0 / (1.0 + ((value as f64 - limit) / breadth).exp()),
+        reached: None,
+    }
+}
+
+#[test]
+fn where_trials_go_both_ways_both_ends_are_told() {
+    const SEARCHES: u64 = 200;
+    let (mut around, mut apart, mut ended) = (0, 0.0, 0);
+    for seed in 0..SEARCHES {
+        let (tried, known) = searched(BOUNDS, noisy(500.0, 10.0, seed));
+        assert!(tried.len() <= 100);
+        let (ending, held, broke) = values(known);
+        ended += u64::from(ending != SearchEnding::OutOfTries);
+        let (Some(held), Some(broke)) = (held, broke) else {
+            continue;
+        };
+        around += u64::from((400..=515).contains(&held) && (485..=600).contains(&broke));
+        apart += (broke - held) as f64 / SEARCHES as f64;
+    }
+    assert!(ended >= SEARCHES * 95 / 100, "{ended} of {SEARCHES} ended");
+    assert!(around >= SEARCHES * 90 / 100, "{around} of {SEARCHES}");
+    assert!(apart < 80.0, "{apart} on average");
+}
+
+#[test]
+fn a_search_goes_on_from_its_trials() {
+    let mut server = noisy(500.0, 10.0, 7);
+    let mut search = Search::new(BOUNDS);
+    let mut trials = Vec::new();
+    while let Some(point) = search.next() {
+        let verdict = server(point.value);
+        search.learn(point, verdict);
+        trials.push((point, verdict));
+    }
+    for cut in 0..trials.len() {
+        let mut again = Search::new(BOUNDS);
+        for (point, verdict) in &trials[..cut] {
+            again.learn(*point, *verdict);
+        }
+        assert_eq!(again.next(), Some(trials[cut].0));
+    }
+}

@@ -1,0 +1,219 @@
+//! Limits that were put there, each of another kind.
+
+use std::fs;
+use std::path::PathBuf;
+
+use throng::record::SearchEnding;
+
+use super::{THRONG, limit, python};
+
+#[test]
+fn a_limit_of_clients_is_found_exactly() {
+    let ran = limit(&["epoll --max-clients 234", "--from", "200"]);
+    assert_eq!(ran.ends(), (234, 235));
+    assert_eq!(ran.found().ending, SearchEnding::Found);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "max-clients");
+    assert!(
+        said.contains("--max-clients is 234") && said.contains("refused 1 of 235"),
+        "{said}"
+    );
+    assert!(
+        ran.out.contains("holds 234 clients; with 235 clients"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_limit_of_descriptors_is_found_exactly() {
+    let ran = limit(&["epoll", "--server-limit", "nofile=300", "--from", "200"]);
+    let (held, broke) = ran.ends();
+    // All but those that the server needs itself.
+    assert!(
+        (270..300).contains(&held) && broke == held + 1,
+        "{}",
+        ran.out
+    );
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "server-descriptors");
+    assert!(said.contains("300 descriptors"), "{said}");
+    let counts = ran
+        .trials()
+        .into_iter()
+        .filter_map(|trial| trial.server_counts);
+    let most = counts.map(|counts| counts.peak_open).max();
+    assert_eq!(most, Some(held), "it never had more");
+}
+
+#[test]
+fn the_size_of_the_sets_of_select_is_found_exactly() {
+    let ran = limit(&["select", "--from", "1020"]);
+    let (held, broke) = ran.ends();
+    assert!(
+        (990..1024).contains(&held) && broke == held + 1,
+        "{}",
+        ran.out
+    );
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "set-size");
+    assert!(said.contains("FD_SETSIZE"), "{said}");
+}
+
+/// A control group that may have so many threads and processes; it goes with this.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    fn make(pids: u32) -> Option<Self> {
+        let name = format!("throng-test-{}", std::process::id());
+        let made = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
+            .iter()
+            .find_map(|mount| {
+                let group = PathBuf::from(mount).join(&name);
+                fs::create_dir(&group).ok()?;
+                let group = Self(group);
+                fs::write(group.0.join("pids.max"), pids.to_string()).ok()?;
+                Some(group)
+            });
+        if made.is_none() {
+            println!("not tried: no control group that limits threads can be made here");
+        }
+        made
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_limit_of_threads_is_found_exactly() {
+    let Some(group) = SmallGroup::make(40) else {
+        return;
+    };
+    let server = format!(
+        "echo $$ > {}/cgroup.procs && exec {THRONG} serve thread --listen {{address}} --size 100",
+        group.0.display()
+    );
+    let ran = limit(&[
+        &server,
+        "--shell",
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--from",
+        "20",
+    ]);
+    let (held, broke) = ran.ends();
+    // A thread a client, and a few of its own.
+    assert!((30..40).contains(&held) && broke == held + 1, "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "threads", "{said}");
+    assert!(
+        said.contains("40 threads and processes (pids.max)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn memory_that_runs_out_is_found_with_the_last_words() {
+    let Some(server) = python("hoard 8") else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--server-limit",
+        "as=192MiB",
+        "--from",
+        "8",
+    ]);
+    let (held, broke) = ran.ends();
+    assert!((8..24).contains(&held) && broke == held + 1, "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "memory", "{said}");
+    assert!(
+        said.contains("RLIMIT_AS") && said.contains("MemoryError"),
+        "{said}"
+    );
+}
+
+#[test]
+fn clients_that_are_not_accepted_are_found_in_the_queue() {
+    let Some(server) = python("stop 20") else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--from",
+        "10",
+        "--patience",
+        "300ms",
+    ]);
+    assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "accept-queue", "{said}");
+    assert!(said.contains("no more than 20 clients at a time"), "{said}");
+}
+
+#[test]
+fn the_highest_rate_is_what_its_own_service_time_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("took");
+    let Some(server) = python(&format!("wait 4 {}", file.display())) else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--find",
+        "rate",
+        "--arrival",
+        "constant",
+        "--clients",
+        "10",
+        "--from",
+        "100",
+        "--within",
+        "10%",
+        "--duration",
+        "500ms",
+    ]);
+    let (held, broke) = ran.ends();
+    let text = fs::read_to_string(&file).unwrap();
+    let took = text.lines().map(|line| line.split_once(' ').unwrap());
+    let took = took.map(|(requests, busy)| {
+        (
+            requests.parse::<f64>().unwrap(),
+            busy.parse::<f64>().unwrap(),
+        )
+    });
+    let (requests, busy) = took.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let capacity = requests / busy;
+    // Room for a machine that is busy with other tests: it waits for its turn too.
+    assert!(
+        (held as f64) < capacity * 1.15,
+        "{held} of {capacity}: {}",
+        ran.out
+    );
+    assert!(
+        (broke as f64) > capacity * 0.7,
+        "{broke} of {capacity}: {}",
+        ran.out
+    );
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "server-waits", "{said}");
+}
