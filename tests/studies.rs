@@ -275,19 +275,19 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
         (
             "backlog = 5",
             "backlog = 0",
-            "line 16, column 54",
+            "line 16, column 53",
             "at least 1",
         ),
         (
             "backlog = 5",
             "fd-setsize = 2048",
-            "line 16, column 41",
+            "line 16, column 43",
             "is for select",
         ),
         (
             "backlog = 5",
             "listen = \"127.0.0.1:1\"",
-            "line 16, column 41",
+            "line 16, column 43",
             "gives every server an address",
         ),
         (

@@ -293,13 +293,15 @@ fn room(
         && shortage.at_most() > 0
     {
         let most = shortage.at_most();
-        anstream::eprintln!("warning: {shortage}: there will be {most} at once (--at-once)");
+        output::warning(&format!(
+            "{shortage}: there will be {most} at once (--at-once)"
+        ));
         at_once = Some(most);
         found = fits(most);
     }
     let (workers, crowded) = found?;
     if let Some(crowded) = crowded {
-        anstream::eprintln!("warning: {crowded}");
+        output::warning(&crowded.to_string());
     }
     if let Some((source, error)) = socket::unusable_source(&routes) {
         let message = format!(

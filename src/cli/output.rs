@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// Prints an error and what caused it on one line.
 pub(super) fn error(error: &anyhow::Error) {
@@ -22,6 +23,11 @@ pub(super) fn error(error: &anyhow::Error) {
         message.push_str(&cause);
     }
     anstream::eprintln!("{ERROR}error:{ERROR:#} {message}");
+}
+
+/// Prints what the user should know beside the result.
+pub(super) fn warning(message: &str) {
+    anstream::eprintln!("{WARNING}warning:{WARNING:#} {message}");
 }
 
 /// Prints a value as JSON, indented, on standard output.

@@ -122,12 +122,14 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
         }
         study.keep_parts(names)?;
     }
+    let written = study.clone();
     if let Some(scale) = arguments.scale {
         study = study.scaled(scale);
     }
     let flat = study.flat;
-    for part in &mut study.parts {
+    for (part, written) in study.parts.iter_mut().zip(&written.parts) {
         override_part(part, arguments, flat)?;
+        part.note_changes(written);
     }
     let cpus = arguments
         .server_cpus

@@ -1,5 +1,7 @@
 //! `throng serve MODEL`: one reference server by itself.
 
+mod turned_away;
+
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
@@ -211,6 +213,9 @@ fn finish(arguments: &Arguments, book: &Book, log: Option<BufWriter<File>>) -> a
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let counts = book.counts();
+    for sentence in turned_away::sentences(&counts.refused) {
+        output::warning(&sentence);
+    }
     if arguments.json {
         return output::json_line(&counts);
     }

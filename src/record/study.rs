@@ -57,7 +57,7 @@ pub struct StudyPart {
     /// What of it was left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// What was made smaller, in words.
+    /// In what it was changed, smaller or by the command line, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaled: Vec<String>,
     /// What was published.
@@ -77,6 +77,15 @@ pub struct LeftOut {
     pub server: Option<String>,
     /// Why.
     pub reason: String,
+}
+
+impl StudyPart {
+    /// Whether it ran in another way than it was written, beyond how often and with how many clients.
+    pub fn is_another(&self) -> bool {
+        let same =
+            |change: &&String| change.starts_with("clients ") || change.starts_with("repeats ");
+        self.scaled.iter().any(|change| !same(&change))
+    }
 }
 
 impl LeftOut {

@@ -85,21 +85,44 @@ pub struct BuiltIn {
 
 /// Every study that comes with the program. To add one: a file in `studies/` and a line here.
 pub const STUDIES: &[&BuiltIn] = &[
-    &BuiltIn {
-        info: Info {
-            name: "overview",
-            summary: "every model under the same small load, about 2 minutes",
-        },
-        toml: include_str!("../../studies/overview.toml"),
-    },
-    &BuiltIn {
-        info: Info {
-            name: "fairness",
-            summary: "how evenly thread, poll and epoll serve 2000 clients, beside published figures",
-        },
-        toml: include_str!("../../studies/fairness.toml"),
-    },
+    &built_in(
+        "overview",
+        "every model under the same small load, about 3 minutes",
+        include_str!("../../studies/overview.toml"),
+    ),
+    &built_in(
+        "completion",
+        "select and epoll: the time until the last of up to 100,000 clients is done",
+        include_str!("../../studies/completion.toml"),
+    ),
+    &built_in(
+        "resources",
+        "fork, thread, select, poll and epoll: CPU time, memory and flows with up to 3000 clients",
+        include_str!("../../studies/resources.toml"),
+    ),
+    &built_in(
+        "upload",
+        "thread, aio, polling and select: service time of up to 10,000 uploads of up to 10 MB",
+        include_str!("../../studies/upload.toml"),
+    ),
+    &built_in(
+        "fairness",
+        "thread, poll and epoll: how evenly 2000 clients are served",
+        include_str!("../../studies/fairness.toml"),
+    ),
+    &built_in(
+        "counters",
+        "iterative, thread and select: what the processor and the kernel count",
+        include_str!("../../studies/counters.toml"),
+    ),
 ];
+
+const fn built_in(name: &'static str, summary: &'static str, toml: &'static str) -> BuiltIn {
+    BuiltIn {
+        info: Info { name, summary },
+        toml,
+    }
+}
 
 impl Entry for BuiltIn {
     fn info(&self) -> Info {

@@ -61,7 +61,7 @@ impl Study {
         let by = |rule: &dyn Fn(&Part) -> Part| {
             let parts = self.parts.iter().map(|whole| {
                 let mut part = rule(whole);
-                part.scaled = differences(whole, &part);
+                part.note_changes(whole);
                 part
             });
             Self {
@@ -80,6 +80,13 @@ impl Study {
                 levels[fits.unwrap_or(LEVELS.len() - 1)].clone()
             }
         }
+    }
+}
+
+impl Part {
+    /// Notes in what it is another than it was written.
+    pub fn note_changes(&mut self, written: &Self) {
+        self.scaled = differences(written, self);
     }
 }
 

@@ -9,6 +9,7 @@ mod jobs;
 mod lists;
 mod loads;
 mod scale;
+mod uploads;
 mod usage;
 
 #[path = "../server/mod.rs"]
@@ -20,6 +21,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use server::THRONG;
+
+/// Whether cases are to be tried in full where otherwise a part of them is, for want of time.
+fn full() -> bool {
+    std::env::var_os("THRONG_FULL").is_some_and(|value| value == "1")
+}
 
 /// How the program ended and what it said.
 #[derive(Debug)]
@@ -44,7 +50,7 @@ fn throng_in_shell(script: &str, arguments: &[&str]) -> Told {
 }
 
 fn finish(mut command: assert_cmd::Command) -> Told {
-    command.timeout(Duration::from_mins(1));
+    command.timeout(Duration::from_mins(if full() { 4 } else { 1 }));
     let output: Output = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Told {

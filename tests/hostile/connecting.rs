@@ -3,6 +3,8 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use rustix::process::{Signal, kill_process};
+
 use super::servers::{Hostile, bound, echo_once, listening, only_hear};
 use super::{Load, load};
 
@@ -114,6 +116,26 @@ fn a_server_that_vanishes_ends_the_load() {
     assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
     assert!(ended.took < Duration::from_secs(30), "{ended:?}");
+}
+
+/// Clients in the middle of an upload wait for a server that does nothing any more, and then is gone.
+#[test]
+fn a_server_killed_while_uploads_wait_ends_the_load() {
+    for model in ["thread", "aio", "polling", "select"] {
+        let server = super::server::Server::start(&[model, "--protocol", "upload"]).unwrap();
+        let options = "-c 20 -d 30s --warm-up 0s --protocol upload --size 10MB --controlled";
+        let mut load = Load::start(server.address(), options);
+        load.wait_for("steady");
+        kill_process(server.pid(), Signal::STOP).unwrap();
+        drop(server); // which kills it
+        let ended = load.end();
+        assert_eq!((ended.code, ended.count("served")), (0, 20), "{ended:?}");
+        // Who has just had a reply comes back with the next upload and finds nobody.
+        let seen = ended.ended_by(&["closed-early", "reset", "refused"]);
+        assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
+        assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
+        assert!(ended.took < Duration::from_secs(30), "{ended:?}");
+    }
 }
 
 /// Those who rest after their first answer, until all have theirs, may lose their connection too.

@@ -1,12 +1,15 @@
 //! `throng load` against servers that do what no server should: refuse, hang, close, reset, say
-//! garbage, say too much or too little, stall. Each must have its own kind of error, the load must
-//! end by itself, keep what it measured, and neither memory nor descriptors may grow.
+//! garbage, say too much or too little, stall; and over networks that drop, delay and break. Each must
+//! have its own kind of error, the load must end by itself, keep what it measured, and neither memory
+//! nor descriptors may grow.
 //!
 //! Times are only bounded from below, but for one limit after which a load counts as hanging.
 
 mod connecting;
 mod crowds;
 mod jobs;
+mod lab;
+mod network;
 mod replying;
 mod servers;
 mod slow;
@@ -67,7 +70,12 @@ fn load(target: SocketAddr, options: &str) -> Ended {
 
 impl Load {
     fn start(target: SocketAddr, options: &str) -> Self {
-        let mut child = Command::new(THRONG)
+        Self::spawn(Command::new(THRONG), target, options)
+    }
+
+    /// As [`Load::start`], by a command that ends with throng.
+    fn spawn(mut command: Command, target: SocketAddr, options: &str) -> Self {
+        let mut child = command
             .args(["load", &target.to_string(), "--json"])
             .args(options.split_whitespace())
             .stdin(Stdio::null())

@@ -1,4 +1,5 @@
-//! The rules of measuring, on real servers. `docs/measuring.md` says each rule and which tests keep it.
+//! The rules of measuring, on real servers, and the pages that say which tests keep what:
+//! `docs/measuring.md` for these rules, `docs/upload-cases.md` for bulk uploads.
 
 mod documented;
 mod situations;

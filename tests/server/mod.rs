@@ -35,8 +35,13 @@ impl Server {
     }
 
     /// Runs a command that ends with `throng serve` and waits until it listens.
-    pub(crate) fn spawn(mut command: Command) -> anyhow::Result<Self> {
-        command.args(["--listen", "127.0.0.1:0", "--json"]);
+    pub(crate) fn spawn(command: Command) -> anyhow::Result<Self> {
+        Self::spawn_on("127.0.0.1:0", command)
+    }
+
+    /// As [`Server::spawn`], on this address.
+    pub(crate) fn spawn_on(address: &str, mut command: Command) -> anyhow::Result<Self> {
+        command.args(["--listen", address, "--json"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the server")?;
         let stdout = child.stdout.take().context("standard output is piped")?;

@@ -1,7 +1,7 @@
 //! Every figure of a trial that has a name: servers are compared by some of them, and conditions,
 //! published figures and claims refer to any.
 //!
-//! A new one is a line in [`timed`], [`captured`] or [`counted`], by the trials that it comes from.
+//! A new one is a line in `timed`, `captured` or `counted`, by the trials that it comes from.
 
 mod captured;
 mod counted;

@@ -76,7 +76,7 @@ impl LoadedStudy {
                 report,
                 published: Table::default(),
             };
-            part.published = Table::of(&part, self.study.scale.is_some());
+            part.published = Table::of(&part, self.study.scale.is_some() || record.is_another());
             parts.push(part);
         }
         Ok(StudyReport {

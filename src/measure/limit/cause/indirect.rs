@@ -28,7 +28,10 @@ fn waiting(seen: &Seen<'_>) -> Option<String> {
         Some(backlog) => format!("the accept queue of {}", whole(backlog)),
         None => "the accept queue".to_owned(),
     };
-    Some(format!("up to {} waited in {queue}", counted(most as u32, "client")))
+    Some(format!(
+        "up to {} waited in {queue}",
+        counted(most as u32, "client")
+    ))
 }
 
 /// Clients that the server did not accept, or not in time.
@@ -67,7 +70,7 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
         weight: Weight::Queue,
         sentence: format!(
             "it accepts no more than {} at a time: others wait in its accept queue",
-                counted(load.served, "client")
+            counted(load.served, "client")
         ),
         evidence,
     })

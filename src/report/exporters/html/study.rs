@@ -206,7 +206,7 @@ fn whole_part(part: &PartReport<'_>) -> Markup {
             @if let Some(why) = &record.skipped { div.warning { p { "Not run here: " (why) "." } } }
             @for left_out in &record.left_out { div.warning { p { (left_out.words()) "." } } }
             @if !record.scaled.is_empty() {
-                p.hint { "Made smaller: " (record.scaled.join(", ")) "." }
+                p.hint { "Not as written: " (record.scaled.join(", ")) "." }
             }
             @if let Some(report) = &part.report {
                 p.hint { a href=(format!("{name}/report.html")) { "This part on a page of its own" } }

@@ -107,7 +107,11 @@ fn whole(part: &PartReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(to, "{}.\n", escape(&left_out.words()))?;
     }
     if !record.scaled.is_empty() {
-        writeln!(to, "Made smaller: {}.\n", escape(&record.scaled.join(", ")))?;
+        writeln!(
+            to,
+            "Not as written: {}.\n",
+            escape(&record.scaled.join(", "))
+        )?;
     }
     match &part.report {
         Some(report) => sections(report, &format!("{}/", record.name), to),
