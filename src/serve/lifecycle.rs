@@ -1,6 +1,7 @@
 //! The end of a server: no new clients, last answers out, then gone, within a stated time.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -162,6 +163,26 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
     }
 }
 
+/// The most threads that may serve clients at a time. A new thread has its stack and a stack for signals, each
+/// with a guard page: four memory mappings. Where the system bounds these, it is the second stack that
+/// finds none left, in a thread that runs already, and then the runtime aborts the whole process. So no
+/// thread is started close to that bound; what is left below it is for the program itself, its heap
+/// and the stacks of threads that have just ended.
+pub fn most_threads() -> usize {
+    const MAPPINGS_A_THREAD: usize = 4;
+    most_mappings().map_or(usize::MAX, |most| (most - most / 64) / MAPPINGS_A_THREAD)
+}
+
+/// Memory mappings that a process may have, where that is bounded.
+fn most_mappings() -> Option<usize> {
+    if cfg!(target_os = "linux") {
+        let text = fs::read_to_string("/proc/sys/vm/max_map_count").ok()?;
+        text.trim().parse().ok()
+    } else {
+        None
+    }
+}
+
 /// The sockets on which threads of this process are blocked, so that they can be woken to stop.
 #[derive(Debug, Default)]
 pub struct Blocked {
@@ -202,6 +223,11 @@ impl Blocked {
         self.wait_empty(drain.left());
         self.shut(Shutdown::Both);
         self.wait_empty(Duration::from_secs(1));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock().open.len()
     }
 
     fn shut(&self, how: Shutdown) {

@@ -10,7 +10,7 @@ pub enum Refusal {
     SetSize,
     /// As many asynchronous operations are under way as the system carries out at a time.
     Pool,
-    /// No further thread could be started.
+    /// No further thread could be started, or the process would not have outlived it.
     Threads,
     /// No further process could be started.
     Processes,

@@ -270,7 +270,9 @@ impl Hunt<'_> {
                 let attempt = trial.attempt.as_ref();
                 attempt.is_some_and(|attempt| attempt.share == Some(share))
             });
-            if there || value == 0 || self.interrupted {
+            // Of one client there is no half.
+            let is_share = (1..held.value).contains(&value);
+            if there || !is_share || self.interrupted {
                 continue;
             }
             let point = Point {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch};
-use crate::serve::lifecycle::{Blocked, Waited, wait};
+use crate::serve::lifecycle::{Blocked, Waited, most_threads, wait};
 use crate::serve::listen::Mode;
 use crate::serve::outcome::Refusal;
 use crate::serve::{Card, Model, Server};
@@ -45,8 +45,13 @@ impl Model for Thread {
 
     fn run(&self, server: Server) -> anyhow::Result<()> {
         let blocked = Arc::new(Blocked::default());
+        let most = most_threads();
         while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
             for client in server.listener.arrivals(server.book, Mode::Blocking) {
+                if blocked.count() >= most {
+                    server.book.give_up(client.place, Refusal::Threads);
+                    continue;
+                }
                 let (client, pass) = blocked.enter(client);
                 let place = client.place;
                 let started = std::thread::Builder::new()

@@ -2,7 +2,7 @@
 
 use super::{Seen, Sign, Weight};
 use crate::record::Find;
-use crate::report::format::{number, time, whole};
+use crate::report::format::{counted, number, time, whole};
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
@@ -14,7 +14,7 @@ pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     (load.never_served > 0).then(|| Sign {
         kind: "design",
         weight: Weight::Design,
-        sentence: format!("by design it serves {limit}"),
+        sentence: format!("by design {limit}"),
         evidence: waiting(seen).into_iter().collect(),
     })
 }
@@ -28,7 +28,10 @@ fn waiting(seen: &Seen<'_>) -> Option<String> {
         Some(backlog) => format!("the accept queue of {}", whole(backlog)),
         None => "the accept queue".to_owned(),
     };
-    Some(format!("up to {} clients waited in {queue}", whole(most)))
+    Some(format!(
+        "up to {} waited in {queue}",
+        counted(most as u32, "client")
+    ))
 }
 
 /// Clients that the server did not accept, or not in time.
@@ -66,8 +69,8 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
         kind: "accept-queue",
         weight: Weight::Queue,
         sentence: format!(
-            "it accepts no more than {} clients at a time: others wait in its accept queue",
-            whole(f64::from(load.served))
+            "it accepts no more than {} at a time: others wait in its accept queue",
+            counted(load.served, "client")
         ),
         evidence,
     })
