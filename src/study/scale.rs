@@ -238,22 +238,30 @@ fn numbers(text: &str, factor: f64) -> Option<String> {
     Some(parts.join(".."))
 }
 
-/// Sizes, each with its weight, in bytes; those that are large are made smaller.
+/// Sizes, each with its weight, in bytes: where the largest is large, all are made smaller by one factor, so that
+/// a mix keeps its proportions. None where two would become the same, which a mix cannot have.
 fn sizes(text: &str, factor: f64) -> Option<String> {
     let part = |part: &str| {
         let (size, weight) = match part.split_once(':') {
             Some((size, weight)) => (size, format!(":{weight}")),
             None => (part, String::new()),
         };
-        let bytes = bytes(size.trim())?;
-        if bytes <= LARGE_BYTES {
-            return Some(part.to_owned());
-        }
-        let bytes = (bytes * factor).max(LARGE_BYTES.min(bytes)).round();
-        Some(format!("{bytes}{weight}"))
+        Some((bytes(size.trim())?, weight))
     };
     let parts = text.split(',').map(part).collect::<Option<Vec<_>>>()?;
-    Some(parts.join(","))
+    let largest = parts.iter().map(|(bytes, _)| *bytes).fold(0.0, f64::max);
+    if largest <= LARGE_BYTES {
+        return Some(text.to_owned());
+    }
+    let factor = factor.max(LARGE_BYTES / largest);
+    let small = |bytes: f64| (bytes * factor).round().max(1.0) as u64;
+    let mut different: Vec<u64> = parts.iter().map(|(bytes, _)| small(*bytes)).collect();
+    different.sort_unstable();
+    different.dedup();
+    let texts = parts
+        .iter()
+        .map(|(bytes, weight)| format!("{}{weight}", small(*bytes)));
+    (different.len() == parts.len()).then(|| texts.collect::<Vec<_>>().join(","))
 }
 
 fn bytes(text: &str) -> Option<f64> {
@@ -346,7 +354,9 @@ mod tests {
         assert_eq!(numbers("0..1000", 0.1).unwrap(), "0.001..100");
         assert_eq!(sizes("10MB", 0.1).unwrap(), "1000000");
         assert_eq!(sizes("1000", 0.1).unwrap(), "1000");
-        assert_eq!(sizes("100kB:3,1MiB:1", 0.1).unwrap(), "65536:3,104858:1");
+        assert_eq!(sizes("100kB:3,1MiB:1", 0.1).unwrap(), "10000:3,104858:1");
+        assert_eq!(sizes("100kB,1MB,10MB", 0.01).unwrap(), "1000,10000,100000");
+        assert_eq!(sizes("1,2,10MB", 0.01), None);
     }
 
     #[test]

@@ -426,3 +426,24 @@ fn control(
     servers::control(servers, Some(named.get_ref()), usual)
         .map_err(|Usage(why)| study.file.wrong(&named.span(), &why).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Entry as _;
+    use crate::study::{STUDIES, Scale};
+
+    #[test]
+    fn loads_of_built_in_studies_can_be_asked_for_at_any_scale() {
+        for built_in in STUDIES {
+            let whole = Study::find(built_in.info().name).unwrap();
+            let scales = [Scale::Quick, Scale::By(0.1), Scale::By(0.001)];
+            let smaller = scales.map(|scale| whole.scaled(scale));
+            for study in smaller.iter().chain([&whole]) {
+                for part in &study.parts {
+                    load_options(study, part).unwrap();
+                }
+            }
+        }
+    }
+}
