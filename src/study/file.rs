@@ -145,10 +145,11 @@ fn complete<'a>(
     own: Table<'a>,
     common: &Table<'a>,
 ) -> Result<Table<'a>, StudyError> {
-    let is_search = [&own, common]
+    let kind = [&own, common]
         .into_iter()
         .find_map(|table| table.get_ref().get("kind"))
-        .is_some_and(|kind| kind.get_ref().as_str() == Some("limit"));
+        .map(|kind| kind.get_ref().as_str().unwrap_or_default().to_owned());
+    let is_search = kind.as_deref() == Some("limit");
     let (idle, why): (&[&str], _) = if is_search {
         (&OF_CROWDS, "a part that searches for a limit has no")
     } else {
@@ -183,7 +184,7 @@ fn complete<'a>(
                 whole.get_mut().insert(key, Spanned::new(0..0, value));
             }
         }
-    } else if !whole.get_ref().contains_key("clients") {
+    } else if kind.is_none_or(|kind| kind == "run") && !whole.get_ref().contains_key("clients") {
         return Err(source.wrong(&whole.span(), "missing field `clients`"));
     }
     Ok(whole)

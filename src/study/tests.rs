@@ -155,14 +155,18 @@ fn a_part_may_search_for_limits() {
     };
     assert!(search.is_search() && search.clients.is_empty());
     let words = search.limit.words();
-    assert_eq!(words, ["--from=500", "--most=4000", "--confirm=2"]);
+    assert_eq!(words, ["--confirm=2", "--from=500", "--most=4000"]);
     assert_eq!(search.duration.as_millis(), 1000, "as throng limit has it");
     assert!(!crowds.is_search() && crowds.limit.words().is_empty());
     assert_eq!(
         (crowds.clients.as_slice(), crowds.repeats),
         ([5, 9].as_slice(), 2)
     );
-    assert!(study.describe().contains("throng limit --from=500"));
+    assert!(
+        study
+            .describe()
+            .contains("throng limit --confirm=2 --from=500")
+    );
     let quick = study.scaled(Scale::Quick);
     let words = quick.parts[0].limit.words();
     for word in ["--from=8", "--most=50", "--confirm=1", "--search-time=8s"] {

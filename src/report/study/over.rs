@@ -46,7 +46,7 @@ pub const OVER_CLIENTS: &[OverClients] = &[
     },
     OverClients {
         name: "established_at_limit",
-        title: "Most established at the limit or beyond",
+        title: "Most connections at the limit",
         unit: Unit::Count,
         source: Source::Search(established_at_limit),
     },
@@ -133,16 +133,18 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     reach.high = found
         .broke
         .map_or(f64::INFINITY, |broke| value(broke) - 1.0);
-    let times = |tried: Tried, what: &str| {
-        let (value, times) = (whole(value(tried)), tried.times);
-        format!("{value} {what} {times} of {}", counted(times, "time"))
+    let times = |tried: Tried| {
+        let times = tried.times;
+        format!("{times} of {}", counted(times, "time"))
     };
     let ends = [
-        found.held.map(|held| times(held, "held")),
-        found.broke.map(|broke| times(broke, "broke")),
+        found.held.map(|held| format!("held {}", times(held))),
+        found
+            .broke
+            .map(|broke| format!("{} broke {}", whole(value(broke)), times(broke))),
     ];
     let ends: Vec<String> = ends.into_iter().flatten().collect();
-    reach.evidence = format!("{} ({})", reach.text, ends.join(", "));
+    reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
     Ok(reach)
 }
 
