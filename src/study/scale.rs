@@ -384,6 +384,8 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     }
     all.into_iter()
         .filter(|(_, then, now)| then != now)
+        // A search is repeated as often as it confirms.
+        .filter(|(what, ..)| !(now.is_search() && what.ends_with("repeats")))
         .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
         .collect()
 }
