@@ -170,7 +170,8 @@ pub fn wait(stop: Stop, fds: &[BorrowedFd<'_>]) -> io::Result<Waited> {
 /// and the stacks of threads that have just ended.
 pub fn most_threads() -> usize {
     const MAPPINGS_A_THREAD: usize = 4;
-    most_mappings().map_or(usize::MAX, |most| (most - most / 64) / MAPPINGS_A_THREAD)
+    let fit = |most: usize| (most - most / 64) / MAPPINGS_A_THREAD;
+    most_mappings().map_or(usize::MAX, fit)
 }
 
 /// Memory mappings that a process may have, where that is bounded.

@@ -123,7 +123,7 @@ fn what_makes_no_sense_is_refused() {
         ),
         (
             &["epoll", "thread --listen 127.0.0.1:1"],
-            "every server is given an address",
+            "throng gives every server an address",
         ),
         (
             &["epoll", "thread --nonsense"],
