@@ -250,6 +250,157 @@ fn a_part_alone_and_smaller_is_told_as_such() {
     assert_eq!((run.settings.clients, run.servers.len()), (vec![1, 3], 1));
 }
 
+const SEARCH: &str = r#"
+name = "capacity"
+question = "how many?"
+probes = ["established"]
+duration = "50ms"
+warm-up = "0s"
+
+[[part]]
+name = "most"
+kind = "limit"
+limit = { from = 5, most = 40, confirm = 1, within = "0%" }
+servers = [
+    { model = "epoll" },
+    { model = "poll", options = { max-clients = 12 } },
+]
+
+[[part.published]]
+metric = "limit"
+unit = "count"
+values = { epoll = 80, poll = 6 }
+
+[[part.published]]
+metric = "established_at_limit"
+unit = "count"
+values = { epoll = 40, poll = 6 }
+
+[[claim]]
+text = "poll holds fewest."
+checks = ["limit(poll) is lowest", "limit(poll) < 13", "established_at_limit(epoll) >= 40"]
+
+[[claim]]
+text = "And no less than epoll."
+checks = ["limit(poll) >= limit(epoll)"]
+
+[[claim]]
+text = "epoll holds fifty."
+checks = ["limit(epoll) >= 50"]
+"#;
+
+#[test]
+fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), SEARCH);
+    let output = throng(&["run", text(&file), "-o", text(&directory), "--json"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
+    let said = format!("{:#}", summary["claims"]);
+    assert_eq!(verdict(0), "confirmed", "{said}");
+    assert_eq!(verdict(1), "refuted", "{said}");
+    assert_eq!(
+        verdict(2),
+        "not-distinguishable",
+        "it held all that was tried: {said}"
+    );
+    assert!(said.contains("12 (held "), "{said}");
+    let rows = summary["parts"][0]["published"]["rows"].as_array().unwrap();
+    let [epoll, poll] = rows[0]["cells"].as_array().unwrap().as_slice() else {
+        panic!("{rows:#?}")
+    };
+    assert_eq!(
+        (&poll["measured"], &poll["ratio"]),
+        (&Value::from("12"), &Value::from(2.0))
+    );
+    assert_eq!(epoll["why"], "at least 40");
+    assert!(epoll["measured_value"].is_null() && poll["interval"].is_null());
+    assert!(
+        rows[1]["cells"][0]["measured_value"].as_f64() >= Some(40.0),
+        "{rows:#?}"
+    );
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(page.contains("id=\"most-limits\"") && page.contains("-max-clients is 12"));
+    let again = throng(&["report", text(&directory), "--json"]);
+    assert_eq!(again.stdout, output.stdout);
+    let resumed = throng(&["run", "--resume", text(&directory), "--json"]);
+    assert_eq!(resumed.stdout, output.stdout, "nothing is left to do");
+    let trials = record::read_trials(&directory.join("most")).unwrap();
+    assert!(trials.iter().all(|trial| trial.attempt.is_some()));
+}
+
+#[test]
+fn wrong_options_of_searches_are_shown_with_their_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    for (from, to, place, why) in [
+        (
+            "from = 5",
+            "form = 5",
+            "line 11, column 11",
+            "no option '--form'",
+        ),
+        (
+            "from = 5",
+            "from = 50",
+            "line 11, column 11",
+            "--from lies beyond 40",
+        ),
+        (
+            "from = 5",
+            "find = \"weight\"",
+            "line 11, column 18",
+            "invalid value 'weight'",
+        ),
+        (
+            "from = 5",
+            "clients = 5",
+            "line 11, column 11",
+            "--clients is what is searched for",
+        ),
+        (
+            "from = 5",
+            "duration = \"1s\"",
+            "line 11, column 11",
+            "the key `duration` of the part",
+        ),
+        (
+            "from = 5",
+            "think = \"1s\"",
+            "line 11, column 11",
+            "it is an option of the load",
+        ),
+        (
+            "from = 5",
+            "until = [\"weight > 5\"]",
+            "line 11, column 19",
+            "no metric `weight`",
+        ),
+        (
+            "limit = { from = 5",
+            "load = { rate = 50 }\nlimit = { find = \"rate\"",
+            "line 11, column 10",
+            "--rate is what is searched for",
+        ),
+    ] {
+        let changed = SEARCH.replace(from, to);
+        assert_ne!(changed, SEARCH);
+        let (file, directory) = written(scratch.path(), &changed);
+        let output = throng(&["run", text(&file), "-o", text(&directory)]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
+        let told = told(&output);
+        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
+        assert!(!directory.exists(), "nothing was begun");
+    }
+    let (file, _) = written(scratch.path(), SEARCH);
+    let clients = throng(&["run", text(&file), "--clients", "5"]);
+    assert!(
+        told(&clients).contains("has no --clients"),
+        "{}",
+        told(&clients)
+    );
+}
+
 #[test]
 fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
     let scratch = tempfile::tempdir().unwrap();

@@ -33,6 +33,14 @@ impl Asking {
         Line::try_parse_from(words).map(|line| line.load.into_asking())
     }
 
+    /// Whether it has an option of this name.
+    pub(super) fn has(name: &str) -> bool {
+        let command = Self::augment_args(clap::Command::new(""));
+        command
+            .get_arguments()
+            .any(|argument| argument.get_long() == Some(name))
+    }
+
     /// What is said to a server on this machine; who is asked over HTTP is named later.
     pub(super) fn dialogue(&self) -> anyhow::Result<(&'static dyn Dialogue, protocol::Settings)> {
         self.speech.resolve(&Destination {

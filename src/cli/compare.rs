@@ -36,6 +36,9 @@ pub(super) struct Arguments {
     #[arg(short, long, visible_alias = "repeats", value_name = "N", default_value = "10",
           value_parser = values::at_least_one)]
     runs: u32,
+    /// How often events are counted of each server with each crowd, after the timed rounds.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
+    counted_repeats: u32,
     /// Numbers of clients, separated by commas.
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
@@ -141,6 +144,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     let mut settings = Settings {
         clients,
         repeats: arguments.runs,
+        counted_repeats: arguments.counted_repeats,
         duration_s: arguments.duration.unwrap_or(DURATION).as_secs_f64(),
         warm_up_s: arguments.warm_up.unwrap_or(WARM_UP).as_secs_f64(),
         below_percent: arguments.below.0.clone(),
@@ -155,7 +159,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
             &probes,
         )?
     };
-    let said = Said::of(&settings)?;
+    let said = Said::of(&settings, None)?;
     said.fit(
         &mut settings,
         arguments.duration.is_some() || arguments.warm_up.is_some(),

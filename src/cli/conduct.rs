@@ -12,7 +12,7 @@ use crate::load::foresee;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Load, Run, SearchEnding, Settings, Store, Trial};
+use crate::record::{Limit, Load, Run, SearchEnding, Settings, Store, Trial};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
@@ -70,7 +70,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
     let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
     host::raise_descriptor_limit();
-    let said = Said::of(&run.settings)?;
+    let said = Said::of(&run.settings, run.limit.as_ref())?;
     let plan = RunPlan {
         study: run.study,
         dialogue: said.dialogue,
@@ -110,7 +110,8 @@ pub(super) struct Said {
 }
 
 impl Said {
-    pub(super) fn of(settings: &Settings) -> anyhow::Result<Self> {
+    /// Where a limit is searched for, that may say how many clients there will be.
+    pub(super) fn of(settings: &Settings, limit: Option<&Limit>) -> anyhow::Result<Self> {
         let asking = Asking::read(&settings.options_of_load()).map_err(|error| {
             let line = first_line(&error);
             Usage(format!(
@@ -127,11 +128,12 @@ impl Said {
             .into());
         }
         let (dialogue, protocol_settings) = asking.dialogue()?;
-        let most = settings.clients.iter().max().copied().unwrap_or(0);
+        let searched = limit.map(|limit| u32::try_from(limit.most).unwrap_or(u32::MAX));
+        let most = settings.clients.iter().max().copied().or(searched);
         Ok(Self {
             dialogue,
             asking: protocol_settings,
-            coming: asking.shape.coming(most),
+            coming: asking.shape.coming(most.unwrap_or(0)),
             jobs: asking.shape.jobs(settings.size_bytes),
             at_once: asking.shape.at_once(),
         })

@@ -89,6 +89,7 @@ pub(super) fn settings(
         protocol,
         load_options,
         size_bytes: size as u64,
+        counted_repeats: 1,
         start_timeout_s: care.start_timeout.as_secs_f64(),
         hook_timeout_s: care.hook_timeout.as_secs_f64(),
         connect_timeout_s: 10.0,

@@ -6,16 +6,17 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
+use super::shape::Shape;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, servers};
-use crate::load::foresee;
+use crate::load::foresee::{self, Resources};
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Find, Limit, Settings, StudyInfo};
 use crate::report::comparison::Condition;
 use crate::report::format::{list, whole};
 
 /// The probes without which most causes cannot be told.
-const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
+pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
 /// Clients and requests a second beyond which nobody searches who does not say so.
 const MOST: u64 = 1 << 20;
 
@@ -47,40 +48,8 @@ pub(super) struct Arguments {
     /// What to call a server; the first name is for the first server, and so on.
     #[arg(short, long = "name", value_name = "NAME", value_parser = entrants::name)]
     names: Vec<String>,
-    /// What to raise.
-    #[arg(long, value_name = "WHAT", default_value = "clients")]
-    find: What,
-    /// How many clients send the requests when a rate is searched for [default: 50].
-    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
-    clients: Option<u32>,
-    /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
-    #[arg(long, value_name = "CONDITION", value_parser = condition)]
-    until: Vec<String>,
-    /// The time within which 99 of 100 requests must have their reply: of the service time, or with
-    /// --find rate of the response time. The same as --until 'p99 > TIME'.
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
-    p99: Option<Duration>,
-    /// Where to begin [default: 16 clients, or 100 requests a second].
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    from: Option<u32>,
-    /// Nothing beyond this is tried [default: as many as this machine has room for].
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    most: Option<u32>,
-    /// By which factor to rise.
-    #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
-    factor: f64,
-    /// How far apart what held and what broke may lie; 0 finds the limit itself.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = entrants::percent)]
-    within: f64,
-    /// How often what held must hold again, and what broke break again.
-    #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
-    confirm: u32,
-    /// Most trials until the limit of a server is known.
-    #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
-    tries: u32,
-    /// Most time for that.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
-    search_time: Duration,
+    #[command(flatten)]
+    sought: Sought,
     /// How long replies count in each trial.
     #[arg(short, long, value_name = "TIME", default_value = "1s",
           value_parser = values::positive_duration)]
@@ -125,6 +94,45 @@ pub(super) struct Arguments {
     asking: Worded<Asking>,
 }
 
+/// What is searched for, and within which bounds; in a study, the table `limit`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Sought {
+    /// What to raise.
+    #[arg(long, value_name = "WHAT", default_value = "clients")]
+    find: What,
+    /// How many clients send the requests when a rate is searched for [default: 50].
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    clients: Option<u32>,
+    /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    until: Vec<String>,
+    /// The time within which 99 of 100 requests must have their reply: of the service time, or with
+    /// --find rate of the response time. The same as --until 'p99 > TIME'.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    p99: Option<Duration>,
+    /// Where to begin [default: 16 clients, or 100 requests a second].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    from: Option<u32>,
+    /// Nothing beyond this is tried [default: as many as this machine has room for].
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    most: Option<u32>,
+    /// By which factor to rise.
+    #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
+    factor: f64,
+    /// How far apart what held and what broke may lie; 0 finds the limit itself.
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = entrants::percent)]
+    within: f64,
+    /// How often what held must hold again, and what broke break again.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
+    confirm: u32,
+    /// Most trials until the limit of a server is known.
+    #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
+    tries: u32,
+    /// Most time for that.
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
+    search_time: Duration,
+}
+
 /// [`Find`] on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
@@ -163,10 +171,9 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         ],
         &probes,
     )?;
-    let limit = limit(arguments, common.load_threads as usize)?;
+    let threads = common.load_threads as usize;
+    let limit = arguments.sought.limit(threads, &host::load_resources())?;
     let mut settings = Settings {
-        clients: limit.clients.into_iter().collect(),
-        repeats: arguments.confirm,
         duration_s: arguments.duration.as_secs_f64(),
         warm_up_s: arguments.warm_up.as_secs_f64(),
         connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
@@ -174,11 +181,8 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         ..common
     };
     let shape = &arguments.asking.value.shape;
-    shape.for_a_search(limit.find)?;
-    if limit.find == Find::Rate && !shape.says_arrival() {
-        settings.load_options.push("--arrival=poisson".to_owned());
-    }
-    let said = Said::of(&settings)?;
+    to_search(&mut settings, &limit, shape)?;
+    let said = Said::of(&settings, Some(&limit))?;
     settings.dialogue = said.dialogue.describe(&said.asking);
     let program = conduct::program()?;
     let servers = entrants::take_part(
@@ -189,7 +193,6 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         &settings,
         &program,
     )?;
-    let most = u32::try_from(limit.most).unwrap_or(u32::MAX);
     Ok(RunPlan {
         study: StudyInfo {
             name: "limit".to_owned(),
@@ -200,7 +203,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         },
         dialogue: said.dialogue,
         asking: said.asking,
-        coming: shape.coming(limit.clients.unwrap_or(most)),
+        coming: said.coming,
         jobs: said.jobs,
         comparison: None,
         limit: Some(limit),
@@ -217,72 +220,100 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
     })
 }
 
-/// What is searched for, within which bounds.
-fn limit(arguments: &Arguments, threads: usize) -> anyhow::Result<Limit> {
-    let find = match arguments.find {
-        What::Clients => Find::Clients,
-        What::Rate => Find::Rate,
-    };
-    if find == Find::Clients && arguments.clients.is_some() {
-        let what = "--clients is what is searched for; say --from or --most, or --find rate";
-        return Err(Usage(what.to_owned()).into());
+/// Makes settings those of a search, in which a rate has random arrivals if nothing else is said.
+pub(super) fn to_search(
+    settings: &mut Settings,
+    limit: &Limit,
+    shape: &Shape,
+) -> Result<(), Usage> {
+    shape.for_a_search(limit.find)?;
+    settings.clients = limit.clients.into_iter().collect();
+    settings.repeats = limit.confirm;
+    if limit.find == Find::Rate && !shape.says_arrival() {
+        settings.load_options.push("--arrival=poisson".to_owned());
     }
-    let clients = (find == Find::Rate).then(|| arguments.clients.unwrap_or(50));
-    let (most, most_because) = bound(arguments, find, clients, threads)?;
-    let usual = if find == Find::Rate { 100 } else { 16 };
-    if arguments.from.is_some_and(|from| u64::from(from) > most) {
-        return Err(Usage(format!(
-            "--from lies beyond {most}, where the search ends: {most_because}"
-        ))
-        .into());
-    }
-    let mut until = arguments.until.clone();
-    until.extend(arguments.p99.map(|time| {
-        let metric = match find {
-            Find::Clients => "p99",
-            Find::Rate => "response_p99",
-        };
-        match time.as_micros() {
-            us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
-            us => format!("{metric} > {us}us"),
-        }
-    }));
-    Ok(Limit {
-        find,
-        from: arguments.from.map_or(usual.min(most), u64::from),
-        most,
-        most_because,
-        factor: arguments.factor,
-        within_percent: arguments.within,
-        tries: arguments.tries,
-        time_limit_s: arguments.search_time.as_secs_f64(),
-        confirm: arguments.confirm,
-        until,
-        clients,
-        found: Vec::new(),
-    })
+    Ok(())
 }
 
-/// Beyond what nothing is tried, and why not.
-fn bound(
-    arguments: &Arguments,
-    find: Find,
-    clients: Option<u32>,
-    threads: usize,
-) -> anyhow::Result<(u64, String)> {
-    let resources = host::load_resources();
-    let wanted = arguments.most.map_or(MOST, u64::from);
-    let because = match arguments.most {
-        Some(most) => format!("--most is {}", whole(f64::from(most))),
-        None => "nothing beyond is tried unless --most says so".to_owned(),
-    };
-    let crowd = clients.unwrap_or(wanted as u32);
-    let (fits, shortage) = foresee::most(crowd, threads, &resources);
-    match (find, shortage) {
-        (Find::Rate, Some(shortage)) => Err(shortage.into()),
-        (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),
-        (Find::Clients, Some(shortage)) => Ok((u64::from(fits), shortage.to_string())),
-        (_, None) => Ok((wanted, because)),
+impl Sought {
+    /// Reads it from words as they would be typed.
+    pub(super) fn read(words: &[String]) -> Result<Self, clap::Error> {
+        #[derive(clap::Parser)]
+        #[command(no_binary_name = true)]
+        struct Line {
+            #[command(flatten)]
+            sought: Sought,
+        }
+        <Line as clap::Parser>::try_parse_from(words).map(|line| line.sought)
+    }
+
+    /// What is searched for, within which bounds, by so many threads.
+    pub(super) fn limit(&self, threads: usize, resources: &Resources) -> anyhow::Result<Limit> {
+        let find = match self.find {
+            What::Clients => Find::Clients,
+            What::Rate => Find::Rate,
+        };
+        if find == Find::Clients && self.clients.is_some() {
+            let what = "--clients is what is searched for; say --from or --most, or --find rate";
+            return Err(Usage(what.to_owned()).into());
+        }
+        let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
+        let (most, most_because) = self.bound(find, clients, threads, resources)?;
+        let usual = if find == Find::Rate { 100 } else { 16 };
+        if self.from.is_some_and(|from| u64::from(from) > most) {
+            return Err(Usage(format!(
+                "--from lies beyond {most}, where the search ends: {most_because}"
+            ))
+            .into());
+        }
+        let mut until = self.until.clone();
+        until.extend(self.p99.map(|time| {
+            let metric = match find {
+                Find::Clients => "p99",
+                Find::Rate => "response_p99",
+            };
+            match time.as_micros() {
+                us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
+                us => format!("{metric} > {us}us"),
+            }
+        }));
+        Ok(Limit {
+            find,
+            from: self.from.map_or(usual.min(most), u64::from),
+            most,
+            most_because,
+            factor: self.factor,
+            within_percent: self.within,
+            tries: self.tries,
+            time_limit_s: self.search_time.as_secs_f64(),
+            confirm: self.confirm,
+            until,
+            clients,
+            found: Vec::new(),
+        })
+    }
+
+    /// Beyond what nothing is tried, and why not.
+    fn bound(
+        &self,
+        find: Find,
+        clients: Option<u32>,
+        threads: usize,
+        resources: &Resources,
+    ) -> anyhow::Result<(u64, String)> {
+        let wanted = self.most.map_or(MOST, u64::from);
+        let because = match self.most {
+            Some(most) => format!("--most is {}", whole(f64::from(most))),
+            None => "nothing beyond is tried unless --most says so".to_owned(),
+        };
+        let crowd = clients.unwrap_or(wanted as u32);
+        let (fits, shortage) = foresee::most(crowd, threads, resources);
+        match (find, shortage) {
+            (Find::Rate, Some(shortage)) => Err(shortage.into()),
+            (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),
+            (Find::Clients, Some(shortage)) => Ok((u64::from(fits), shortage.to_string())),
+            (_, None) => Ok((wanted, because)),
+        }
     }
 }
 

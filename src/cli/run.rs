@@ -54,6 +54,9 @@ pub(super) struct Arguments {
     /// How often each server meets each crowd.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     repeats: Option<u32>,
+    /// How often events are counted of each server with each crowd, after the timed rounds.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
+    counted_repeats: Option<u32>,
     /// How long replies count in each trial.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     duration: Option<Duration>,
@@ -89,7 +92,7 @@ pub(super) struct Arguments {
     probes: Option<Vec<String>>,
     /// Go on with an unfinished run: its settings, its order, without the trials it has.
     #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "output", "parts", "scale", "models", "protocol", "clients", "repeats", "duration", "warm_up", "size", "backlog",
+        "output", "parts", "scale", "models", "protocol", "clients", "repeats", "counted_repeats", "duration", "warm_up", "size", "backlog",
         "server_cpus", "client_cpus", "control", "below", "no_ceiling", "probes", "Shape",
     ])]
     resume: Option<PathBuf>,
@@ -154,6 +157,9 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// Gives a part what the command line says.
 fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::Result<()> {
+    if part.is_search() {
+        not_of_a_search(part, arguments)?;
+    }
     if let Some(models) = &arguments.models {
         choose(part, models, flat)?;
     }
@@ -172,6 +178,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.dedup();
     }
     part.repeats = arguments.repeats.unwrap_or(part.repeats);
+    part.counted_repeats = arguments.counted_repeats.unwrap_or(part.counted_repeats);
     part.duration = arguments.duration.unwrap_or(part.duration);
     part.warm_up = arguments.warm_up.unwrap_or(part.warm_up);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);
@@ -183,6 +190,24 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.set_probes(probes);
     }
     Ok(())
+}
+
+/// Refuses what a search decides by itself.
+fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
+    let given = [
+        ("--clients", arguments.clients.is_some()),
+        ("--repeats", arguments.repeats.is_some()),
+        ("--counted-repeats", arguments.counted_repeats.is_some()),
+        ("--below", arguments.below.is_some()),
+        ("--control", arguments.control.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Usage(format!(
+            "part `{}` searches for a limit, which has no {option}; choose other parts with --part",
+            part.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Leaves only these models: of a part of several the servers it has of them.

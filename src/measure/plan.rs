@@ -157,6 +157,16 @@ mod tests {
     }
 
     #[test]
+    fn counting_again_has_rounds_of_its_own_and_changes_none_before() {
+        let timed = rounds(2, 2, Purpose::Timed);
+        let counted = |repeats| rounds(repeats, 2, Purpose::Counted);
+        let thrice = interleave(&[1, 2], &[timed.clone(), counted(3)], 1);
+        assert_eq!(thrice.len(), 8 + 3 * 4);
+        assert!(thrice.is_sorted_by_key(|trial| (trial.purpose, trial.round)));
+        assert_eq!(thrice[..12], interleave(&[1, 2], &[timed, counted(1)], 1));
+    }
+
+    #[test]
     fn jobs_have_time_enough_and_never_for_ever() {
         let jobs = Jobs {
             requests: 2,

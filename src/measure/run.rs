@@ -94,7 +94,8 @@ impl RunPlan {
     }
 
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
-    /// that these reached, and once each other purpose of a probe that can measure here.
+    /// that these reached, and each other purpose of a probe that can measure here: counting as often as
+    /// is said, others once.
     fn rounds(&self) -> Vec<Rounds> {
         let entrant = |server, purpose| Entrant {
             server,
@@ -125,17 +126,17 @@ impl RunPlan {
             .collect();
         others.sort_unstable();
         others.dedup();
-        let once = |entrants| Rounds {
-            repeats: 1,
-            entrants,
+        let rounds = |repeats, entrants| Rounds { repeats, entrants };
+        let of_other = |purpose| {
+            let repeats = match purpose {
+                Purpose::Counted => self.settings.counted_repeats,
+                _ => 1,
+            };
+            rounds(repeats, all(purpose))
         };
-        let repeated = Rounds {
-            repeats: self.settings.repeats,
-            entrants: timed,
-        };
-        [repeated, once(below)]
+        [rounds(self.settings.repeats, timed), rounds(1, below)]
             .into_iter()
-            .chain(others.into_iter().map(|purpose| once(all(purpose))))
+            .chain(others.into_iter().map(of_other))
             .collect()
     }
 }

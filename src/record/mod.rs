@@ -157,6 +157,9 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
+    /// How often events are counted of each pair.
+    #[serde(default = "once")]
+    pub counted_repeats: u32,
     /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
     pub duration_s: f64,
     /// Part before it, after every client had its first answer.
@@ -187,6 +190,11 @@ pub struct Settings {
     /// The server that takes part a second time, as its own control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
+}
+
+/// Where a record does not say how often.
+fn once() -> u32 {
+    1
 }
 
 /// Where a record does not say it.

@@ -82,9 +82,9 @@ pub struct LeftOut {
 impl StudyPart {
     /// Whether it ran in another way than it was written, beyond how often and with how many clients.
     pub fn is_another(&self) -> bool {
-        let same =
-            |change: &&String| change.starts_with("clients ") || change.starts_with("repeats ");
-        self.scaled.iter().any(|change| !same(&change))
+        let same = ["clients ", "repeats ", "counted-repeats "];
+        let another = |change: &String| !same.iter().any(|what| change.starts_with(what));
+        self.scaled.iter().any(another)
     }
 }
 

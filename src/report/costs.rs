@@ -8,7 +8,7 @@ use super::summary::Row;
 /// What stands for a figure that this machine cannot give.
 pub(super) const NOT_HERE: &str = "not here";
 /// Where the figures come from.
-pub(super) const NOTE: &str = "Counted in trials of their own, and divided by the replies of these: \
+pub(super) const NOTE: &str = "Counted in trials of their own, and divided by the replies of these (of several, the median): \
     counting makes each system call take a longer way and slows a virtual machine's wake-ups many times \
     over, so rates and times come from trials without. Small print is what the clients spent.";
 /// System calls that are told by name in a cell.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::record::{Purpose, Run, Side, Trial};
 use crate::registry::Unsupported;
+use crate::stats::median;
 
 /// The probes that count, and so may have nothing to say here.
 const PROBES: [&str; 2] = ["counters", "syscalls"];
@@ -20,10 +21,10 @@ const RATIOS: [&str; 4] = [
 const CALLS: &str = "syscalls";
 const CALL: &str = "syscalls_";
 
-/// The counted trial of one server with one number of clients.
+/// The counted trials of one server with one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counted {
-    /// The replies by which its counts are divided.
+    /// The replies by which counts are divided, those of each trial by its own: their median.
     pub replies: u64,
     /// What the server spent.
     pub server: Costs,
@@ -46,10 +47,23 @@ pub struct Costs {
 }
 
 impl Counted {
-    /// Of the trials of one server and one number of clients, the one that counts.
+    /// Of the trials of one server and one number of clients those that count, figure by figure their
+    /// median.
     pub(super) fn of<'a>(trials: impl Iterator<Item = &'a Trial>) -> Option<Self> {
-        let mut trials = trials.filter(|trial| trial.purpose == Purpose::Counted);
-        let trial = trials.find(|trial| trial.failure.is_none() && trial.load.is_some())?;
+        let counted = trials.filter(|trial| trial.purpose == Purpose::Counted);
+        let all: Vec<Self> = counted
+            .filter(|trial| trial.failure.is_none())
+            .filter_map(Self::of_trial)
+            .collect();
+        let replies: Vec<f64> = all.iter().map(|one| one.replies as f64).collect();
+        Some(Self {
+            replies: median(&replies)?.round() as u64,
+            server: Costs::median(&all.iter().map(|one| &one.server).collect::<Vec<_>>()),
+            client: Costs::median(&all.iter().map(|one| &one.client).collect::<Vec<_>>()),
+        })
+    }
+
+    fn of_trial(trial: &Trial) -> Option<Self> {
         let load = trial.load.as_ref()?;
         // Counted is from rest to rest.
         let replies = load.replies_after_first();
@@ -82,6 +96,29 @@ impl Costs {
             }
         }
         costs
+    }
+
+    /// Of the costs of some trials, figure by figure the median of those that have it.
+    fn median(all: &[&Self]) -> Self {
+        let of = |figures: fn(&Self) -> &BTreeMap<String, f64>| {
+            let mut by_name: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+            for (name, value) in all.iter().flat_map(|costs| figures(costs)) {
+                by_name.entry(name.clone()).or_default().push(*value);
+            }
+            let medians = by_name.into_iter();
+            medians
+                .filter_map(|(name, values)| Some((name, median(&values)?)))
+                .collect()
+        };
+        Self {
+            per_reply: of(|costs| &costs.per_reply),
+            calls_per_reply: of(|costs| &costs.calls_per_reply),
+            ratios: of(|costs| &costs.ratios),
+            unavailable: all
+                .iter()
+                .flat_map(|costs| costs.unavailable.clone())
+                .collect(),
+        }
     }
 
     /// A figure for each reply, or one that does not depend on their number.
@@ -161,6 +198,29 @@ mod tests {
         let sum: f64 = calls.iter().map(|(_, each)| each).sum();
         assert!((sum - counted.server.figure("syscalls").unwrap()).abs() < 1e-9);
         assert!(Counted::of(of("epoll").filter(|trial| trial.purpose.is_timed())).is_none());
+    }
+
+    #[test]
+    fn of_several_counted_trials_the_median_is_told() {
+        let (_, trials) = fixture::record();
+        let is_counted = |trial: &&Trial| {
+            let pair = trial.server == "epoll" && trial.clients == 100;
+            pair && trial.purpose == Purpose::Counted
+        };
+        let one = trials.iter().find(is_counted).unwrap();
+        let with = |factor: f64| {
+            let mut trial = one.clone();
+            let side = trial.server_side.as_mut().unwrap();
+            *side.metrics.get_mut("instructions").unwrap() *= factor;
+            trial
+        };
+        let figure = |trials: &[Trial]| {
+            let counted = Counted::of(trials.iter()).unwrap();
+            counted.server.figure("instructions").unwrap()
+        };
+        let alone = figure(&[with(1.0)]);
+        let three = figure(&[with(9.0), with(2.0), with(0.5)]);
+        assert!((three - 2.0 * alone).abs() < 1e-6 * alone);
     }
 
     #[test]

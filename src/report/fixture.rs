@@ -148,6 +148,7 @@ fn run(servers: &[Server]) -> Run {
             protocol: "echo".to_owned(),
             size_bytes: 64,
             clients: LOADS.to_vec(),
+            counted_repeats: 1,
             repeats: 3,
             duration_s: 2.0,
             warm_up_s: 0.5,

@@ -70,6 +70,7 @@ fn there_is(value: &Value, parts: &[Part]) -> Result<(), String> {
             found.ok_or_else(|| format!("there is no part `{name}`; there are: {}", names()))?
         }
     };
+    part.measures(value.metric)?;
     let servers = part.server_names();
     if let Some(server) = value
         .server

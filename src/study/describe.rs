@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::options::Value;
-use super::part::ServerKind;
+use super::part::{ServerKind, read_time};
+use super::scale::number;
 use super::{Part, Study};
 use crate::report::format::{counted, list, whole};
 
@@ -12,6 +13,12 @@ use crate::report::format::{counted, list, whole};
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// What a client takes beside, to connect and to be looked at.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
+/// Of a search: where it begins and ends if nobody says, how many trials it takes about to close in, and
+/// how often the server is looked at below its limit.
+const USUAL_FROM: u32 = 16;
+const USUAL_MOST: u32 = 10_000;
+const CLOSING_IN: u32 = 5;
+const BELOW_A_LIMIT: u32 = 2;
 
 impl Study {
     /// How long it takes about.
@@ -46,6 +53,9 @@ impl Part {
     /// How long it takes about.
     fn about(&self) -> Duration {
         let servers = self.server_names().len() as u32;
+        if self.is_search() {
+            return self.search() * servers;
+        }
         let measured_twice = u32::from(
             self.control
                 .as_ref()
@@ -55,7 +65,7 @@ impl Part {
         let timed = in_a_round * self.repeats + servers * self.below.len() as u32;
         // What counts events has a round of its own, with shorter trials.
         let counting = !self.probes.get_ref().iter().any(|name| name == "none");
-        let counted = if counting { servers } else { 0 };
+        let counted = if counting { servers } else { 0 } * self.counted_repeats;
         let slow: Duration = ["think", "ramp"]
             .into_iter()
             .filter_map(|name| self.time_of(name))
@@ -71,6 +81,22 @@ impl Part {
                 all(timed, beside + self.duration) + all(counted, beside + short)
             })
             .sum()
+    }
+
+    /// How long the search for the limit of a server takes about: it rises and closes in, then looks
+    /// again at what it found, mostly with fewer clients than it may try.
+    fn search(&self) -> Duration {
+        let said = |name: &str, usual: u32| number(&self.limit, name).unwrap_or(usual);
+        let most = said("most", USUAL_MOST);
+        let rises = (most / said("from", USUAL_FROM).min(most).max(1)).ilog2();
+        let tries = (rises + CLOSING_IN + 2 * said("confirm", 3)).min(said("tries", 60));
+        let clients = number(&self.limit, "clients").unwrap_or(most / 2);
+        let each = OF_A_TRIAL + OF_A_CLIENT * clients + self.warm_up + self.duration;
+        let limit = match self.limit.get("search-time").map(|choice| &choice.value) {
+            Some(Value::Typed(values)) => values.first().and_then(|time| read_time(time)),
+            _ => None,
+        };
+        (each * tries).min(limit.unwrap_or(Duration::from_mins(10))) + each * BELOW_A_LIMIT
     }
 
     /// The time that an option of the load says.
@@ -119,14 +145,27 @@ impl Part {
             .collect();
         let load = self.load_options().words().join(" ");
         let _ = writeln!(text, "  servers   {}", list(&servers));
-        let _ = writeln!(text, "  clients   {}", clients.join("; "));
+        if self.is_search() {
+            let limit = self.limit.words().join(" ");
+            let _ = writeln!(
+                text,
+                "  limit     {}",
+                format!("throng limit {limit}").trim()
+            );
+        } else {
+            let _ = writeln!(text, "  clients   {}", clients.join("; "));
+        }
         if !load.is_empty() {
             let _ = writeln!(text, "  load      {load}");
         }
         let _ = write!(
             text,
-            "  trials    {} each, replies count for {} s after {} s; about {}",
-            counted(self.repeats, "trial"),
+            "  trials    {}, replies count for {} s after {} s; about {}",
+            if self.is_search() {
+                "as many as it takes".to_owned()
+            } else {
+                counted(self.repeats, "trial") + " each"
+            },
             self.duration.as_secs_f64(),
             self.warm_up.as_secs_f64(),
             about(self.about())

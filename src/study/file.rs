@@ -14,7 +14,22 @@ use super::{Study, StudyError, claim};
 /// Keys that are the study's own. All others are defaults for its parts.
 const OF_STUDY: [&str; 6] = ["name", "question", "summary", "source", "claim", "part"];
 /// Keys that a part has for itself alone.
-const OF_PART: [&str; 4] = ["name", "title", "question", "published"];
+const OF_PART: [&str; 5] = ["name", "title", "question", "kind", "published"];
+/// Keys that are tables of options, put together key by key, or hold such tables.
+const TABLES: [&str; 3] = ["load", "limit", "quick"];
+/// Keys that say something only where servers meet crowds.
+const OF_CROWDS: [&str; 6] = [
+    "clients",
+    "repeats",
+    "counted-repeats",
+    "below",
+    "control",
+    "ceiling",
+];
+/// And only where their limit is searched for.
+const OF_SEARCHES: [&str; 1] = ["limit"];
+/// How a search goes where nothing is said, as with `throng limit`.
+const OF_A_SEARCH: [(&str, &str); 2] = [("duration", "1s"), ("warm-up", "300ms")];
 
 /// What is the study's own.
 #[derive(Deserialize)]
@@ -56,11 +71,15 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
     let own: Own = from_table(&source, own)?;
     let flat = parts.is_none();
     let parts = match parts {
-        None => vec![one_part(&common, &own)],
-        Some(parts) => tables(&source, parts)?
-            .into_iter()
-            .map(|part| merged(part, &common))
-            .collect(),
+        None => {
+            let nothing = Spanned::new(common.span(), DeTable::new());
+            vec![complete(&source, one_part(&common, &own), &nothing)?]
+        }
+        Some(parts) => {
+            let parts = tables(&source, parts)?.into_iter();
+            let parts = parts.map(|part| complete(&source, part, &common));
+            parts.collect::<Result<_, _>>()?
+        }
     };
     let parts = parts.into_iter().map(|table| part(&source, table));
     let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
@@ -120,6 +139,57 @@ fn tables<'a>(source: &Source, parts: Spanned<DeValue<'a>>) -> Result<Vec<Table<
     parts.into_iter().map(table).collect()
 }
 
+/// A part with what it takes from the study, of which keys that say nothing to its kind are left out.
+fn complete<'a>(
+    source: &Source,
+    own: Table<'a>,
+    common: &Table<'a>,
+) -> Result<Table<'a>, StudyError> {
+    let kind = [&own, common]
+        .into_iter()
+        .find_map(|table| table.get_ref().get("kind"))
+        .map(|kind| kind.get_ref().as_str().unwrap_or_default().to_owned());
+    let is_search = kind.as_deref() == Some("limit");
+    let (idle, why): (&[&str], _) = if is_search {
+        (&OF_CROWDS, "a part that searches for a limit has no")
+    } else {
+        (&OF_SEARCHES, "only a part of `kind = \"limit\"` has a")
+    };
+    let refused = |table: &DeTable<'a>| {
+        let found = table.keys().find(|key| idle.contains(&&**key.get_ref()));
+        found.map(|key| source.wrong(&key.span(), &format!("{why} `{}`", key.get_ref())))
+    };
+    let quick = own.get_ref().get("quick");
+    let quick = quick.and_then(|quick| quick.get_ref().as_table());
+    if let Some(error) = std::iter::once(own.get_ref())
+        .chain(quick)
+        .find_map(refused)
+    {
+        return Err(error);
+    }
+    let mut common = common.clone();
+    for key in idle {
+        common.get_mut().remove(*key);
+        let quick = common.get_mut().get_mut("quick").map(Spanned::get_mut);
+        if let Some(DeValue::Table(quick)) = quick {
+            quick.remove(*key);
+        }
+    }
+    let mut whole = merged(own, &common);
+    if is_search {
+        for (key, usual) in OF_A_SEARCH {
+            if !whole.get_ref().contains_key(key) {
+                let value = DeValue::String(Cow::Borrowed(usual));
+                let key = Spanned::new(0..0, Cow::Borrowed(key));
+                whole.get_mut().insert(key, Spanned::new(0..0, value));
+            }
+        }
+    } else if kind.is_none_or(|kind| kind == "run") && !whole.get_ref().contains_key("clients") {
+        return Err(source.wrong(&whole.span(), "missing field `clients`"));
+    }
+    Ok(whole)
+}
+
 /// A table with what `others` has beside it. Tables of options and of a quick look are merged key by key,
 /// everything else is taken whole.
 fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
@@ -133,7 +203,7 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
             None => {
                 table.get_mut().insert(key.clone(), value.clone());
             }
-            Some(own) if ["load", "quick"].contains(&name) => {
+            Some(own) if TABLES.contains(&name) => {
                 if let (DeValue::Table(inner), DeValue::Table(more)) =
                     (own.get_ref().clone(), value.get_ref())
                 {

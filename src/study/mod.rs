@@ -111,6 +111,11 @@ pub const STUDIES: &[&BuiltIn] = &[
         include_str!("../../studies/fairness.toml"),
     ),
     &built_in(
+        "capacity",
+        "thread, poll and epoll: how many clients each holds, and what gives way first",
+        include_str!("../../studies/capacity.toml"),
+    ),
+    &built_in(
         "counters",
         "iterative, thread and select: what the processor and the kernel count",
         include_str!("../../studies/counters.toml"),

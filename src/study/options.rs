@@ -75,6 +75,20 @@ impl Options {
         self.0.iter_mut()
     }
 
+    /// Gives an option another value, at the place of the one it had.
+    pub(super) fn replace(&mut self, name: &str, value: &str) {
+        let value = Value::Typed(vec![value.to_owned()]);
+        match self.0.iter_mut().find(|choice| choice.name == name) {
+            Some(choice) => choice.value = value,
+            None => self.0.push(Choice {
+                name: name.to_owned(),
+                value,
+                name_at: 0..0,
+                value_at: 0..0,
+            }),
+        }
+    }
+
     /// Takes in an option as it is typed in one word, `--think=9s` or `--eager`, instead of what there
     /// was of that name.
     pub fn set_word(&mut self, word: &str) {

@@ -15,6 +15,7 @@ use super::published::Published;
 use crate::protocol::{PROTOCOLS, Pattern};
 use crate::record;
 use crate::registry;
+use crate::report::study::metric::AnyMetric;
 use crate::serve::models::MODELS;
 
 /// A part as written, with what it takes from the study.
@@ -28,6 +29,9 @@ pub struct Part {
     pub title: Option<String>,
     /// The question it answers, one line.
     pub question: Option<String>,
+    /// What is done with its servers.
+    #[serde(default)]
+    kind: Kind,
     /// What takes part; empty: every model this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
@@ -39,12 +43,21 @@ pub struct Part {
     /// Further options of `throng load`.
     #[serde(default)]
     pub load: Options,
-    /// Numbers of clients.
-    #[serde(deserialize_with = "clients")]
+    /// Options of `throng limit`, where that is what is done.
+    #[serde(default)]
+    pub limit: Options,
+    /// Numbers of clients; none where their limit is searched for.
+    #[serde(default, deserialize_with = "clients")]
     pub clients: Vec<u32>,
     /// How often each server meets each crowd.
     #[serde(default = "defaults::repeats", deserialize_with = "at_least_one")]
     pub repeats: u32,
+    /// How often events are counted of each server with each crowd.
+    #[serde(
+        default = "defaults::counted_repeats",
+        deserialize_with = "at_least_one"
+    )]
+    pub counted_repeats: u32,
     /// How long replies count.
     #[serde(default = "defaults::duration", deserialize_with = "positive_time")]
     pub duration: Duration,
@@ -103,6 +116,17 @@ pub struct Part {
     /// What was made smaller, in words.
     #[serde(skip)]
     pub scaled: Vec<String>,
+}
+
+/// What a part does with its servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    /// They meet crowds, as with `throng run`.
+    #[default]
+    Run,
+    /// Their limit is searched for, as with `throng limit`.
+    Limit,
 }
 
 /// One server that takes part: a model, or a command line.
@@ -235,6 +259,32 @@ impl Part {
         options
     }
 
+    /// Whether it searches for the limit of its servers.
+    pub fn is_search(&self) -> bool {
+        self.kind == Kind::Limit
+    }
+
+    /// Whether a metric can be measured in it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn measures(&self, metric: AnyMetric) -> Result<(), String> {
+        let (metric_name, name) = (metric.name(), self.name());
+        match (self.is_search(), metric.is_of_search()) {
+            (true, false) => {
+                let there: Vec<_> = AnyMetric::of_search().collect();
+                let there = there.join(", ");
+                Err(format!(
+                    "the part `{name}` searches for a limit, of which there is no `{metric_name}`; there are: {there}"
+                ))
+            }
+            (false, true) => Err(format!(
+                "the part `{name}` has no `{metric_name}`, which comes of a part with `kind = \"limit\"`"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         self.name.get_ref()
@@ -317,6 +367,9 @@ mod defaults {
 
     pub(super) fn repeats() -> u32 {
         5
+    }
+    pub(super) fn counted_repeats() -> u32 {
+        1
     }
     pub(super) fn duration() -> Duration {
         Duration::from_secs(5)

@@ -40,6 +40,8 @@ impl Published {
     pub(super) fn resolve(&self, part: &Part) -> Result<record::Published, (Range<usize>, String)> {
         let metric =
             AnyMetric::find(self.metric.get_ref()).map_err(|why| (self.metric.span(), why))?;
+        part.measures(metric)
+            .map_err(|why| (self.metric.span(), why))?;
         read(metric.unit(), 1.0, self.unit.get_ref()).map_err(|why| (self.unit.span(), why))?;
         let clients = match (&self.clients, metric.is_over_clients()) {
             (None, true) => Vec::new(),

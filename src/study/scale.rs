@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Study;
-use super::options::Value;
+use super::options::{Options, Value};
 use super::part::{Part, read_time};
 use crate::report::format::whole;
 
@@ -50,6 +50,17 @@ const QUICK: Duration = Duration::from_secs(45);
 const QUICK_CLIENTS: u32 = 200;
 /// Requests larger than this are made smaller.
 const LARGE_BYTES: f64 = 65_536.0;
+
+/// Bounds of a search for a quick look, where the file says nothing, by option of `throng limit`.
+const QUICK_SEARCH: [(&str, u32); 5] = [
+    ("from", 8),
+    ("most", 50),
+    ("clients", 10),
+    ("confirm", 1),
+    ("tries", 16),
+];
+/// How close what held and what broke have to come, and how long that may take.
+const QUICK_WITHIN: [(&str, &str); 2] = [("within", "10%"), ("search-time", "8s")];
 
 /// How far the rule for a quick look goes: (numbers of clients, repeats).
 const LEVELS: [(usize, u32); 4] = [(3, 2), (2, 2), (1, 2), (1, 1)];
@@ -99,6 +110,14 @@ fn smaller(part: &Part, factor: f64) -> Part {
     part.clients.dedup();
     let repeats = (f64::from(part.repeats) * factor).round() as u32;
     part.repeats = repeats.max(part.repeats.min(2));
+    let counted = (f64::from(part.counted_repeats) * factor).round() as u32;
+    part.counted_repeats = counted.max(part.counted_repeats.min(2));
+    for name in ["from", "most", "clients", "confirm"] {
+        if let Some(number) = number(&part.limit, name) {
+            let fewer = (f64::from(number) * factor).round().max(1.0) as u32;
+            part.limit.replace(name, &fewer.to_string());
+        }
+    }
     let shorter = |time: Duration, least: u64| {
         time.mul_f64(factor)
             .max(time.min(Duration::from_millis(least)))
@@ -116,11 +135,16 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
         None => (whole.clone(), [].as_slice()),
     };
     let free = |key: &str| !keys.iter().any(|own| own == key);
-    if free("clients") {
+    if part.is_search() {
+        bound_search(&mut part.limit, &whole.limit);
+    } else if free("clients") {
         part.clients = few(&part.clients, most_clients);
     }
     if free("repeats") {
         part.repeats = part.repeats.min(repeats);
+    }
+    if free("counted-repeats") {
+        part.counted_repeats = part.counted_repeats.min(repeats);
     }
     let limits: [(&str, &mut Duration, u64); 4] = [
         ("duration", &mut part.duration, 200),
@@ -153,6 +177,39 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
     };
     options(&mut part, &unchanged, shorter, fewer.min(0.1));
     part
+}
+
+/// Bounds a search for a quick look, but for what is said of that: what is another than in `whole`.
+fn bound_search(limit: &mut Options, whole: &Options) {
+    let said = |limit: &Options, name: &str| limit.get(name) != whole.get(name);
+    // A rate rises from where it begins; clients are few.
+    let is_rate = limit.get("find").is_some_and(
+        |find| matches!(&find.value, Value::Typed(values) if values.iter().any(|what| what == "rate")),
+    );
+    for (name, most) in QUICK_SEARCH {
+        let most = match name {
+            "clients" if !is_rate => continue,
+            "from" | "most" if is_rate => most * 20,
+            _ => most,
+        };
+        if !said(limit, name) {
+            let number = number(limit, name).map_or(most, |number| number.min(most));
+            limit.replace(name, &number.to_string());
+        }
+    }
+    for (name, value) in QUICK_WITHIN {
+        if !said(limit, name) {
+            limit.replace(name, value);
+        }
+    }
+}
+
+/// The number that an option says.
+pub(super) fn number(options: &Options, name: &str) -> Option<u32> {
+    match &options.get(name)?.value {
+        Value::Typed(values) => values.first()?.parse().ok(),
+        Value::Flag(_) => None,
+    }
 }
 
 /// At most so many of the small numbers of clients, spread over them.
@@ -305,6 +362,11 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
             now.repeats.to_string(),
         ),
         (
+            "counted-repeats".to_owned(),
+            before.counted_repeats.to_string(),
+            now.counted_repeats.to_string(),
+        ),
+        (
             "duration".to_owned(),
             time(before.duration),
             time(now.duration),
@@ -315,8 +377,10 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
             time(now.warm_up),
         ),
     ];
-    let old = before.load_options();
-    for choice in now.load_options().iter() {
+    let (old, new) = (before.load_options(), now.load_options());
+    let of_load = new.iter().map(|choice| (choice, &old));
+    let of_search = now.limit.iter().map(|choice| (choice, &before.limit));
+    for (choice, old) in of_load.chain(of_search) {
         let text = |value: &Value| match value {
             Value::Flag(given) => given.to_string(),
             Value::Typed(values) => values.join(", "),
@@ -328,6 +392,8 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
     }
     all.into_iter()
         .filter(|(_, then, now)| then != now)
+        // A search is repeated as often as it confirms.
+        .filter(|(what, ..)| !(now.is_search() && what.ends_with("repeats")))
         .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
         .collect()
 }

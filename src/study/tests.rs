@@ -138,6 +138,98 @@ fn published_values_are_aligned_to_clients() {
     assert!(second.clients.is_empty());
 }
 
+const SEARCH: &str =
+    "[[part]]\nname = \"a\"\nkind = \"limit\"\nservers = [{ model = \"epoll\" }]\n";
+
+#[test]
+fn a_part_may_search_for_limits() {
+    let study = study(&format!(
+        "clients = [5, 9]\nrepeats = 2\nlimit = {{ confirm = 2, most = 5000 }}\n[quick]\nclients = [1]\n\
+         {SEARCH}limit = {{ from = 500, most = 4000 }}\n\
+         [[part.published]]\nmetric = \"limit\"\nunit = \"count\"\nvalues = {{ epoll = 900 }}\n\
+         [[part]]\nname = \"b\"\n\
+         [[claim]]\ntext = \"t\"\nchecks = [\"a.limit(epoll) > 10\", \"a.established_at_limit(epoll) > 10\"]\n",
+    ));
+    let [search, crowds] = study.parts.as_slice() else {
+        panic!("{:?}", study.parts)
+    };
+    assert!(search.is_search() && search.clients.is_empty());
+    let words = search.limit.words();
+    assert_eq!(words, ["--confirm=2", "--from=500", "--most=4000"]);
+    assert_eq!(search.duration.as_millis(), 1000, "as throng limit has it");
+    assert!(!crowds.is_search() && crowds.limit.words().is_empty());
+    assert_eq!(
+        (crowds.clients.as_slice(), crowds.repeats),
+        ([5, 9].as_slice(), 2)
+    );
+    assert!(
+        study
+            .describe()
+            .contains("throng limit --confirm=2 --from=500")
+    );
+    let quick = study.scaled(Scale::Quick);
+    let words = quick.parts[0].limit.words();
+    for word in ["--from=8", "--most=50", "--confirm=1", "--search-time=8s"] {
+        assert!(words.contains(&word.to_owned()), "{words:?}");
+    }
+    assert!(quick.parts[0].clients.is_empty());
+    let scaled = &quick.parts[0].scaled;
+    assert!(
+        scaled.contains(&"most 50 instead of 4000".to_owned()),
+        "{scaled:?}"
+    );
+    let half = study.scaled(Scale::By(0.5));
+    assert!(
+        half.parts[0]
+            .limit
+            .words()
+            .contains(&"--most=2000".to_owned())
+    );
+}
+
+#[test]
+fn wrong_searches_are_shown_with_their_place() {
+    all_refused(&[
+        (
+            format!("{SEARCH}clients = [5]"),
+            "line 7, column 1",
+            "a part that searches for a limit has no `clients`",
+        ),
+        (
+            format!("{SEARCH}quick = {{ repeats = 5 }}"),
+            "line 7, column 11",
+            "has no `repeats`",
+        ),
+        (
+            part("limit = { from = 5 }"),
+            "line 7, column 1",
+            "only a part of `kind = \"limit\"` has a `limit`",
+        ),
+        (
+            SEARCH.replace("\"limit\"", "\"limt\""),
+            "line 5, column 8",
+            "unknown variant `limt`",
+        ),
+        (
+            format!("{SEARCH}[[claim]]\ntext = \"t\"\nchecks = [\"p99(epoll) < 1s\"]"),
+            "line 9, column 12",
+            "there are: limit, established_at_limit",
+        ),
+        (
+            claim("limit(epoll) > 5"),
+            "line 9, column 12",
+            "comes of a part with `kind = \"limit\"`",
+        ),
+        (
+            part(
+                "[[part.published]]\nmetric = \"limit\"\nunit = \"count\"\nvalues = { epoll = 1 }",
+            ),
+            "line 8, column 10",
+            "has no `limit`",
+        ),
+    ]);
+}
+
 /// Each text is refused at this place, with this reason.
 fn all_refused(cases: &[(String, &str, &str)]) {
     let mut wrong = Vec::new();

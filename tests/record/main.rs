@@ -101,6 +101,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
             client_cpus: Vec::new(),
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
+            counted_repeats: 1,
             ..Settings::default()
         },
         dialogue: PROTOCOLS[0],

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use throng::measure::probes;
 use throng::record::{self, SCHEMA_VERSION, StoreError};
 
 use super::schemas::Schemas;
@@ -40,6 +41,38 @@ fn a_record_is_as_described_and_both_sides_agree() {
     let again: Vec<Value> = trials.iter().map(|trial| json!(trial)).collect();
     assert_eq!(again, lines);
     assert_eq!(json!(record::read(directory).unwrap()), run);
+}
+
+#[test]
+fn events_are_counted_as_often_as_was_said() {
+    let mut kinds = probes::PROBES.iter();
+    let syscalls = kinds.find(|kind| kind.info().name == "syscalls").unwrap();
+    if let Err(why) = syscalls.supported() {
+        println!("not tried: {}", why.reason);
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut command = throng_run(directory, "50ms");
+    command.args(["--models", "epoll,poll", "--clients", "2", "--repeats", "1"]);
+    command.args(["--probes", "syscalls", "--counted-repeats", "3"]);
+    finish(command);
+    let run = read_json(&directory.join("run.json"));
+    Schemas::read().check_run(&run);
+    assert_eq!(run["settings"]["counted_repeats"], 3);
+    let lines = trial_lines(directory);
+    let rounds = |server: &str| -> Vec<u64> {
+        let counted = lines
+            .iter()
+            .filter(|line| line["purpose"] == "counted" && line["server"] == server);
+        counted
+            .map(|line| line["round"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(
+        (rounds("epoll"), rounds("poll")),
+        (vec![0, 1, 2], vec![0, 1, 2])
+    );
 }
 
 #[test]

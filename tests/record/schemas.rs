@@ -200,6 +200,7 @@ fn full_run() -> Value {
             size_bytes: 1000,
             clients: vec![1],
             repeats: 1,
+            counted_repeats: 2,
             duration_s: 1.0,
             warm_up_s: 0.0,
             start_timeout_s: 1.0,

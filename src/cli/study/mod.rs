@@ -1,6 +1,7 @@
 //! A study of several parts from its first trial to its report: each part a run with a record of its own.
 
 pub(super) mod resolve;
+mod search;
 
 use std::path::Path;
 

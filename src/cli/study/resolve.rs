@@ -5,8 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::search;
 use crate::cli::asking::Asking;
 use crate::cli::conduct::{self, Said};
+use crate::cli::limit::NEEDED;
 use crate::cli::load::calibrate::cheapest;
 use crate::cli::servers::{self, Kind, Wanted};
 use crate::cli::{Usage, values::CpuList};
@@ -50,7 +52,7 @@ pub(in crate::cli) struct Common {
     timed: bool,
     pub(super) program: PathBuf,
     host: Host,
-    resources: Resources,
+    pub(super) resources: Resources,
 }
 
 impl Common {
@@ -131,15 +133,20 @@ fn plan_of(
     common: &Common,
     record: &mut StudyPart,
 ) -> anyhow::Result<RunPlan> {
-    let mut settings = settings(study, part, common)?;
-    let said = Said::of(&settings)?;
-    settings.clients = possible(part, &said, common, &mut record.left_out)?;
-    said.fit(&mut settings, common.timed)?;
+    let (mut settings, asking) = settings(study, part, common)?;
+    let limit = search::limit(study, part, common, &asking.shape, &mut settings)?;
+    let said = Said::of(&settings, limit.as_ref())?;
+    if limit.is_some() {
+        settings.dialogue = said.dialogue.describe(&said.asking);
+    } else {
+        settings.clients = possible(part, &said, common, &mut record.left_out)?;
+        said.fit(&mut settings, common.timed)?;
+    }
     let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
     let control = control(study, part, &servers, common)?;
     settings.control = control.map(|index| servers[index].name.clone());
     let custom = settings.protocol == "custom";
-    let null_server = (part.ceiling && !custom)
+    let null_server = (part.ceiling && !custom && limit.is_none())
         .then(|| servers::own(cheapest(Engine::Epoll), &[], &settings, &common.program))
         .transpose()?;
     let (name, question) = if study.flat {
@@ -157,11 +164,11 @@ fn plan_of(
         coming: said.coming,
         jobs: said.jobs,
         comparison: None,
-        limit: None,
+        limit,
         servers,
         control,
         null_server,
-        probes: probes::choose(part.probes.get_ref())?,
+        probes: probes::choose(&probe_names(part))?,
         program: common.program.clone(),
         seed: common.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
@@ -171,8 +178,8 @@ fn plan_of(
     })
 }
 
-/// The settings, as far as they do not depend on the machine.
-fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Settings> {
+/// The settings, as far as they do not depend on the machine, and what is said.
+fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<(Settings, Asking)> {
     let (mut load_options, asking) = load_options(study, part)?;
     let speech = &asking.speech;
     let all_ours = part
@@ -203,9 +210,9 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     };
     let wrong_probe =
         |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
-    let probes = probes::choose(part.probes.get_ref()).map_err(wrong_probe)?;
+    let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
     let (server_cpus, client_cpus) = common.cpus.clone();
-    Ok(Settings {
+    let settings = Settings {
         protocol,
         dialogue: String::new(),
         load_options,
@@ -228,7 +235,18 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
             .map(|kind| kind.info().name.to_owned())
             .collect(),
         control: None,
-    })
+        counted_repeats: part.counted_repeats,
+    };
+    Ok((settings, asking))
+}
+
+/// The names of what measures: a search needs some to tell what gave way.
+fn probe_names(part: &Part) -> Vec<String> {
+    let mut names = part.probes.get_ref().clone();
+    if part.is_search() {
+        names.extend(NEEDED.map(str::to_owned));
+    }
+    names
 }
 
 /// The options of the load, as words and as what they mean.
@@ -252,7 +270,7 @@ fn load_options(study: &Study, part: &Part) -> anyhow::Result<(Vec<String>, Aski
 }
 
 /// What clap says of an option that a command does not have, in other words.
-fn no_option(message: &str, command: &str) -> String {
+pub(super) fn no_option(message: &str, command: &str) -> String {
     match message.split_once("unexpected argument ") {
         Some((_, rest)) => {
             let name = rest.trim_end_matches(" found");
@@ -263,7 +281,7 @@ fn no_option(message: &str, command: &str) -> String {
 }
 
 /// The error at the option that a message is about; else at `otherwise`.
-fn at_option(
+pub(super) fn at_option(
     study: &Study,
     options: &Options,
     message: &str,
@@ -412,6 +430,9 @@ fn control(
     servers: &[ServerInfo],
     common: &Common,
 ) -> anyhow::Result<Option<usize>> {
+    if part.is_search() {
+        return Ok(None);
+    }
     let called = |name: &str| servers.iter().position(|server| server.name == name);
     let usual = called("epoll").or_else(|| {
         let unlimited = |server: &ServerInfo| server.structural_limit.is_none();

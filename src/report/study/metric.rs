@@ -1,50 +1,8 @@
 //! What published figures and claims refer to by name: a metric of trials, or one of a server over all
 //! its numbers of clients.
 
-use crate::record::Trial;
+use super::over::{OVER_CLIENTS, OverClients};
 use crate::report::metrics::{METRICS, Metric, Unit};
-
-/// A figure of a server over all numbers of clients.
-#[derive(Debug)]
-pub struct OverClients {
-    /// The name typed in study files.
-    pub name: &'static str,
-    /// Heading in tables.
-    pub title: &'static str,
-    /// What it is measured in.
-    pub unit: Unit,
-    /// Its value from the trials of a server by number of clients, rising; or the greatest number of
-    /// clients up to which there is none.
-    pub value: OfTrials,
-}
-
-/// A value from trials by number of clients; else the greatest of these.
-pub type OfTrials = fn(&[(u32, Vec<&Trial>)]) -> Result<f64, u32>;
-
-/// Every one. To add one: a line here.
-pub const OVER_CLIENTS: &[OverClients] = &[OverClients {
-    name: "first_failure",
-    title: "First failure",
-    unit: Unit::Count,
-    value: |by_clients| {
-        let fails = |trial: &&Trial| {
-            trial.load.as_ref().is_some_and(|load| {
-                // Who is not done was connected by its own account alone: a SYN cookie made it believe so.
-                let not_done = load
-                    .completion
-                    .as_ref()
-                    .is_some_and(|jobs| jobs.not_done > 0);
-                let failed = load.errors.values().any(|count| *count > 0);
-                load.connected < load.clients || failed || not_done
-            })
-        };
-        let first = by_clients
-            .iter()
-            .find(|(_, trials)| trials.iter().any(fails));
-        let most = by_clients.last().map_or(0, |(clients, _)| *clients);
-        first.map(|(clients, _)| f64::from(*clients)).ok_or(most)
-    },
-}];
 
 /// A metric of either kind.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +69,17 @@ impl AnyMetric {
         }
     }
 
+    /// Whether it comes of a search for a limit.
+    pub fn is_of_search(self) -> bool {
+        matches!(self, Self::Over(over) if over.is_of_search())
+    }
+
+    /// The names of those that do.
+    pub fn of_search() -> impl Iterator<Item = &'static str> {
+        let of_search = OVER_CLIENTS.iter().filter(|over| over.is_of_search());
+        of_search.map(|over| over.name)
+    }
+
     /// Whether it is one value over all numbers of clients.
     pub fn is_over_clients(self) -> bool {
         matches!(self, Self::Over(_))
@@ -136,7 +105,6 @@ pub fn read(unit: Unit, number: f64, name: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::fixture;
 
     #[test]
     fn metrics_of_both_kinds_are_found() {
@@ -162,30 +130,5 @@ mod tests {
             assert!((factor - expected).abs() < 1e-9, "{name}");
         }
         assert!(read(Unit::Time, 1.0, "MB").unwrap_err().contains("no unit"));
-    }
-
-    #[test]
-    fn the_first_failure_is_the_smallest_crowd_with_one() {
-        let (_, mut trials) = fixture::record();
-        trials.retain(|trial| trial.server == "epoll" && trial.purpose.is_timed());
-        for trial in trials
-            .iter_mut()
-            .filter(|trial| trial.clients >= 100 && trial.round == 1)
-        {
-            let load = trial.load.as_mut().unwrap();
-            load.errors.insert("connect-timeout".to_owned(), 1);
-        }
-        let by = |clients| -> Vec<&Trial> {
-            trials
-                .iter()
-                .filter(|trial| trial.clients == clients)
-                .collect()
-        };
-        let value = OVER_CLIENTS[0].value;
-        assert_eq!(
-            value(&[(10, by(10)), (100, by(100)), (1000, by(1000))]),
-            Ok(100.0)
-        );
-        assert_eq!(value(&[(10, by(10))]), Err(10));
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod claims;
 pub mod metric;
+pub mod over;
 pub mod published;
 mod sample;
 

@@ -149,11 +149,11 @@ fn measured(part: &PartReport<'_>, metric: AnyMetric, server: &str, clients: Opt
             Err(why) => cell.why = Some(why),
         },
         (AnyMetric::Over(over), _) => match part.over(over, server) {
-            Ok(Ok(value)) => {
-                cell.measured = Some(unit.text(value));
-                cell.measured_value = Some(value);
+            Ok(reach) if reach.value.is_some() => {
+                cell.measured = Some(reach.text);
+                cell.measured_value = reach.value;
             }
-            Ok(Err(most)) => cell.why = Some(format!("none up to {}", counted(most, "client"))),
+            Ok(reach) => cell.why = Some(reach.text),
             Err(why) => cell.why = Some(why),
         },
         (AnyMetric::Trial(_), None) => {}

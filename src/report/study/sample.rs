@@ -1,7 +1,7 @@
 //! What was measured of a server in a part of a study, or the reason why nothing was.
 
 use super::PartReport;
-use super::metric::OverClients;
+use super::over::{OverClients, Reach, Source};
 use crate::record::{Purpose, Trial};
 use crate::report::format::{counted, whole};
 use crate::report::metrics::{Metric, Whole};
@@ -71,27 +71,34 @@ impl PartReport<'_> {
         })
     }
 
-    /// A metric of a server over all its numbers of clients: its value, or the most clients up to which
-    /// there is none; else why it was not measured.
-    pub(super) fn over(
-        &self,
-        over: &OverClients,
-        server: &str,
-    ) -> Result<Result<f64, u32>, String> {
+    /// A metric of a server over all its numbers of clients, or why it was not measured.
+    pub(super) fn over(&self, over: &OverClients, server: &str) -> Result<Reach, String> {
         self.was_run(server, None)?;
         let report = self.report.as_ref().ok_or("not measured")?;
-        let by_clients: Vec<(u32, Vec<&Trial>)> = report
-            .run
-            .settings
-            .clients
-            .iter()
-            .map(|clients| (*clients, self.trials(server, *clients, Purpose::Timed)))
-            .filter(|(_, trials)| trials.iter().any(|trial| trial.load.is_some()))
-            .collect();
-        if by_clients.is_empty() {
-            return Err("not measured".to_owned());
+        match over.source {
+            Source::Crowds(value) => {
+                let by_clients: Vec<(u32, Vec<&Trial>)> = report
+                    .run
+                    .settings
+                    .clients
+                    .iter()
+                    .map(|clients| (*clients, self.trials(server, *clients, Purpose::Timed)))
+                    .filter(|(_, trials)| trials.iter().any(|trial| trial.load.is_some()))
+                    .collect();
+                if by_clients.is_empty() {
+                    return Err("not measured".to_owned());
+                }
+                Ok(value(&by_clients))
+            }
+            Source::Search(value) => {
+                let limit = report.run.limit.as_ref();
+                let mut found = limit.ok_or("no limit was searched for")?.found.iter();
+                let found = found.find(|found| found.server == server);
+                let found = found.ok_or("not measured: the run ended before")?;
+                let trials = report.trials.iter().filter(|trial| trial.server == server);
+                value(found, &trials.collect::<Vec<_>>())
+            }
         }
-        Ok((over.value)(&by_clients))
     }
 
     /// By what share a server that was measured twice came out apart.

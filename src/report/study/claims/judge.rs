@@ -394,14 +394,11 @@ impl Judge<'_> {
                 let (value, text) = (sample.value, unit.text(sample.value));
                 (Some(sample), low, high, value, noise, text)
             }
-            AnyMetric::Over(over) => match part.over(over, server).map_err(about)? {
-                Ok(value) => (None, value, value, value, 0.0, unit.text(value)),
-                Err(most) => {
-                    let most = f64::from(most);
-                    let text = format!("none up to {}", unit.text(most));
-                    (None, most + 1.0, f64::INFINITY, f64::INFINITY, 0.0, text)
-                }
-            },
+            AnyMetric::Over(over) => {
+                let reach = part.over(over, server).map_err(about)?;
+                let middle = reach.value.unwrap_or(reach.high);
+                (None, reach.low, reach.high, middle, 0.0, reach.evidence)
+            }
         };
         let term = Term {
             name,

@@ -192,6 +192,45 @@ fn what_differs_less_than_a_server_from_itself_is_left_open() {
 }
 
 #[test]
+fn limits_are_told_apart_where_what_they_lie_between_does_not_overlap() {
+    use crate::record::SearchEnding::{Between, Found, OutOfTime};
+    use Finding::{Confirmed, NotChecked, NotDistinguishable, Refuted};
+    let found = |broke_at: Option<u64>, ending| {
+        move |run: &mut Run, trials: &mut Vec<Trial>| {
+            (*run, *trials) = fixture::searched();
+            let found = &mut run.limit.as_mut().unwrap().found;
+            let epoll = found.iter_mut().find(|one| one.server == "epoll").unwrap();
+            epoll.ending = ending;
+            if let (Some(value), Some(broke)) = (broke_at, &mut epoll.broke) {
+                broke.value = value;
+            }
+        }
+    };
+    for (text, broke_at, ending, expected) in [
+        ("a.limit(epoll) is lowest", None, Found, Confirmed),
+        (
+            "a.limit(epoll) < a.limit(thread)",
+            Some(1000),
+            Between,
+            Confirmed,
+        ),
+        (
+            "a.limit(epoll) < a.limit(thread)",
+            Some(1002),
+            Between,
+            NotDistinguishable,
+        ),
+        ("a.limit(thread) < a.limit(epoll)", None, Found, Refuted),
+        ("a.limit(epoll) > 100", None, Found, Refuted),
+        ("a.limit(thread) > 5000", None, Found, NotDistinguishable),
+        ("a.limit(epoll) is lowest", None, OutOfTime, NotChecked),
+    ] {
+        let check = judged(text, found(broke_at, ending), false);
+        assert_eq!(check.verdict, expected, "{check:#?}");
+    }
+}
+
+#[test]
 fn one_trial_tells_nothing() {
     let once = |_: &mut Run, trials: &mut Vec<Trial>| trials.retain(|trial| trial.round == 0);
     let found = judged(

@@ -1,0 +1,67 @@
+//! A part of a study that searches for the limit of its servers: its table `limit` as what is searched
+//! for.
+
+use super::resolve::{Common, at_option, no_option};
+use crate::cli::asking::Asking;
+use crate::cli::limit::{Sought, to_search};
+use crate::cli::shape::Shape;
+use crate::cli::{Usage, conduct};
+use crate::record::{Limit, Settings};
+use crate::study::{Choice, Part, Study};
+
+/// Options of `throng limit` that a part says in another way.
+const NOT_OF_A_SEARCH: &[&str] = &[
+    "duration",
+    "warm-up",
+    "connect-timeout",
+    "patience",
+    "start-timeout",
+    "hook-timeout",
+    "probes",
+];
+
+/// What a part searches for, if it does, with the settings made those of a search.
+///
+/// # Errors
+/// What is wrong in the file, with its place; or that this machine has no room for any of it.
+pub(super) fn limit(
+    study: &Study,
+    part: &Part,
+    common: &Common,
+    shape: &Shape,
+    settings: &mut Settings,
+) -> anyhow::Result<Option<Limit>> {
+    if !part.is_search() {
+        return Ok(None);
+    }
+    let options = &part.limit;
+    for choice in options.iter() {
+        if let Some(whose) = not_of_a_search(choice) {
+            let why = format!("`{}` is no key of `limit`: {whose}", choice.name);
+            return Err(study.file.wrong(&choice.name_at, &why).into());
+        }
+    }
+    let wrong = |message: &str, why: &str| at_option(study, options, message, why, 0..0);
+    let sought = Sought::read(&options.words()).map_err(|error| {
+        let message = conduct::first_line(&error);
+        wrong(&message, &no_option(&message, "limit"))
+    })?;
+    let threads = settings.load_threads as usize;
+    let limit = sought.limit(threads, &common.resources);
+    let limit = limit.map_err(|error| match error.downcast::<Usage>() {
+        Ok(Usage(why)) => wrong(&why, &why).into(),
+        Err(error) => error,
+    })?;
+    to_search(settings, &limit, shape)
+        .map_err(|Usage(why)| at_option(study, &part.load_options(), &why, &why, 0..0))?;
+    Ok(Some(limit))
+}
+
+/// Where an option belongs that is none of a search.
+fn not_of_a_search(choice: &Choice) -> Option<String> {
+    let name = choice.name.as_str();
+    if NOT_OF_A_SEARCH.contains(&name) {
+        return Some(format!("the key `{name}` of the part says it"));
+    }
+    Asking::has(name).then(|| format!("it is an option of the load, `load = {{ {name} = ... }}`"))
+}
