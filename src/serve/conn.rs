@@ -223,7 +223,14 @@ impl<S: AsFd> Conn<S> {
         self.out.clear();
         self.sent = 0;
         self.held.clear();
-        self.state = State::Ending(Outcome::Reset);
+        self.state = State::Ending(match self.state {
+            // It broke the protocol before; a client that still sends while the server stops is
+            // even reset by our own kernel.
+            State::Parting(outcome @ Outcome::ProtocolError)
+            | State::Lingering(outcome @ Outcome::ProtocolError)
+            | State::Ending(outcome @ Outcome::ProtocolError) => outcome,
+            _ => Outcome::Reset,
+        });
     }
 
     /// There is nobody to serve it any longer: to be counted as refused, and dropped.

@@ -120,13 +120,18 @@ fn faults_are_told(subject: &Subject) -> anyhow::Result<()> {
         client.half_close()?;
         client.hear_the_end().context(status)?;
     }
+    let mut hasty = subject.client(&server, 0)?;
+    hasty.say(cases[0].0)?;
+    hasty.expect(&fault(cases[0].1))?;
+    hasty.vanish_at_once()?;
     subject.client(&server, 1)?.converse(3, FULL)?;
     let counts = server.stop()?;
+    let faulty = cases.len() + 1;
     ensure!(
-        counts["outcomes"]["protocol-error"] == cases.len(),
+        counts["outcomes"]["protocol-error"] == faulty,
         "it counted {counts}"
     );
-    subject.check_with_silent(&counts, 1, 3, cases.len() as u64)
+    subject.check_with_silent(&counts, 1, 3, faulty as u64)
 }
 
 /// Requests, and no wish to read the replies: the server reads on only while they leave.
