@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Study;
 use super::options::{Options, Value};
 use super::part::{Part, read_time};
+use crate::record::JOB_OPTIONS;
 use crate::report::format::whole;
 
 /// How a study is made smaller.
@@ -46,6 +47,8 @@ impl std::fmt::Display for Scale {
 
 /// What a whole study may take for a quick look.
 const QUICK: Duration = Duration::from_secs(45);
+/// What clients are taken to need for a job, then, beside their time to think.
+const QUICK_JOB: Duration = Duration::from_millis(250);
 /// Most clients that a quick look has where the file says nothing.
 const QUICK_CLIENTS: u32 = 200;
 /// Requests larger than this are made smaller.
@@ -87,7 +90,9 @@ impl Study {
                     .iter()
                     .map(|(clients, repeats)| by(&|part| quick(part, *clients, *repeats)));
                 let levels: Vec<Self> = levels.collect();
-                let fits = levels.iter().position(|study| study.about() <= QUICK);
+                let fits = levels
+                    .iter()
+                    .position(|study| study.about(QUICK_JOB) <= QUICK);
                 levels[fits.unwrap_or(LEVELS.len() - 1)].clone()
             }
         }
@@ -240,12 +245,12 @@ fn options(part: &mut Part, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f6
         };
         for value in values {
             let made = match choice.name.as_str() {
-                "think" | "ramp" => times(value, shorter),
-                "rate" | "connect-rate" => numbers(value, fewer),
-                "each" => value
+                name if JOB_OPTIONS.contains(&name) => value
                     .parse()
                     .ok()
                     .map(|each: f64| (each * fewer).ceil().max(1.0).to_string()),
+                "think" | "ramp" => times(value, shorter),
+                "rate" | "connect-rate" => numbers(value, fewer),
                 "size" => sizes(value, fewer),
                 _ => None,
             };
