@@ -22,6 +22,8 @@ mod limit;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
+mod measuring;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
