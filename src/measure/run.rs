@@ -12,6 +12,7 @@ use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
 use super::{host, limit, spin, warnings};
+use crate::load::phase::LONGEST_SETTLE;
 use crate::protocol::{self, Dialogue};
 use crate::record::{
     Attempt, Below, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
@@ -397,7 +398,7 @@ fn load_limit(plan: &RunPlan, planned: &Planned) -> Duration {
         Some(jobs) => jobs.limit(planned.clients),
         None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
     };
-    let patience = settings.connect_timeout_s + settings.patience_s;
+    let patience = settings.connect_timeout_s + settings.patience_s * f64::from(LONGEST_SETTLE);
     plan.coming + limit + Duration::from_secs_f64(patience)
 }
 
