@@ -58,8 +58,8 @@ pub struct Cell {
     /// What was published, as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published: Option<String>,
-    /// The same as tables have it.
-    #[serde(skip)]
+    /// The same as tables have it, where it is a number.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub published_text: String,
     /// The same in the metric's own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,16 +167,28 @@ impl Table {
 impl Group<'_> {
     /// What its rows are about: the metric, and what else is to be known.
     pub fn heading(&self) -> String {
-        let [first, ..] = self.rows else {
-            return String::new();
-        };
-        let mut unit = self.rows.iter().filter_map(|row| row.published_in.as_ref());
-        let unit = unit.next().map(|unit| format!("published in {unit}"));
-        let remarks: Vec<String> = first.note.clone().into_iter().chain(unit).collect();
-        if remarks.is_empty() {
-            return first.title.clone();
+        let title = self.rows.first().map_or("", |row| &row.title);
+        match self.remark() {
+            Some(remark) => format!("{title} ({remark})"),
+            None => title.to_owned(),
         }
-        format!("{} ({})", first.title, remarks.join("; "))
+    }
+
+    /// The heading and the label of its only row in one, where that is short since nothing else is to be known.
+    pub fn in_one(&self) -> Option<String> {
+        let [only] = self.rows else { return None };
+        let texts = [self.heading(), only.label()];
+        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        self.remark().is_none().then(|| texts.join(", "))
+    }
+
+    /// The note, and what values were published in that stand here in another unit.
+    fn remark(&self) -> Option<String> {
+        let note = self.rows.first().and_then(|row| row.note.clone());
+        let mut units = self.rows.iter().filter_map(|row| row.published_in.as_ref());
+        let unit = units.next().map(|unit| format!("published in {unit}"));
+        let remarks: Vec<String> = note.into_iter().chain(unit).collect();
+        (!remarks.is_empty()).then(|| remarks.join("; "))
     }
 }
 
@@ -320,6 +332,13 @@ mod tests {
                 "Mean of 50 (on Solaris)"
             ]
         );
+        assert!(table.groups().all(|group| group.in_one().is_none()));
+        let plain = Row {
+            note: None,
+            ..row(1, 5, "", Cell::default())
+        };
+        let group = Group { rows: &[plain] };
+        assert_eq!(group.in_one().unwrap(), "Mean of 50, 5 clients");
         let labels: Vec<String> = table.rows.iter().map(Row::label).collect();
         assert_eq!(labels, ["100 clients", "200 clients", "100 clients"]);
     }

@@ -74,9 +74,15 @@ fn published(text: &mut String, table: &Table, width: usize, paint: &Paint) {
     // Each with the number of the line that it stands above.
     let mut headings: Vec<(usize, String)> = Vec::new();
     for group in table.groups() {
-        headings.push((lines.len(), group.heading()));
+        let in_one = group.in_one();
+        if in_one.is_none() {
+            headings.push((lines.len(), group.heading()));
+        }
         for row in group.rows {
-            let mut label = format!("  {}", row.label());
+            let mut label = match &in_one {
+                Some(label) => label.clone(),
+                None => format!("  {}", row.label()),
+            };
             for cell in row.cells.iter().filter(|cell| cell.published.is_some()) {
                 let ratio = cell.ratio;
                 lines.push([

@@ -160,11 +160,12 @@ fn table(table: &Table, title: &str) -> Markup {
                     tr { @for _ in &table.servers { th scope="col" { "published" } th scope="col" { "measured" } } }
                 }
                 @for group in table.groups() {
+                    @let in_one = group.in_one();
                     tbody {
-                        tr.group { th scope="rowgroup" colspan=(columns) { span { (group.heading()) } } }
+                        @if in_one.is_none() { tr.group { th scope="rowgroup" colspan=(columns) { span { (group.heading()) } } } }
                         @for row in group.rows {
                             tr {
-                                th scope="row" { (row.label()) }
+                                th scope="row" { (in_one.clone().unwrap_or_else(|| row.label())) }
                                 @for cell in &row.cells { (pair(cell, &footnotes)) }
                             }
                         }
