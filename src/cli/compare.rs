@@ -21,9 +21,7 @@ use crate::report::format::list;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = help::text(), mut_arg("resume", |resume| {
-    resume.conflicts_with_all(["Care", "Demands", "Speech", "Shape"])
-}))]
+#[command(after_help = help::text())]
 pub(super) struct Arguments {
     /// Models, models with options, or command lines; each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]

@@ -41,10 +41,7 @@ both sides. Then the server is looked at again at half and at 80 % of its limit.
 
 Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
-    mut_arg("resume", |resume| {
-        resume.conflicts_with_all(["Sought", "Care", "Speech", "Shape"])
-    }))]
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.")]
 pub(super) struct Arguments {
     /// Models, models with options, or command lines; each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]

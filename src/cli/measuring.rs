@@ -32,10 +32,7 @@ pub(super) struct Measuring {
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Go on with an unfinished run: its servers, settings and order, without the trials it has.
-    // `Arguments` are those of the subcommand itself.
-    #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "Arguments", "duration", "warm_up", "server_cpus", "client_cpus", "probes", "output",
-    ])]
+    #[arg(long, value_name = "DIR")] // and nothing else, see `super::resumes_alone`
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
@@ -86,5 +83,32 @@ impl Measuring {
     /// And how long to load before.
     pub(super) fn warm_up_or_default(&self) -> Duration {
         self.warm_up.unwrap_or(Duration::from_millis(300))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::command;
+
+    #[test]
+    fn what_goes_on_is_told_nothing_else() {
+        command().debug_assert();
+        for (line, is_right) in [
+            ("run --resume x --json", true),
+            ("run --resume x overview", false),
+            ("run --resume x --clients 5", false),
+            ("run --resume x --think 1s", false),
+            ("compare --resume x", true),
+            ("compare --resume x epoll", false),
+            ("compare --resume x --duration 1s", false),
+            ("compare --resume x --shell", false),
+            ("limit --resume x --json", true),
+            ("limit --resume x --most 5", false),
+            ("limit --resume x --output y", false),
+        ] {
+            let words = ["throng"].into_iter().chain(line.split(' '));
+            let read = command().try_get_matches_from(words);
+            assert_eq!(read.is_ok(), is_right, "{line}: {:?}", read.err());
+        }
     }
 }

@@ -24,8 +24,7 @@ Examples:
 
 The record and the report are in throng-results/TIME-STUDY, or where -o says; of a study of several
 parts, each part has a directory of its own there. Options that change servers, clients or times are
-for all of its parts. Ctrl-C keeps the trials that are finished; --resume goes on from there.",
-    mut_arg("resume", |resume| resume.conflicts_with("Shape")))]
+for all of its parts. Ctrl-C keeps the trials that are finished; --resume goes on from there.")]
 pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]

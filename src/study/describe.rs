@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::options::Value;
 use super::part::{ServerKind, read_time};
-use super::scale::number;
+use super::scale::{mean_size, number};
 use super::{Part, Study};
 use crate::record::JOB_OPTIONS;
 use crate::report::format::{counted, list, whole};
@@ -14,6 +14,8 @@ use crate::report::format::{counted, list, whole};
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// What a client takes beside, to connect and to be looked at.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
+/// Bytes that loopback carries in a second at most.
+const CARRIED_PER_S: f64 = 4e9;
 /// Of a search: where it begins and ends if nobody says, how many trials it takes about to close in, and
 /// how often the server is looked at below its limit.
 const USUAL_FROM: u32 = 16;
@@ -79,8 +81,12 @@ impl Part {
         let counted = if counting { servers } else { 0 } * self.counted_repeats;
         let ramp = self.time_of("ramp").unwrap_or_default();
         let think = self.time_of("think").unwrap_or_default();
+        let mut of_a_client = OF_A_CLIENT;
         let (one, short) = if let Some(requests) = self.requests_of_a_job() {
-            let one = think * requests + job;
+            let bytes = self.mean_size() * f64::from(requests);
+            let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
+            of_a_client += carried.unwrap_or_default();
+            let one = think.saturating_mul(requests) + job;
             (one, one)
         } else {
             let short = Duration::from_millis(500).max(self.duration / 4);
@@ -91,7 +97,7 @@ impl Part {
         self.clients
             .iter()
             .map(|clients| {
-                let beside = OF_A_TRIAL + OF_A_CLIENT * *clients + ramp;
+                let beside = OF_A_TRIAL + of_a_client.saturating_mul(*clients) + ramp;
                 all(timed, beside + one) + all(counted, beside + short)
             })
             .sum()
@@ -100,6 +106,17 @@ impl Part {
     /// How many requests each client makes until it is done, where it has such a job.
     fn requests_of_a_job(&self) -> Option<u32> {
         JOB_OPTIONS.iter().find_map(|name| number(&self.load, name))
+    }
+
+    /// Bytes of a request, where that is said.
+    fn mean_size(&self) -> f64 {
+        let options = self.load_options();
+        let size = options.get("size").map(|choice| &choice.value);
+        let size = match size {
+            Some(Value::Typed(values)) => values.first().and_then(|size| mean_size(size)),
+            _ => None,
+        };
+        size.unwrap_or(0.0)
     }
 
     /// How long the search for the limit of a server takes about: it rises and closes in, then looks

@@ -303,14 +303,7 @@ fn numbers(text: &str, factor: f64) -> Option<String> {
 /// Sizes, each with its weight, in bytes: where the largest is large, all are made smaller by one factor, so that
 /// a mix keeps its proportions. None where two would become the same, which a mix cannot have.
 fn sizes(text: &str, factor: f64) -> Option<String> {
-    let part = |part: &str| {
-        let (size, weight) = match part.split_once(':') {
-            Some((size, weight)) => (size, format!(":{weight}")),
-            None => (part, String::new()),
-        };
-        Some((bytes(size.trim())?, weight))
-    };
-    let parts = text.split(',').map(part).collect::<Option<Vec<_>>>()?;
+    let parts = mix(text)?;
     let largest = parts.iter().map(|(bytes, _)| *bytes).fold(0.0, f64::max);
     if largest <= LARGE_BYTES {
         return Some(text.to_owned());
@@ -324,6 +317,32 @@ fn sizes(text: &str, factor: f64) -> Option<String> {
         .iter()
         .map(|(bytes, weight)| format!("{}{weight}", small(*bytes)));
     (different.len() == parts.len()).then(|| texts.collect::<Vec<_>>().join(","))
+}
+
+/// Sizes in bytes, each with its weight as it is written: `:3`, or nothing.
+fn mix(text: &str) -> Option<Vec<(f64, String)>> {
+    let part = |part: &str| {
+        let (size, weight) = match part.split_once(':') {
+            Some((size, weight)) => (size, format!(":{weight}")),
+            None => (part, String::new()),
+        };
+        Some((bytes(size.trim())?, weight))
+    };
+    text.split(',').map(part).collect()
+}
+
+/// The mean of sizes by their weights, in bytes.
+pub(super) fn mean_size(text: &str) -> Option<f64> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (bytes, weight) in mix(text)? {
+        let weight: f64 = match weight.strip_prefix(':') {
+            Some(weight) => weight.trim().parse().ok()?,
+            None => 1.0,
+        };
+        sum += bytes * weight;
+        weights += weight;
+    }
+    (weights > 0.0).then(|| sum / weights)
 }
 
 fn bytes(text: &str) -> Option<f64> {
@@ -428,6 +447,9 @@ mod tests {
         assert_eq!(sizes("100kB:3,1MiB:1", 0.1).unwrap(), "10000:3,104858:1");
         assert_eq!(sizes("100kB,1MB,10MB", 0.01).unwrap(), "1000,10000,100000");
         assert_eq!(sizes("1,2,10MB", 0.01), None);
+        assert_eq!(mean_size("100kB:3,1MB"), Some(325_000.0));
+        assert_eq!(mean_size("100"), Some(100.0));
+        assert_eq!(mean_size("large"), None);
     }
 
     #[test]

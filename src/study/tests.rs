@@ -115,6 +115,7 @@ fn how_long_a_job_takes_is_not_promised() {
     for (load, least) in [
         ("requests-per-client = 3, think = \"9s\"", "27 seconds"),
         ("each = 1", "1 second"),
+        ("each = 1, size = \"4GB\"", "10 seconds"),
     ] {
         let told = part(load).describe();
         assert!(!told.contains("replies count"), "{told}");

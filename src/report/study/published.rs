@@ -6,7 +6,7 @@ use super::PartReport;
 use super::given::Given;
 use super::metric::{AnyMetric, read};
 use crate::record::{Published, PublishedValue};
-use crate::report::format::{ABSENT, counted, grouped};
+use crate::report::format::{ABSENT, counted, grouped, number};
 
 /// A reason with more letters than this stands below a table, and a mark of it in the cell.
 const LONGEST_REASON: usize = 28;
@@ -217,6 +217,15 @@ impl Cell {
             (None, Some(why)) => reason(why, footnotes),
             (None, None) => ABSENT.to_owned(),
         }
+    }
+
+    /// The ratio as it stands in tables; of one far from 1 three digits.
+    pub fn ratio_text(&self) -> Option<String> {
+        let ratio = self.ratio?;
+        Some(match ratio {
+            0.1..1000.0 => format!("{ratio:.2}"),
+            _ => number(ratio),
+        })
     }
 
     /// Why a value is not there.

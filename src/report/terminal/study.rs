@@ -84,13 +84,12 @@ fn published(text: &mut String, table: &Table, width: usize, paint: &Paint) {
                 None => format!("  {}", row.label()),
             };
             for cell in row.cells.iter().filter(|cell| cell.published.is_some()) {
-                let ratio = cell.ratio;
                 lines.push([
                     std::mem::take(&mut label),
                     printable(&cell.server),
                     printable(&cell.published_in_table(&footnotes)),
                     printable(&cell.measured_in_table(&footnotes)),
-                    ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+                    cell.ratio_text().unwrap_or_default(),
                 ]);
             }
         }
@@ -105,7 +104,7 @@ fn published(text: &mut String, table: &Table, width: usize, paint: &Paint) {
         for (_, heading) in headings.iter().filter(|(above, _)| *above == place) {
             wrap(text, heading, width, "", str::to_owned);
         }
-        let line = format!("{figure:a$}  {server:b$}  {published:>c$}  {measured:>d$}  {ratio:>6}");
+        let line = format!("{figure:a$}  {server:b$}  {published:>c$}  {measured:>d$}  {ratio:>7}");
         let line = line.trim_end();
         let line = if place == 0 {
             quiet(line)

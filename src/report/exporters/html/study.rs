@@ -187,7 +187,7 @@ fn pair(cell: &Cell, footnotes: &[&str]) -> Markup {
             td {
                 span.value { (measured) }
                 @if !cell.interval_text.is_empty() { small { (cell.interval_text) } }
-                @if let Some(ratio) = cell.ratio { small { "× " (format!("{ratio:.2}")) } }
+                @if let Some(ratio) = cell.ratio_text() { small { "× " (ratio) } }
             }
         } @else {
             td.reason title=[&cell.why] { (measured) }

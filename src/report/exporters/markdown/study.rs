@@ -100,8 +100,8 @@ fn measured(cell: &Cell, footnotes: &[&str]) -> String {
     if !cell.interval_text.is_empty() {
         text += &format!(" ({})", cell.interval_text);
     }
-    if let Some(ratio) = cell.ratio {
-        text += &format!(", × {ratio:.2}");
+    if let Some(ratio) = cell.ratio_text() {
+        text += &format!(", × {ratio}");
     }
     text
 }
