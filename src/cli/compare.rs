@@ -36,7 +36,8 @@ pub(super) struct Arguments {
     #[arg(short, long, visible_alias = "repeats", value_name = "N", default_value = "10",
           value_parser = values::at_least_one)]
     runs: u32,
-    /// How often events are counted of each server with each crowd, after the timed rounds.
+    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
+    /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     counted_repeats: u32,
     /// Numbers of clients, separated by commas.

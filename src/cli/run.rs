@@ -48,7 +48,8 @@ pub(super) struct Arguments {
     /// How often each server meets each crowd.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     repeats: Option<u32>,
-    /// How often events are counted of each server with each crowd, after the timed rounds.
+    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
+    /// rounds.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     counted_repeats: Option<u32>,
     /// Bytes in a request.

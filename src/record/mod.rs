@@ -159,7 +159,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// How often events are counted of each pair.
+    /// How often events are counted, and packets captured, of each pair.
     #[serde(default = "once")]
     pub counted_repeats: u32,
     /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.
