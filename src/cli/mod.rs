@@ -22,6 +22,8 @@ mod limit;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
+mod measuring;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
@@ -42,7 +44,7 @@ mod values;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
@@ -137,9 +139,27 @@ impl Exit {
 #[error("{0}")]
 struct Usage(String);
 
+/// The whole command line.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(resumes_alone)
+}
+
+/// Lets `--resume`, where a subcommand has it, go with nothing but `--json`: all else is in the record.
+fn resumes_alone(subcommand: clap::Command) -> clap::Command {
+    let ids = subcommand.get_arguments().map(clap::Arg::get_id);
+    let (own, others): (Vec<_>, Vec<_>) = ids
+        .cloned()
+        .partition(|id| ["resume", "json"].contains(&id.as_str()));
+    if own.len() < 2 {
+        return subcommand;
+    }
+    subcommand.mut_arg("resume", |resume| resume.conflicts_with_all(others))
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches_mut(&mut command().get_matches());
+    let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
     let result = match cli.command {
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => run::run(&arguments),

@@ -2,7 +2,8 @@
 //!
 //! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
 //! synced to disk before the next trial begins. `samples/`, `clients/` and `server/` hold one CSV
-//! file a trial, named after [`Trial::file_stem`]. A value that could not be measured is absent,
+//! file a trial, named after [`Trial::file_stem`]; in `clients/`, what happened at a time is told since
+//! the load began, what took a time since the client did. A value that could not be measured is absent,
 //! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
 //! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms.
 //!
@@ -31,6 +32,7 @@ pub use load::{
     ProbeClients, ServiceSample, Window,
 };
 pub use purpose::Purpose;
+pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
 

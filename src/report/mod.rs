@@ -19,6 +19,7 @@ pub mod format;
 pub mod histograms;
 pub mod limit;
 pub mod metrics;
+pub mod pace;
 pub mod palette;
 pub mod render;
 pub mod scalability;
@@ -26,6 +27,7 @@ pub mod series;
 pub mod study;
 pub mod summary;
 pub mod terminal;
+pub(crate) mod unserved;
 pub mod wire;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use throng::report::format::counted;
 
 /// The directory of the latest reference runs; its name begins with the date.
 fn latest() -> PathBuf {
@@ -75,9 +76,14 @@ fn cell(row: &Value, server: &str) -> String {
         "" => "none",
         measured => measured,
     };
-    match text(cell, "published") {
-        "" => measured.to_owned(),
-        published => format!("{published} / {measured}"),
+    // A reason stands as it was written, and so does a value in the summary of an older version.
+    let published = ["published_text", "published"].map(|key| text(cell, key));
+    match published
+        .into_iter()
+        .find(|published| !published.is_empty())
+    {
+        None => measured.to_owned(),
+        Some(published) => format!("{published} / {measured}"),
     }
 }
 
@@ -101,10 +107,13 @@ pub(crate) fn figures() -> String {
         write!(tables, "\n| {link} | {} |\n|---|", servers.join(" | ")).expect("it is a string");
         tables.extend(servers.iter().map(|_| "--:|"));
         for (part, row) in chosen {
-            let figure = match row["clients"].as_u64() {
-                Some(clients) => format!("{}, {clients} clients", text(row, "title")),
-                None => text(row, "title").to_owned(),
-            };
+            let mut figure = text(row, "title").to_owned();
+            if let Some(clients) = row["clients"].as_u64() {
+                write!(figure, ", {}", counted(clients as u32, "client")).expect("it is a string");
+            }
+            if !text(row, "note").is_empty() {
+                write!(figure, ", {}", text(row, "note")).expect("it is a string");
+            }
             let cells: Vec<String> = servers.iter().map(|server| cell(row, server)).collect();
             let part = text(part, "title");
             write!(tables, "\n| {figure} ({part}) | {} |", cells.join(" | "))
