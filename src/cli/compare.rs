@@ -9,11 +9,13 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
+use super::lab::Lab;
 use super::load::calibrate::cheapest;
 use super::servers;
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
+use crate::measure::crew::Origin;
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
 use crate::report::comparison::Condition;
@@ -87,6 +89,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     care: Care,
     #[command(flatten)]
+    lab: Lab,
+    #[command(flatten)]
     demands: Demands,
     #[command(flatten)]
     asking: Worded<Asking>,
@@ -110,12 +114,12 @@ struct Demands {
     baseline: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     if let Some(directory) = &arguments.resume {
-        let (store, plan) = conduct::resume(directory)?;
-        return conduct::conduct(&plan, store, arguments.json);
+        let (store, plan) = conduct::resume(directory, origin)?;
+        return conduct::conduct(&plan, origin, store, arguments.json);
     }
-    let plan = resolve(arguments)?;
+    let plan = resolve(arguments, origin)?;
     let baseline = arguments.demands.baseline.as_deref();
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
@@ -126,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }
-    conduct::conduct(&plan, store, arguments.json)
+    conduct::conduct(&plan, origin, store, arguments.json)
 }
 
 /// How long replies count where nobody says, and how long to load before.
@@ -134,7 +138,7 @@ const DURATION: Duration = Duration::from_secs(1);
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Turns the command line into what is run; refuses what cannot be.
-fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     arguments.asking.value.shape.check()?;
     let probes = probes::choose(&arguments.probes)?;
@@ -148,6 +152,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         duration_s: arguments.duration.unwrap_or(DURATION).as_secs_f64(),
         warm_up_s: arguments.warm_up.unwrap_or(WARM_UP).as_secs_f64(),
         below_percent: arguments.below.0.clone(),
+        server_address: arguments.lab.server_address(origin)?,
         ..entrants::settings(
             &arguments.asking,
             &kinds,
@@ -203,6 +208,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
     })

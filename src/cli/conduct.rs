@@ -7,8 +7,9 @@ use anyhow::Context as _;
 
 use super::asking::Asking;
 use super::progress::Bar;
-use super::{Exit, Usage, has_viewer, report};
+use super::{Exit, Usage, has_viewer, lab, report};
 use crate::load::foresee;
+use crate::measure::crew::Origin;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
@@ -17,11 +18,16 @@ use crate::report::format;
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
-pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn conduct(
+    plan: &RunPlan,
+    origin: &mut Origin,
+    mut store: Store,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let stop = prepare()?;
     let mut shown = Shown::new(json);
-    let (run, trials) = measure::run(plan, &mut store, &mut shown, stop)?;
+    let (run, trials) = measure::run(plan, origin, &mut store, &mut shown, stop)?;
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
@@ -67,8 +73,9 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 }
 
 /// An earlier run, with what it has.
-pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
+pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
     let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
+    lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
     let plan = RunPlan {
@@ -91,6 +98,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         seed: run.seed,
         arguments: run.arguments,
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         done,
     };
     Ok((store, plan))

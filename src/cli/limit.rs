@@ -6,10 +6,12 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
+use super::lab::Lab;
 use super::shape::Shape;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, servers};
 use crate::load::foresee::{self, Resources};
+use crate::measure::crew::Origin;
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Find, Limit, Settings, StudyInfo};
 use crate::report::comparison::Condition;
@@ -91,6 +93,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     care: Care,
     #[command(flatten)]
+    lab: Lab,
+    #[command(flatten)]
     asking: Worded<Asking>,
 }
 
@@ -142,20 +146,20 @@ enum What {
     Rate,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     if let Some(directory) = &arguments.resume {
-        let (store, plan) = conduct::resume(directory)?;
-        return conduct::conduct(&plan, store, arguments.json);
+        let (store, plan) = conduct::resume(directory, origin)?;
+        return conduct::conduct(&plan, origin, store, arguments.json);
     }
-    let plan = resolve(arguments)?;
+    let plan = resolve(arguments, origin)?;
     let directory = arguments.output.clone();
     let directory = directory.unwrap_or_else(|| conduct::default_directory("limit"));
     let store = conduct::create(&directory)?;
-    conduct::conduct(&plan, store, arguments.json)
+    conduct::conduct(&plan, origin, store, arguments.json)
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.
-fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     host::raise_descriptor_limit();
     let mut names = arguments.probes.clone();
@@ -178,6 +182,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         warm_up_s: arguments.warm_up.as_secs_f64(),
         connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
         patience_s: arguments.patience.as_secs_f64(),
+        server_address: arguments.lab.server_address(origin)?,
         ..common
     };
     let shape = &arguments.asking.value.shape;
@@ -215,6 +220,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         seed: shape.seed().unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
     })

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::asking::Worded;
+use super::lab::Lab;
 use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
 use super::values::{self, CpuList, Percents};
 use super::{Exit, Usage, conduct, study};
+use crate::measure::crew::Origin;
 use crate::record;
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -101,23 +103,25 @@ pub(super) struct Arguments {
     json: bool,
     #[command(flatten)]
     shape: Worded<Shape>,
+    #[command(flatten)]
+    lab: Lab,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     match &arguments.resume {
-        None => begin(arguments),
+        None => begin(arguments, origin),
         Some(directory) if record::Study::is_in(directory) => {
-            study::resume(directory, arguments.json)
+            study::resume(directory, origin, arguments.json)
         }
         Some(directory) => {
-            let (store, plan) = conduct::resume(directory)?;
-            conduct::conduct(&plan, store, arguments.json)
+            let (store, plan) = conduct::resume(directory, origin)?;
+            conduct::conduct(&plan, origin, store, arguments.json)
         }
     }
 }
 
 /// A new run, resolved, with its directory made.
-fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
+fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
     if let Some(names) = &arguments.parts {
         if study.flat {
@@ -140,7 +144,9 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
         .zip(arguments.client_cpus.as_ref());
     let timed = arguments.duration.is_some() || arguments.warm_up.is_some();
     let seed = arguments.shape.value.seed();
-    let common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    common.server_address = arguments.lab.server_address(origin)?;
+    common.client_hosts = origin.hosts().to_vec();
     let parts = study
         .parts
         .iter()
@@ -149,10 +155,11 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
     let directory = arguments.output.clone();
     let directory = directory.unwrap_or_else(|| conduct::default_directory(&study.name));
     if !flat {
-        return study::run(&study, arguments.scale, parts, &directory, arguments.json);
+        let json = arguments.json;
+        return study::run(&study, arguments.scale, parts, origin, &directory, json);
     }
     let plan = parts.remove(0).plan?;
-    conduct::conduct(&plan, conduct::create(&directory)?, arguments.json)
+    conduct::conduct(&plan, origin, conduct::create(&directory)?, arguments.json)
 }
 
 /// Gives a part what the command line says.

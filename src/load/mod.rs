@@ -10,6 +10,7 @@ mod crowd;
 mod engine;
 pub mod foresee;
 mod jobs;
+pub mod merge;
 mod outcome;
 pub mod phase;
 pub mod route;

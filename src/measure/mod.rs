@@ -4,6 +4,8 @@
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
 mod control_group;
+pub mod crew;
+mod follow;
 pub mod host;
 mod limit;
 mod network;

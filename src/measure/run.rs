@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::crew::Origin;
 use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::server::{Launch, State};
@@ -14,8 +15,8 @@ use super::verify::Rigour;
 use super::{host, limit, spin, warnings};
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Attempt, Below, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
+    Attempt, Below, ClientHost, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run,
+    SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -54,6 +55,8 @@ pub struct RunPlan {
     pub arguments: Vec<String>,
     /// The machine.
     pub host: Host,
+    /// The hosts from which clients come, where these are several.
+    pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
 }
@@ -175,12 +178,13 @@ pub trait Observer {
 /// When the record cannot be written; what failed in a trial is part of the trial.
 pub fn run(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &mut Store,
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     if let Some(asked) = &plan.limit {
-        return limit::run(plan, asked, store, observer, stop);
+        return limit::run(plan, asked, origin, store, observer, stop);
     }
     let order = plan.order();
     let run = begin(plan, order.len(), store)?;
@@ -190,7 +194,7 @@ pub fn run(
             continue;
         }
         observer.begins(&plan.starts(planned, index, order.len()));
-        let Some(trial) = one_trial(plan, store, &trials, index, planned, stop)? else {
+        let Some(trial) = one_trial(plan, origin, store, &trials, index, planned, stop)? else {
             break;
         };
         observer.ended(&trial);
@@ -254,6 +258,7 @@ pub fn begun(plan: &RunPlan) -> Run {
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        client_hosts: plan.client_hosts.clone(),
         comparison: plan.comparison.clone(),
         limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
@@ -281,6 +286,7 @@ fn build() -> String {
 /// Runs one trial after those that are `done` and records it; none when a signal cut it short.
 fn one_trial(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &mut Store,
     done: &[Trial],
     index: usize,
@@ -302,7 +308,7 @@ fn one_trial(
     };
     if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
         trial.failure = Some(no_rate(planned.clients));
-    } else if !measure(plan, store, planned, &mut trial, stop)? {
+    } else if !measure(plan, origin, store, planned, &mut trial, stop)? {
         return Ok(None);
     }
     store.add_trial(&trial)?;
@@ -324,6 +330,7 @@ fn no_rate(clients: u32) -> Failure {
 /// Fills a trial with what is measured; false when a signal cut it short.
 pub(super) fn measure(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &Store,
     planned: &Planned,
     trial: &mut Trial,
@@ -360,6 +367,7 @@ pub(super) fn measure(
             probes: &plan.probes,
             files: store.file("captures", trial, ""),
         },
+        origin,
         stop,
     );
     if result.interrupted {

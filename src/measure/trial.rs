@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-
-use super::probes::{Moment, Panel, ProbeKind, Sample, Subject, Target, Tree};
+use super::crew::Origin;
+use super::follow::{Follower, Told};
+use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Heard, NoLine, Process, Whom};
 use super::server::{Launch, Server};
 use super::stage::{Halt, Stage, failed};
@@ -22,10 +22,6 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much longer a server of ours may take for each client: what has arrived is answered first, and
 /// some answers take a millisecond.
 const STOP_A_CLIENT: Duration = Duration::from_millis(2);
-/// Time between two samples.
-const TICK: Duration = Duration::from_millis(100);
-/// The same while clients connect, of whom many come in a moment.
-const SETTLE_TICK: Duration = Duration::from_millis(20);
 /// Beside its phases, what a load may take before it counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -68,7 +64,18 @@ pub(super) struct Result {
 }
 
 /// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
-pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
+pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result {
+    let Origin::Here = origin else {
+        let why = "loads from several hosts are not there yet".to_owned();
+        return Result {
+            failure: Some(Failure {
+                stage: "load".to_owned(),
+                reason: why,
+                output: String::new(),
+            }),
+            ..Result::default()
+        };
+    };
     let mut result = Result::default();
     let attempted = attempt(setup, stop, &mut result);
     // Also after a failure: what was prepared is to be cleared away.
@@ -167,38 +174,6 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     Ok(())
 }
 
-/// A line of a controlled load: a phase, or the result.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Event {
-    Phase {
-        phase: String,
-        /// Whether it waits for a word before it goes on.
-        #[serde(default)]
-        waits: bool,
-        #[serde(flatten)]
-        progress: Progress,
-    },
-    Progress(Progress),
-    Result(Box<Load>),
-}
-
-/// How far the clients are.
-#[derive(Deserialize)]
-struct Progress {
-    /// Connected now. No result has it.
-    present: u64,
-}
-
-/// Where a load stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Settling,
-    WarmingUp,
-    Steady,
-    Ending,
-}
-
 /// Follows the load through its phases, sampling with all panels, until it gives its result.
 fn watch(
     load: &mut Process,
@@ -208,28 +183,23 @@ fn watch(
     stop: Stop,
 ) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
-    let mut stage = Part::Settling;
+    let mut follower = Follower::new(CLIENTS);
     loop {
-        let tick = if stage == Part::Settling {
-            SETTLE_TICK
-        } else {
-            TICK
-        };
-        let line = load.line(deadline.min(Instant::now() + tick));
-        match line.as_deref().map(serde_json::from_str::<Event>) {
-            Ok(Ok(Event::Phase {
+        let line = load.line(deadline.min(Instant::now() + follower.tick()));
+        match line.as_deref().map(Told::<Load>::read) {
+            Ok(Some(Told::Phase {
                 phase,
                 waits,
                 progress,
             })) => {
-                note_clients(panels, &progress);
-                stage = enter(&phase, stage, panels);
+                follower.note(progress, panels);
+                follower.enter(phase, panels);
                 if waits {
                     load.go_on();
                 }
             }
-            Ok(Ok(Event::Progress(progress))) => note_clients(panels, &progress),
-            Ok(Ok(Event::Result(figures))) => return Ok(*figures),
+            Ok(Some(Told::Progress(progress))) => follower.note(progress, panels),
+            Ok(Some(Told::Result(figures))) => return Ok(*figures),
             Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
             Err(NoLine::Late) if Instant::now() >= deadline => {
                 return failed("load", "the load did not end in time", load.output());
@@ -238,50 +208,12 @@ fn watch(
             Err(NoLine::Late) if server.has_ended() => {
                 return failed("load", "the server ended", String::new());
             }
-            Err(NoLine::Late) => match stage {
-                Part::Settling | Part::WarmingUp => sample(panels, Moment::Settle),
-                Part::Steady => sample(panels, Moment::Tick),
-                Part::Ending => {}
-            },
+            Err(NoLine::Late) => follower.wait(panels),
             Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
             // A line that is no event, kept in the output for messages.
-            Ok(Err(_)) => {}
+            Ok(None) => {}
         }
     }
-}
-
-/// What a phase of the load means for the panels, and where the load stands then.
-fn enter(phase: &str, stage: Part, panels: &mut [Panel]) -> Part {
-    match phase {
-        "warm-up" => {
-            sample(panels, Moment::Before);
-            Part::WarmingUp
-        }
-        "steady" => {
-            sample(panels, Moment::Start);
-            Part::Steady
-        }
-        "drain" => {
-            sample(panels, Moment::End);
-            Part::Ending
-        }
-        "hold" => {
-            sample(panels, Moment::After);
-            Part::Ending
-        }
-        _ => stage,
-    }
-}
-
-fn sample(panels: &mut [Panel], moment: Moment) {
-    for panel in panels {
-        panel.sample(moment);
-    }
-}
-
-/// The clients' own count of those connected, beside what the kernel counts.
-fn note_clients(panels: &mut [Panel], progress: &Progress) {
-    panels[CLIENTS].note("connected", progress.present as f64);
 }
 
 impl Result {
@@ -294,8 +226,7 @@ impl Result {
         ];
         for (panel, (name, side)) in panels.into_iter().zip(sides) {
             let (figures, samples) = panel.finish();
-            let nothing = figures.metrics.is_empty() && figures.unavailable.is_empty();
-            *side = (!nothing).then_some(figures);
+            *side = figures.if_any();
             let named = samples.into_iter().map(|(at, sample)| (name, at, sample));
             self.samples.extend(named);
         }

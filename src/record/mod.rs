@@ -10,6 +10,7 @@
 
 mod below;
 mod comparison;
+mod hosts;
 mod limit;
 mod load;
 mod purpose;
@@ -18,6 +19,7 @@ mod store;
 mod study;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,7 @@ use crate::registry::Unsupported;
 
 pub use below::Below;
 pub use comparison::Comparison;
+pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
@@ -71,8 +74,11 @@ pub struct Run {
     /// The server that does least, which says what the clients can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null_server: Option<ServerInfo>,
-    /// The machine.
+    /// The machine; of several, the one that leads and has the servers.
     pub host: Host,
+    /// The hosts from which clients come, where these are not on that machine alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHost>,
     /// What the servers are compared with, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
@@ -136,6 +142,8 @@ pub enum Ending {
     Complete,
     /// Stopped by a signal; the trials finished until then are kept.
     Interrupted,
+    /// A client host was lost; the trials until then are kept, the last one says which host.
+    HostLost,
 }
 
 /// The settings of a run, in force for all of its trials.
@@ -173,6 +181,9 @@ pub struct Settings {
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.
     pub patience_s: f64,
+    /// Where servers listen, where that is not this machine's loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_address: Option<IpAddr>,
     /// Accept-queue length asked for; the kernel caps it at somaxconn.
     pub backlog: u32,
     /// CPUs the server is bound to; empty: not bound.
@@ -348,9 +359,15 @@ pub struct Trial {
     /// The server's process tree, measured from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Side>,
-    /// The load generator's process, measured likewise.
+    /// The load generator's process, measured likewise; where there are several, `hosts` has each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_side: Option<Side>,
+    /// What became of each client host's part of the load, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPart>,
+    /// How far apart these began to count replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<StartSkew>,
     /// The connections between both, as the kernel tells of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
@@ -424,6 +441,14 @@ pub struct Side {
     /// Longest time that one look of all of them took during the window.
     #[serde(default)]
     pub slowest_sample_ms: f64,
+}
+
+impl Side {
+    /// Itself, unless no probe looked.
+    pub fn if_any(self) -> Option<Self> {
+        let nothing = self.metrics.is_empty() && self.unavailable.is_empty();
+        (!nothing).then_some(self)
+    }
 }
 
 /// What one step of a fixed loop took on a CPU of each side, just before the trial and just after it:

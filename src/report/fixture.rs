@@ -180,6 +180,7 @@ fn run(servers: &[Server]) -> Run {
             })
             .collect(),
         null_server: None,
+        client_hosts: Vec::new(),
         host: Host {
             kernel: "Linux 6.18.1".to_owned(),
             cpu_model: Some("Example CPU 3000".to_owned()),

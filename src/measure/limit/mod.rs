@@ -4,6 +4,7 @@ mod cause;
 mod room;
 mod verdict;
 
+use super::crew::Origin;
 use super::plan::Planned;
 use super::run::{Observer, RunPlan, Started, begin, end, measure, utc_now};
 use super::search::{Bounds, Known, Point, Search, Verdict};
@@ -27,6 +28,7 @@ const FAILURES: u32 = 2;
 pub(super) fn run(
     plan: &RunPlan,
     asked: &Limit,
+    origin: &mut Origin,
     store: &mut Store,
     observer: &mut dyn Observer,
     stop: Stop,
@@ -41,6 +43,7 @@ pub(super) fn run(
         let mut hunt = Hunt {
             plan,
             asked,
+            origin: &mut *origin,
             criteria: &criteria,
             server,
             total,
@@ -72,6 +75,7 @@ pub(super) fn run(
 struct Hunt<'a> {
     plan: &'a RunPlan,
     asked: &'a Limit,
+    origin: &'a mut Origin,
     criteria: &'a Criteria,
     server: usize,
     total: usize,
@@ -206,7 +210,14 @@ impl Hunt<'_> {
             purpose: point.purpose,
             percent: None,
         });
-        if !measure(self.plan, store, &planned, &mut trial, self.stop)? {
+        if !measure(
+            self.plan,
+            self.origin,
+            store,
+            &planned,
+            &mut trial,
+            self.stop,
+        )? {
             self.interrupted = true;
             return Ok(None);
         }

@@ -173,6 +173,7 @@ fn ending(ending: Ending) -> Markup {
         @match ending {
             Ending::Complete => {}
             Ending::Interrupted => span.alert { "interrupted" },
+            Ending::HostLost => span.alert { "client host lost" },
             Ending::Unfinished => span.alert { "unfinished" },
         }
     }
