@@ -1,0 +1,67 @@
+//! What a network, or a host in it, does to a crowd on several hosts that is no reason to end a run.
+
+use std::time::Duration;
+
+use super::job::{Job, Lab, run, trials};
+
+/// Two trials.
+const TWO: &str = "run --models epoll --clients 40 --repeats 2 --warm-up 0s --control none --no-ceiling \
+    --probes cpu";
+
+/// What one host cannot do is told with its name, and the next trial begins as if nothing had been.
+#[test]
+fn a_host_without_enough_ports_fails_by_itself() {
+    let Some(lab) = Lab::up(2) else { return };
+    let few = "echo 60000 60010 > /proc/sys/net/ipv4/ip_local_port_range";
+    lab.run("client2", few);
+    let directory = tempfile::tempdir().unwrap();
+    let options = format!("{TWO} --duration 100ms");
+    let Some(job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    let (_, record) = job.end();
+    assert_eq!(run(&record)["ending"], "complete");
+    let trials = trials(&record);
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        let hosts = &trial["hosts"];
+        let reason = hosts[1]["failure"]["reason"].as_str().unwrap_or_default();
+        let output = hosts[1]["failure"]["output"].as_str().unwrap_or_default();
+        assert!(format!("{reason} {output}").contains("port"), "{trial:#}");
+        assert!(hosts[0]["failure"].is_null(), "{trial:#}");
+        let reason = trial["failure"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("client2"), "{trial:#}");
+    }
+}
+
+/// The cable of the server's host carries MPI too. Both outlive that it is out for a while.
+#[test]
+fn a_break_of_the_network_is_outlived() {
+    const BREAK: Duration = Duration::from_millis(600);
+    let Some(lab) = Lab::up(2) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let options = format!("{TWO} --duration 2s");
+    let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    // Wherever in the second trial this falls.
+    lab.tell("cut", "server");
+    std::thread::sleep(BREAK);
+    lab.tell("join", "server");
+    let record = job.succeed();
+    let trials = trials(&record);
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        assert!(trial["failure"].is_null(), "{trial:#}");
+        assert_eq!(trial["load"]["verified"], trial["load"]["requests"]);
+    }
+    let slowest = |name: &str| {
+        trials[1]["load"][name]["max_us"]
+            .as_f64()
+            .unwrap_or_default()
+    };
+    let slowest = slowest("service_time").max(slowest("connect_time"));
+    println!("the slowest took {slowest} us");
+    assert_eq!(run(&record)["ending"], "complete");
+}
