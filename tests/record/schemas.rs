@@ -7,11 +7,11 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::LeftOut;
 use throng::record::{
-    Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion, Correlation, Ending, Failure,
-    Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart, Latency, Limit, Load, OpenLoop,
-    ProbeClients, Published, PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding,
-    ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings, Side, Spin, StartSkew, StoppedAt, Study,
-    StudyInfo, StudyPart, Trial, Tried, Warning, Window,
+    Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
+    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
+    Latency, Limit, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
+    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
+    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -404,6 +404,7 @@ fn full_load() -> Load {
             starved: 0,
             early_bias: Some(correlation()),
             early_bias_life: Some(correlation()),
+            bias_absent: Some("too many".to_owned()),
         }),
         connections: 1,
         open_loop: Some(OpenLoop {
