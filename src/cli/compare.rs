@@ -198,6 +198,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: Some(comparison),
         limit: None,
         servers,

@@ -13,7 +13,7 @@ use crate::measure::crew::Origin;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Limit, Load, Run, SearchEnding, Settings, Store, Trial};
+use crate::record::{Ending, Limit, Load, Run, SearchEnding, Settings, Store, Trial};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
@@ -39,8 +39,21 @@ pub(super) fn conduct(
         );
         return Ok(Exit::Interrupted);
     }
+    if run.ending == Ending::HostLost {
+        return Err(host_lost(&trials, &directory));
+    }
     refuse_failures(&run, &trials)?;
     Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// That a client host was lost, which ended the run.
+pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
+    let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
+    let why = last.map_or("a client host was lost", |failure| &failure.reason);
+    let directory = directory.display();
+    anyhow::anyhow!(
+        "{why}; what was measured before is in {directory}, and --resume goes on there with as many hosts"
+    )
 }
 
 /// Gets this process ready to start others and to be stopped.
@@ -84,6 +97,7 @@ pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: run.comparison,
         limit: run.limit,
         control: run
@@ -114,7 +128,7 @@ pub(super) struct Said {
     pub(super) asking: protocol::Settings,
     pub(super) coming: Duration,
     pub(super) jobs: Option<Jobs>,
-    at_once: Option<u32>,
+    pub(super) at_once: Option<u32>,
 }
 
 impl Said {

@@ -176,7 +176,9 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         &probes,
     )?;
     let threads = common.load_threads as usize;
-    let limit = arguments.sought.limit(threads, &host::load_resources())?;
+    let limit = arguments
+        .sought
+        .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
         duration_s: arguments.duration.as_secs_f64(),
         warm_up_s: arguments.warm_up.as_secs_f64(),
@@ -210,6 +212,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: None,
         limit: Some(limit),
         servers,
@@ -253,8 +256,14 @@ impl Sought {
         <Line as clap::Parser>::try_parse_from(words).map(|line| line.sought)
     }
 
-    /// What is searched for, within which bounds, by so many threads.
-    pub(super) fn limit(&self, threads: usize, resources: &Resources) -> anyhow::Result<Limit> {
+    /// What is searched for, within which bounds, by so many threads on each of `hosts` client hosts, if
+    /// there are such, that have as much as this one.
+    pub(super) fn limit(
+        &self,
+        threads: usize,
+        hosts: usize,
+        resources: &Resources,
+    ) -> anyhow::Result<Limit> {
         let find = match self.find {
             What::Clients => Find::Clients,
             What::Rate => Find::Rate,
@@ -264,7 +273,7 @@ impl Sought {
             return Err(Usage(what.to_owned()).into());
         }
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
-        let (most, most_because) = self.bound(find, clients, threads, resources)?;
+        let (most, most_because) = self.bound(find, clients, threads, hosts, resources)?;
         let usual = if find == Find::Rate { 100 } else { 16 };
         if self.from.is_some_and(|from| u64::from(from) > most) {
             return Err(Usage(format!(
@@ -305,6 +314,7 @@ impl Sought {
         find: Find,
         clients: Option<u32>,
         threads: usize,
+        hosts: usize,
         resources: &Resources,
     ) -> anyhow::Result<(u64, String)> {
         let wanted = self.most.map_or(MOST, u64::from);
@@ -313,7 +323,9 @@ impl Sought {
             None => "nothing beyond is tried unless --most says so".to_owned(),
         };
         let crowd = clients.unwrap_or(wanted as u32);
-        let (fits, shortage) = foresee::most(crowd, threads, resources);
+        let hosts = hosts.max(1) as u32;
+        let (fits, shortage) = foresee::most(crowd.div_ceil(hosts), threads, resources);
+        let fits = fits.saturating_mul(hosts);
         match (find, shortage) {
             (Find::Rate, Some(shortage)) => Err(shortage.into()),
             (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),

@@ -167,14 +167,17 @@ pub fn takes_crew(arguments: &[std::ffi::OsString]) -> bool {
 }
 
 /// Runs the program on the host that leads a run, with its clients on those of a crew; without one for
-/// whatever does not [take one](takes_crew). It always returns, so that whoever launched the hosts can end
-/// them; the crew is dropped before.
+/// whatever does not [take one](takes_crew). The first of the arguments is the program's name. It always
+/// returns, so that whoever launched the hosts can end them; the crew is dropped before.
 #[cfg(target_os = "linux")]
-pub fn main_with(crew: Option<Box<dyn Crew>>) -> ExitCode {
+pub fn main_with(
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+    crew: Option<Box<dyn Crew>>,
+) -> ExitCode {
     let command = MEASURING.into_iter().fold(Cli::command(), |command, name| {
         command.mut_subcommand(name, lab::shown)
     });
-    let parsed = command.try_get_matches();
+    let parsed = command.try_get_matches_from(arguments);
     match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => perform(cli.command, &mut crew.map_or(Origin::Here, Origin::Crew)),
         Err(error) => {

@@ -259,6 +259,7 @@ fn trial(
             fairness: Some(Fairness {
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),
+                bias_absent: None,
                 mean: most as f64,
                 min: most * 9 / 10,
                 max: most * 11 / 10,

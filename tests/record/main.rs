@@ -109,6 +109,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         asking: Asking::default(),
         coming: Duration::ZERO,
         jobs: None,
+        at_once: None,
         comparison: None,
         limit: None,
         servers,

@@ -404,6 +404,7 @@ fn full_load() -> Load {
             starved: 0,
             early_bias: Some(correlation()),
             early_bias_life: Some(correlation()),
+            bias_absent: Some("too many".to_owned()),
         }),
         connections: 1,
         open_loop: Some(OpenLoop {

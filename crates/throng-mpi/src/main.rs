@@ -75,5 +75,5 @@ fn alone(measures: bool) -> ExitCode {
         eprintln!("{LAUNCH}");
         return ExitCode::from(2);
     }
-    throng::cli::main_with(None)
+    throng::cli::main_with(std::env::args_os(), None)
 }

@@ -108,6 +108,7 @@ fn conduct(
         }
     }
     let (count, mut nothing) = (parts.len(), None);
+    let mut lost = None;
     for (place, mut part) in parts.into_iter().enumerate() {
         if stop.requested() {
             break;
@@ -121,8 +122,12 @@ fn conduct(
             );
         }
         let mut shown = Shown::new(json);
-        let (_, trials) = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop)?;
+        let (run, trials) = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop)?;
         drop(shown);
+        if run.ending == Ending::HostLost {
+            lost = Some(conduct::host_lost(&trials, directory));
+            break;
+        }
         if !stop.requested() && trials.iter().all(|trial| trial.failure.is_some()) {
             nothing.get_or_insert(part.name);
         }
@@ -134,6 +139,9 @@ fn conduct(
             directory.display()
         );
         return Ok(Exit::Interrupted);
+    }
+    if let Some(lost) = lost {
+        return Err(lost);
     }
     match nothing {
         Some(part) => {

@@ -168,6 +168,7 @@ fn plan_of(
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: None,
         limit,
         servers,
@@ -351,6 +352,7 @@ fn possible(
 fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
     foresee::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+    let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
     // On loopback there are source addresses enough; if not, the load will say so.
     if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);

@@ -14,6 +14,8 @@
 //!   Crew::stop(limit) ────── the end ─────────────→ Hand::stop(limit)
 //! ```
 
+mod divide;
+mod gather;
 mod hand;
 
 use std::net::SocketAddr;
@@ -21,6 +23,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+pub use divide::MOST_ROWS;
+pub(super) use divide::{Whole, divide};
+pub(super) use gather::{Gathering, News};
 pub use hand::Hand;
 
 use super::host;
