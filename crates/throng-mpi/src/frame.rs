@@ -12,6 +12,8 @@ use throng::record::ClockOffset;
 const TO_POST: u32 = u32::MAX;
 /// Longest frame that is believed; a result with a row for each of a million clients has a tenth of it.
 const LONGEST: usize = 1 << 30;
+/// The most that is read at once.
+const A_READ: usize = 64 << 10;
 /// Length and rank.
 const HEAD: usize = 8;
 
@@ -83,24 +85,33 @@ pub(crate) fn write(to: &mut impl Write, frame: &Frame) -> io::Result<()> {
 }
 
 /// Frames out of bytes, however these are cut.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Reader {
+    /// Where a read goes: there is one for each look, and mostly nothing comes of it.
+    arriving: Box<[u8]>,
     bytes: Vec<u8>,
     /// Where the first frame that was not given begins.
     from: usize,
 }
 
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            arriving: vec![0; A_READ].into_boxed_slice(),
+            bytes: Vec::new(),
+            from: 0,
+        }
+    }
+}
+
 impl Reader {
     /// Reads once; false at the end of the stream.
     pub(crate) fn fill(&mut self, stream: &mut impl Read) -> io::Result<bool> {
-        const A_READ: usize = 64 << 10;
+        let read = stream.read(&mut self.arriving)?;
         self.bytes.drain(..self.from);
         self.from = 0;
-        let held = self.bytes.len();
-        self.bytes.resize(held + A_READ, 0);
-        let read = stream.read(&mut self.bytes[held..]);
-        self.bytes.truncate(held + *read.as_ref().unwrap_or(&0));
-        Ok(read? != 0)
+        self.bytes.extend_from_slice(&self.arriving[..read]);
+        Ok(read != 0)
     }
 
     /// The next whole frame.

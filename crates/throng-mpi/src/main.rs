@@ -22,6 +22,8 @@ mod worker;
 
 use std::process::ExitCode;
 
+use post::launcher::{LAUNCHER, see_off};
+
 /// The variable by which a worker is known: the process that started it, its post.
 const POST: &str = "THRONG_MPI_POST";
 
@@ -47,6 +49,9 @@ The first rank starts the server, all others are its clients. For a load from th
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let measures = throng::cli::takes_crew(&arguments);
+    if let Ok(launcher) = std::env::var(LAUNCHER) {
+        return see_off(&launcher);
+    }
     let ran = if is_worker() {
         worker::run()
     } else if OF_LAUNCHERS

@@ -98,6 +98,8 @@ impl Role for Following {
                 post.quick_until = now + QUICK_FOR;
             }
             Kind::Beat => {
+                // The worker expects to hear of us as well.
+                post.worker.word(Word::Beat);
                 if let Some(silence_ms) = message.body.first_chunk() {
                     post.silence = Duration::from_millis(u64::from_le_bytes(*silence_ms));
                     self.presence.permit(post.silence * SILENCES);

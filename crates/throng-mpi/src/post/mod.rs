@@ -12,6 +12,7 @@
 mod clocks;
 mod exchange;
 mod following;
+pub(crate) mod launcher;
 mod leading;
 mod presence;
 mod worker;
@@ -111,6 +112,7 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         // ended by the launcher, which ends with this code then.
         std::mem::forget(universe);
         if rank == 0 {
+            launcher::end_soon();
             post.exchange.abort(i32::from(end.code.max(1)));
         }
     }

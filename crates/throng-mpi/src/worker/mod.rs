@@ -17,5 +17,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         return client::run(place, line);
     }
     let ranks = leading::Ranks::gather(place, line)?;
-    Ok(throng::cli::main_with(std::env::args_os(), Some(Box::new(ranks))))
+    Ok(throng::cli::main_with(
+        std::env::args_os(),
+        Some(Box::new(ranks)),
+    ))
 }

@@ -99,6 +99,15 @@ pub(crate) struct Job {
 impl Job {
     /// So many ranks on this host; none, and the reason is printed, without a launcher.
     pub(crate) fn here(ranks: u32, directory: &Path, arguments: &str) -> Option<Self> {
+        Self::launched(ranks, &["--enable-recovery"], directory, arguments)
+    }
+
+    /// The same with a launcher that ends all ranks when one has died.
+    pub(crate) fn hasty(ranks: u32, directory: &Path, arguments: &str) -> Option<Self> {
+        Self::launched(ranks, &[], directory, arguments)
+    }
+
+    fn launched(ranks: u32, options: &[&str], directory: &Path, arguments: &str) -> Option<Self> {
         let mut command = Command::new("mpirun");
         command.args([
             "-n",
@@ -107,13 +116,9 @@ impl Job {
             "--bind-to",
             "none",
         ]);
-        command.args([
-            "--enable-recovery",
-            "--mca",
-            "btl",
-            "vader,self",
-            THRONG_MPI,
-        ]);
+        command
+            .args(options)
+            .args(["--mca", "btl", "vader,self", THRONG_MPI]);
         Self::spawn(command, directory, arguments)
     }
 
@@ -134,7 +139,7 @@ impl Job {
             .args(arguments.split_whitespace())
             .arg("-o")
             .arg(&record);
-        command.env(MARK, &mark).env("THRONG_SILENCE", "4");
+        command.env(MARK, &mark).env("THRONG_SILENCE", "3");
         command.envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -190,7 +195,7 @@ impl Job {
         self.until("the end", |job| job.child.try_wait().ok().flatten());
         let mark = self.mark.clone();
         self.until("the end of all ranks", |_| {
-            marked(&mark).is_empty().then_some(())
+            ours(&mark).is_empty().then_some(())
         });
         let record = self.record.clone();
         (self.take_output(), record)
@@ -264,6 +269,15 @@ impl Drop for Job {
             }
         }
     }
+}
+
+/// Processes of throng-mpi among those of a job. Of a host that was cut off, MPI's daemon stays until its lab goes.
+fn ours(mark: &str) -> Vec<u32> {
+    let is_ours = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "throng-mpi"
+    };
+    marked(mark).into_iter().filter(is_ours).collect()
 }
 
 /// Processes of a job that are not just waiting to be reaped.

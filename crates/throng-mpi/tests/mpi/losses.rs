@@ -25,7 +25,7 @@ fn lose(mut job: Job, act: impl FnOnce(&Job)) {
     assert!(took < LIMIT, "{took:?}");
     let said = said(&output);
     let run = run(&record);
-    assert_ne!(run["ending"], "unfinished", "{run:#}");
+    assert_eq!(run["ending"], "host-lost", "{run:#}");
     assert!(run["finished_at"].is_string(), "{run:#}");
     let trials = trials(&record);
     assert!(trials.len() >= before, "{said}");
@@ -58,6 +58,24 @@ fn signalled(signal: Signal, whom: fn(&Job) -> Pid) {
 #[test]
 fn a_rank_that_is_killed_ends_the_run() {
     signalled(Signal::KILL, |job| job.post(3));
+}
+
+/// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker writes down what
+/// was measured all the same.
+#[test]
+fn a_launcher_that_kills_everybody_leaves_the_record_whole() {
+    let directory = tempfile::tempdir().expect("it can be made");
+    let Some(mut job) = Job::hasty(4, directory.path(), LONG) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    kill_process(job.post(3), Signal::KILL).expect("it runs");
+    let (output, record) = job.end();
+    assert!(!output.status.success(), "{}", said(&output));
+    let (run, trials) = (run(&record), trials(&record));
+    assert_eq!(run["ending"], "host-lost", "{run:#}");
+    assert!(trials[0]["failure"].is_null(), "{}", trials[0]);
+    assert!(record.join("report.html").exists(), "{}", said(&output));
 }
 
 #[test]

@@ -8,6 +8,32 @@ use super::job::{Job, Lab, run, trials};
 const TWO: &str = "run --models epoll --clients 40 --repeats 2 --warm-up 0s --control none --no-ceiling \
     --probes cpu";
 
+/// The clients of a host that a firewall refuses have that error; all others are served.
+#[test]
+fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
+    let Some(lab) = Lab::up(2) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let options = TWO.replace("--repeats 2", "--repeats 3 --duration 200ms");
+    let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    // New connections only: MPI has its own.
+    let wall = "nft 'add table ip wall; \
+        add chain ip wall leaving { type filter hook output priority 0; }; \
+        add rule ip wall leaving tcp flags & (syn | ack) == syn reject with tcp reset'";
+    lab.run("client2", wall);
+    let (_, record) = job.end();
+    assert_eq!(run(&record)["ending"], "complete");
+    let trials = trials(&record);
+    assert_eq!(trials.len(), 3);
+    // In the second one it may have connected before the wall was there.
+    let (hosts, errors) = (&trials[2]["hosts"], &trials[2]["load"]["errors"]);
+    assert_eq!(hosts[1]["errors"], hosts[1]["clients"], "{hosts:#}");
+    assert_eq!(errors["refused"], hosts[1]["clients"], "{errors:#}");
+    assert_eq!(hosts[0]["errors"], 0, "{hosts:#}");
+}
+
 /// What one host cannot do is told with its name, and the next trial begins as if nothing had been.
 #[test]
 fn a_host_without_enough_ports_fails_by_itself() {
@@ -20,8 +46,8 @@ fn a_host_without_enough_ports_fails_by_itself() {
         return;
     };
     let (_, record) = job.end();
-    assert_eq!(run(&record)["ending"], "complete");
     let trials = trials(&record);
+    assert_eq!(run(&record)["ending"], "complete", "{trials:#?}");
     assert_eq!(trials.len(), 2);
     for trial in &trials {
         let hosts = &trial["hosts"];
