@@ -20,9 +20,14 @@ const SILENCES: u32 = 2;
 pub(super) struct Following {
     /// The leading rank's.
     presence: Presence,
+    /// How long the worker may be silent; the leading rank may have been told another time for ranks.
+    patience: Duration,
+    worker_heard: Instant,
+    /// Whether the worker's loss was told.
+    bereaved: bool,
     /// Whether the launcher's wish to stop was passed on.
     told: bool,
-    /// Since when the worker is gone, or is to go.
+    /// Since when the worker is to go.
     leaving: Option<Leaving>,
     beat_at: Instant,
 }
@@ -37,6 +42,9 @@ impl Following {
         let now = Instant::now();
         Self {
             presence: Presence::of(1, silence * SILENCES, now),
+            patience: silence,
+            worker_heard: now,
+            bereaved: false,
             told: false,
             leaving: None,
             beat_at: now,
@@ -47,31 +55,46 @@ impl Following {
     fn leave(&mut self, post: &mut Post, end: End) {
         if self.leaving.is_none() {
             post.worker.word(Word::Home);
-            let until = Instant::now() + HOME_LIMIT;
+            let now = Instant::now();
+            // Who stands still does not go by himself.
+            let until = if self.bereaved { now } else { now + HOME_LIMIT };
             self.leaving = Some(Leaving { until, end });
         }
     }
 
-    /// The worker is gone although nobody sent it home: we stay, or MPI would take all down.
-    fn bereaved(&mut self, post: &mut Post, now: Instant) {
-        if now < self.beat_at {
+    fn beat(&mut self, post: &mut Post, now: Instant) {
+        if now >= self.beat_at {
+            self.beat_at = now + post.silence.min(self.patience) / BEATS_A_SILENCE;
+            post.say(0, Kind::Beat, Vec::new());
+            post.worker.word(Word::Beat);
+        }
+    }
+
+    /// The worker may be gone although nobody sent it home. We stay, or MPI would take all down.
+    fn look_after_worker(&mut self, post: &mut Post, now: Instant) {
+        if self.bereaved {
             return;
         }
-        if let Some(status) = post.worker.end() {
-            let reason = format!("its process ended with {status}");
-            post.say(0, Kind::Lost, reason.into_bytes());
-        }
-        self.beat_at = now + post.silence / BEATS_A_SILENCE;
-        post.say(0, Kind::Beat, Vec::new());
+        let reason = if post.worker.is_closed() {
+            let status = post.worker.end();
+            let how = status.map_or("somehow".to_owned(), |status| format!("with {status}"));
+            format!("its process ended {how}")
+        } else if now.saturating_duration_since(self.worker_heard) > self.patience {
+            let seconds = self.patience.as_secs_f64();
+            format!("its process stood still for {seconds} s")
+        } else {
+            return;
+        };
+        self.bereaved = true;
+        post.say(0, Kind::Lost, reason.into_bytes());
     }
 }
 
 impl Role for Following {
     fn worker_says(&mut self, post: &mut Post, frame: Frame) {
-        match frame {
-            Frame::Mail { body, .. } => post.exchange.send(0, Kind::Mail, body),
-            Frame::Word(Word::Beat) => post.say(0, Kind::Beat, Vec::new()),
-            Frame::Word(_) => {}
+        self.worker_heard = Instant::now();
+        if let Frame::Mail { body, .. } = frame {
+            post.exchange.send(0, Kind::Mail, body);
         }
     }
 
@@ -85,12 +108,9 @@ impl Role for Following {
                 body: message.body,
             }),
             Kind::Ping => {
-                let round = message
-                    .body
-                    .first_chunk()
-                    .map_or(0, |round| u32::from_le_bytes(*round));
+                let round = message.body.first_chunk();
                 let pong = Pong {
-                    round,
+                    round: round.map_or(0, |round| u32::from_le_bytes(*round)),
                     came_ns,
                     left_ns: load::now(),
                 };
@@ -98,11 +118,10 @@ impl Role for Following {
                 post.quick_until = now + QUICK_FOR;
             }
             Kind::Beat => {
-                // The worker expects to hear of us as well.
-                post.worker.word(Word::Beat);
                 if let Some(silence_ms) = message.body.first_chunk() {
                     post.silence = Duration::from_millis(u64::from_le_bytes(*silence_ms));
                     self.presence.permit(post.silence * SILENCES);
+                    self.beat_at = self.beat_at.min(now + post.silence / BEATS_A_SILENCE);
                 }
             }
             Kind::Home => {
@@ -114,6 +133,7 @@ impl Role for Following {
     }
 
     fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End> {
+        self.beat(post, now);
         if post.stop.requested() && !self.told {
             self.told = true;
             post.say(0, Kind::Told, Vec::new());
@@ -126,9 +146,7 @@ impl Role for Following {
             self.leave(post, end);
         }
         let Some(leaving) = &self.leaving else {
-            if post.worker.is_closed() {
-                self.bereaved(post, now);
-            }
+            self.look_after_worker(post, now);
             return None;
         };
         if post.worker.is_closed() {

@@ -34,8 +34,10 @@ use worker::Worker;
 const SILENCE: &str = "THRONG_SILENCE";
 /// How long that is unless said.
 const SILENCE_S: f64 = 10.0;
-/// Time between two looks: nobody is in a hurry, someone is about to be, the clocks are being compared.
-const IDLE: Duration = Duration::from_millis(5);
+/// Time between two looks when nothing is expected: of the leading rank, to which all reports go, and of another.
+const IDLE_LEADING: Duration = Duration::from_millis(5);
+const IDLE: Duration = Duration::from_millis(10);
+/// The same while messages are on their way, and while clocks are compared.
 const BUSY: Duration = Duration::from_micros(200);
 const QUICK: Duration = Duration::from_micros(10);
 /// How long the last messages may take to leave.
@@ -50,6 +52,8 @@ struct Post {
     worker: Worker,
     /// How long a rank may be silent.
     silence: Duration,
+    /// Time between two looks when nothing is expected.
+    idle: Duration,
     /// Until then looks follow each other quickly.
     quick_until: Instant,
     stop: Stop,
@@ -87,6 +91,7 @@ pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode>
         exchange: Exchange::new(world),
         worker,
         silence,
+        idle: if rank == 0 { IDLE_LEADING } else { IDLE },
         quick_until: Instant::now(),
         stop,
     };
@@ -176,7 +181,7 @@ impl Post {
         } else if self.exchange.is_busy() || self.worker.is_behind() {
             BUSY
         } else {
-            IDLE
+            self.idle
         }
     }
 

@@ -16,8 +16,8 @@ use crate::frame::Word;
 const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
 /// How long comparing clocks may take: more than the post takes at most.
 const COMPARE_LIMIT: Duration = Duration::from_secs(4);
-/// By how much the word to go on leaves ahead of its moment, beside what it may take on its way: two posts
-/// look every 5 ms, the worker every 2 ms, and a busy machine may be late.
+/// By how much the word to go on leaves ahead of its moment, beside what it may take on its way: the two posts
+/// look every 5 and 10 ms, the worker every 2 ms, and a busy machine may be late.
 const LEAD: Duration = Duration::from_millis(30);
 /// For so many of the longest error of a clock, half a round trip, the word may be on its way.
 const TRIPS: u32 = 8;

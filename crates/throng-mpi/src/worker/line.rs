@@ -10,6 +10,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use rustix::process::{Signal, getppid, kill_process};
 
 use crate::frame::{self, Frame, Reader, Word};
 
@@ -93,7 +94,7 @@ impl Line {
     }
 
     fn write(&self, frame: &Frame) -> anyhow::Result<()> {
-        write(&self.writer, frame).context("the MPI process of this rank takes nothing more")
+        write(&self.writer, frame).context("the MPI process of the leading rank takes nothing more")
     }
 
     /// The next of the news, awaited until `deadline`.
@@ -127,6 +128,7 @@ fn hear(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
                 Ok(false) => break "has ended".to_owned(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    end_post();
                     break "does not answer any more".to_owned();
                 }
                 Err(error) => break format!("cannot be heard: {error}"),
@@ -140,6 +142,13 @@ fn hear(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
     let _ = to.send(News::Gone(format!(
         "the MPI process of the leading rank {gone}"
     )));
+}
+
+/// Ends a post that stands still: a launcher would wait for it for ever.
+fn end_post() {
+    if let Some(post) = getppid() {
+        let _ = kill_process(post, Signal::KILL);
+    }
 }
 
 /// Tells the post that this process is there, until it is gone.

@@ -65,11 +65,12 @@ impl Lab {
         script
     }
 
-    /// Runs a line of shell on a host.
-    pub(crate) fn run(&self, host: &str, line: &str) {
+    /// Runs a line of shell on a host, and gives what it says.
+    pub(crate) fn run(&self, host: &str, line: &str) -> String {
         let done = self.script("exec").args([host, "sh", "-c", line]).output();
         let done = done.expect("bash is there");
         assert!(done.status.success(), "{line}: {done:?}");
+        String::from_utf8(done.stdout).expect("it is text")
     }
 
     /// `cut` and `join`.

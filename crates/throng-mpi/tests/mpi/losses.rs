@@ -88,6 +88,12 @@ fn a_rank_that_is_stopped_ends_the_run() {
     signalled(Signal::STOP, |job| job.post(3));
 }
 
+/// Its worker, too, may be all that stands still.
+#[test]
+fn a_rank_of_which_the_worker_is_stopped_ends_the_run() {
+    signalled(Signal::STOP, |job| job.worker(3));
+}
+
 #[test]
 fn a_host_that_is_cut_off_ends_the_run() {
     let Some(lab) = Lab::up(3) else { return };
