@@ -1,7 +1,7 @@
 //! A load that is followed through its phases, with samples taken at each; the same for one on this host
 //! and for the part of one that a client host has.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -40,9 +40,9 @@ pub(super) enum Phase {
 }
 
 /// How far the clients are.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
-    /// Connected now. No result has it.
+    /// Connected now.
     pub(super) present: u64,
 }
 
@@ -54,21 +54,25 @@ impl<R: DeserializeOwned> Told<R> {
             phase: Option<Phase>,
             #[serde(default)]
             waits: bool,
-            #[serde(flatten)]
-            progress: Progress,
+            /// No result has it.
+            present: u64,
         }
-        // Whatever has `present` is no result.
         match serde_json::from_str(line) {
             Ok(Line {
-                phase: Some(phase),
-                waits,
-                progress,
-            }) => Some(Self::Phase {
                 phase,
                 waits,
-                progress,
-            }),
-            Ok(Line { progress, .. }) => Some(Self::Progress(progress)),
+                present,
+            }) => {
+                let progress = Progress { present };
+                Some(match phase {
+                    Some(phase) => Self::Phase {
+                        phase,
+                        waits,
+                        progress,
+                    },
+                    None => Self::Progress(progress),
+                })
+            }
             Err(_) => serde_json::from_str(line).ok().map(Self::Result),
         }
     }
@@ -79,6 +83,8 @@ pub(super) struct Follower {
     /// The place of that one.
     clients: usize,
     phase: Phase,
+    /// When the next sample is due if nothing else happens.
+    due: Instant,
 }
 
 impl Follower {
@@ -87,16 +93,21 @@ impl Follower {
         Self {
             clients,
             phase: Phase::Settle,
+            due: Instant::now(),
         }
     }
 
-    /// How long to wait for a line before a sample is due.
-    pub(super) fn tick(&self) -> Duration {
-        if self.phase == Phase::Settle {
-            SETTLE_TICK
-        } else {
-            TICK
-        }
+    /// When a sample is due, whatever is heard until then.
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    fn rest(&mut self) {
+        let tick = match self.phase {
+            Phase::Settle => SETTLE_TICK,
+            _ => TICK,
+        };
+        self.due = Instant::now() + tick;
     }
 
     /// The load enters a phase.
@@ -112,15 +123,17 @@ impl Follower {
             sample(panels, moment);
         }
         self.phase = phase;
+        self.rest();
     }
 
-    /// No line came within a tick.
-    pub(super) fn wait(&self, panels: &mut [Panel]) {
+    /// Takes the sample that is due.
+    pub(super) fn sample(&mut self, panels: &mut [Panel]) {
         match self.phase {
             Phase::Settle | Phase::WarmUp => sample(panels, Moment::Settle),
             Phase::Steady => sample(panels, Moment::Tick),
             Phase::Drain | Phase::Hold => {}
         }
+        self.rest();
     }
 
     /// The clients' own count of those connected, beside what the kernel counts.

@@ -259,8 +259,7 @@ fn watch(
     let deadline = Instant::now() + limit + SLACK;
     let mut follower = Follower::new(CLIENTS);
     loop {
-        let tick = Instant::now() + follower.tick();
-        match load.heard(deadline.min(tick)) {
+        match load.heard(deadline.min(follower.due())) {
             News::Told(Told::Phase {
                 phase,
                 waits,
@@ -274,19 +273,25 @@ fn watch(
             }
             News::Told(Told::Progress(progress)) => follower.note(progress, panels),
             News::Told(Told::Result(figures)) => return Ok(*figures),
-            News::Late if stop.requested() => return Err(Halt::Interrupted),
-            News::Late if Instant::now() >= deadline => {
-                let (reason, output) = load.overdue();
-                return failed("load", reason, output);
-            }
-            // Whoever asked looks how it ended.
-            News::Late if server.has_ended() => {
-                return failed("load", "the server ended", String::new());
-            }
-            News::Late => follower.wait(panels),
             News::Failed { reason, output } => return failed("load", reason, output),
-            News::Nothing => {}
+            News::Nothing | News::Late => {}
         }
+        // However much is heard.
+        if Instant::now() < deadline.min(follower.due()) {
+            continue;
+        }
+        if stop.requested() {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            let (reason, output) = load.overdue();
+            return failed("load", reason, output);
+        }
+        if server.has_ended() {
+            // Whoever asked looks how it ended.
+            return failed("load", "the server ended", String::new());
+        }
+        follower.sample(panels);
     }
 }
 

@@ -41,6 +41,7 @@ const NOT_OF_A_PART: &[(&str, &str)] = &[
     ("allow-remote", "the servers are on this machine"),
     ("json", "the record has the result of each trial"),
     ("controlled", "every load of a trial is"),
+    ("share", "every client host has one"),
 ];
 
 /// What is the same for all parts.

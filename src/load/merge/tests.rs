@@ -99,7 +99,7 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whether clients were on one host or on several is not to be seen in the result.
     #[test]

@@ -34,7 +34,14 @@ pub(in super::super) struct Gathering<'a> {
     /// When windows began, and by how much that may be wrong; absent once that is not known of one.
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
+    /// When clients were last told of.
+    told: Instant,
 }
+
+/// Least time between two words about clients, of however many hosts.
+const NEWS: Duration = Duration::from_millis(100);
+/// How long hosts may take to stop that could not all be started.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// One host's.
 struct Part {
@@ -63,7 +70,9 @@ impl<'a> Gathering<'a> {
             file.with_context(|| format!("cannot write {}", path.display()))
         };
         let rows = rows.map(create).transpose()?.map(BufWriter::new);
-        crew.start(orders)?;
+        crew.start(orders)
+            .inspect_err(|_| crew.stop(STOP_LIMIT))
+            .context("cannot start the load on the client hosts")?;
         let part = |order: &Order| {
             let host = &crew.hosts()[order.host];
             Part {
@@ -92,6 +101,7 @@ impl<'a> Gathering<'a> {
             rows,
             starts: Some(Vec::new()),
             lost: false,
+            told: Instant::now(),
         })
     }
 
@@ -180,7 +190,7 @@ impl<'a> Gathering<'a> {
             }
             Some(Told::Progress(progress)) => {
                 part.present = progress.present;
-                News::Told(Told::Progress(self.progress()))
+                self.tell()
             }
             Some(Told::Result(_)) | None => News::Nothing,
         }
@@ -193,7 +203,7 @@ impl<'a> Gathering<'a> {
             return News::Nothing;
         };
         if phase <= self.phase {
-            return News::Told(Told::Progress(self.progress()));
+            return self.tell();
         }
         self.phase = phase;
         let waits = running().any(|part| part.waits);
@@ -202,6 +212,15 @@ impl<'a> Gathering<'a> {
             waits,
             progress: self.progress(),
         })
+    }
+
+    /// How many clients there are, unless that was told a moment ago.
+    fn tell(&mut self) -> News {
+        if self.told.elapsed() < NEWS {
+            return News::Nothing;
+        }
+        self.told = Instant::now();
+        News::Told(Told::Progress(self.progress()))
     }
 
     fn progress(&self) -> Progress {

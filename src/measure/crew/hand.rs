@@ -66,16 +66,18 @@ impl Hand {
     /// ([`is_over`](Hand::is_over)).
     pub fn next(&mut self, deadline: Instant) -> Option<Report> {
         while !self.is_over() {
-            let tick = Instant::now() + self.follower.tick();
-            match self.load.line(deadline.min(tick)) {
+            if Instant::now() >= self.follower.due() {
+                self.follower.sample(&mut self.panels);
+            }
+            match self.load.line(deadline.min(self.follower.due())) {
                 Ok(line) => {
                     let report = self.take(line);
                     if report.is_some() {
                         return report;
                     }
                 }
-                Err(NoLine::Late) if Instant::now() >= tick => self.follower.wait(&mut self.panels),
-                Err(NoLine::Late) => return None,
+                Err(NoLine::Late) if Instant::now() >= deadline => return None,
+                Err(NoLine::Late) => {}
                 Err(NoLine::Ended) => return Some(self.fail()),
             }
         }
