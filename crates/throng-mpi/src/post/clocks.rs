@@ -8,7 +8,7 @@
 use throng::record::ClockOffset;
 
 /// Questions to each rank.
-const ROUNDS: u32 = 16;
+pub(super) const ROUNDS: u32 = 16;
 
 /// A comparison under way.
 #[derive(Debug)]

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use throng::load;
 
-use super::clocks::Pong;
+use super::clocks::{Pong, ROUNDS};
 use super::exchange::{Kind, Message};
 use super::presence::{BEATS_A_SILENCE, Presence};
 use super::{End, Post, Role};
 use crate::frame::{Frame, Word};
 
-/// For so long after a question about the time the next one is expected at once.
-const QUICK_FOR: Duration = Duration::from_millis(20);
+/// For so long after a question about the time the next one is expected: a round trip round the world.
+const QUICK_FOR: Duration = Duration::from_millis(300);
 /// How long the worker may take to end its load and itself.
 const HOME_LIMIT: Duration = Duration::from_secs(6);
 /// The leading rank may be silent so much longer than others: it tells us when it gives somebody up.
@@ -109,13 +109,15 @@ impl Role for Following {
             }),
             Kind::Ping => {
                 let round = message.body.first_chunk();
+                let round = round.map_or(0, |round| u32::from_le_bytes(*round));
                 let pong = Pong {
-                    round: round.map_or(0, |round| u32::from_le_bytes(*round)),
+                    round,
                     came_ns,
                     left_ns: load::now(),
                 };
                 post.say(0, Kind::Pong, pong.encode());
-                post.quick_until = now + QUICK_FOR;
+                let is_last = round == 0 || round == ROUNDS;
+                post.quick_until = if is_last { now } else { now + QUICK_FOR };
             }
             Kind::Beat => {
                 if let Some(silence_ms) = message.body.first_chunk() {

@@ -110,6 +110,7 @@ impl Leading {
         let Some(asked) = &mut self.asked else {
             let others = self.others(post);
             for &rank in &others {
+                // Of no comparison.
                 post.say(rank, Kind::Ping, 0_u32.to_le_bytes().to_vec());
             }
             self.asked = Some(Asked {

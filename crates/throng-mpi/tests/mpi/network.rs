@@ -66,39 +66,30 @@ fn a_break_of_the_network_is_outlived() {
     const BREAK: Duration = Duration::from_millis(600);
     let Some(lab) = Lab::up(2) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let options = format!("{TWO} --duration 2s");
+    let options = TWO.replace("--repeats 2", "--repeats 1 --duration 3s");
     let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
         return;
     };
-    // The second one's clients are there, and ask.
-    job.wait_for_a_trial();
     let established = "ss -Htn state established | wc -l";
     job.wait_for(|_| {
-        lab.run("server", established)
-            .trim()
-            .parse()
-            .is_ok_and(|n: u32| n >= 40)
+        let count = lab.run("server", established);
+        count.trim().parse().is_ok_and(|count: u32| count >= 40)
     });
     lab.tell("cut", "server");
     std::thread::sleep(BREAK);
     lab.tell("join", "server");
+    let in_time = job.trials().is_empty();
     let record = job.succeed();
     let trials = trials(&record);
-    assert_eq!(trials.len(), 2);
-    for trial in &trials {
-        assert!(trial["failure"].is_null(), "{trial:#}");
-        assert_eq!(trial["load"]["verified"], trial["load"]["requests"]);
-    }
-    let slowest = |name: &str| {
-        trials[1]["load"][name]["max_us"]
-            .as_f64()
-            .unwrap_or_default()
-    };
-    let slowest = slowest("service_time").max(slowest("first_answer"));
-    assert!(
-        slowest >= 0.9 * BREAK.as_micros() as f64,
-        "{slowest}: {}",
-        trials[1]
-    );
+    let load = &trials[0]["load"];
+    assert!(trials[0]["failure"].is_null(), "{:#}", trials[0]);
+    assert_eq!(load["verified"], load["requests"]);
     assert_eq!(run(&record)["ending"], "complete");
+    let slowest = |name: &str| load[name]["max_us"].as_f64().unwrap_or_default();
+    let slowest = slowest("service_time").max(slowest("first_answer"));
+    if in_time {
+        assert!(slowest >= 0.9 * BREAK.as_micros() as f64, "{slowest}: {load}");
+    } else {
+        println!("not tried: the machine was too busy to break the network in time");
+    }
 }
