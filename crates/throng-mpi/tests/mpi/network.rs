@@ -88,7 +88,10 @@ fn a_break_of_the_network_is_outlived() {
     let slowest = |name: &str| load[name]["max_us"].as_f64().unwrap_or_default();
     let slowest = slowest("service_time").max(slowest("first_answer"));
     if in_time {
-        assert!(slowest >= 0.9 * BREAK.as_micros() as f64, "{slowest}: {load}");
+        assert!(
+            slowest >= 0.9 * BREAK.as_micros() as f64,
+            "{slowest}: {load}"
+        );
     } else {
         println!("not tried: the machine was too busy to break the network in time");
     }
