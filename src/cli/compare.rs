@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
+use super::lab::Lab;
 use super::load::calibrate::cheapest;
 use super::measuring::Measuring;
 use super::servers;
 use super::values::{self, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
+use crate::measure::crew::Origin;
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
 use crate::report::comparison::Condition;
@@ -61,6 +63,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     care: Care,
     #[command(flatten)]
+    lab: Lab,
+    #[command(flatten)]
     demands: Demands,
     #[command(flatten)]
     asking: Worded<Asking>,
@@ -84,11 +88,11 @@ struct Demands {
     baseline: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    if let Some(resumed) = arguments.measuring.resumed() {
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
+    if let Some(resumed) = arguments.measuring.resumed(origin) {
         return resumed;
     }
-    let plan = resolve(arguments)?;
+    let plan = resolve(arguments, origin)?;
     let baseline = arguments.demands.baseline.as_deref();
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
@@ -97,11 +101,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }
-    conduct::conduct(&plan, store, arguments.measuring.json)
+    conduct::conduct(&plan, origin, store, arguments.measuring.json)
 }
 
 /// Turns the command line into what is run; refuses what cannot be.
-fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     arguments.asking.value.shape.check()?;
     let measuring = &arguments.measuring;
@@ -116,6 +120,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         duration_s: measuring.duration_or_default().as_secs_f64(),
         warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         below_percent: arguments.below.0.clone(),
+        server_address: arguments.lab.server_address(origin)?,
         ..entrants::settings(
             &arguments.asking,
             &kinds,
@@ -155,6 +160,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: Some(comparison),
         limit: None,
         servers,
@@ -165,6 +171,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
     })

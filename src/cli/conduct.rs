@@ -7,21 +7,27 @@ use anyhow::Context as _;
 
 use super::asking::Asking;
 use super::progress::Bar;
-use super::{Exit, Usage, has_viewer, report};
+use super::{Exit, Usage, has_viewer, lab, report};
 use crate::load::foresee;
+use crate::measure::crew::Origin;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Limit, Load, Run, SearchEnding, Settings, Store, Trial};
+use crate::record::{Ending, Limit, Load, Run, SearchEnding, Settings, Store, Trial};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
-pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn conduct(
+    plan: &RunPlan,
+    origin: &mut Origin,
+    mut store: Store,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let stop = prepare()?;
     let mut shown = Shown::new(json);
-    let (run, trials) = measure::run(plan, &mut store, &mut shown, stop)?;
+    let (run, trials) = measure::run(plan, origin, &mut store, &mut shown, stop)?;
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
@@ -33,8 +39,21 @@ pub(super) fn conduct(plan: &RunPlan, mut store: Store, json: bool) -> anyhow::R
         );
         return Ok(Exit::Interrupted);
     }
+    if run.ending == Ending::HostLost {
+        return Err(host_lost(&trials, &directory));
+    }
     refuse_failures(&run, &trials)?;
     Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// That a client host was lost, which ended the run.
+pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
+    let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
+    let why = last.map_or("a client host was lost", |failure| &failure.reason);
+    let directory = directory.display();
+    anyhow::anyhow!(
+        "{why}; what was measured before is in {directory}, and --resume goes on there with as many hosts"
+    )
 }
 
 /// Gets this process ready to start others and to be stopped.
@@ -67,8 +86,9 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 }
 
 /// An earlier run, with what it has.
-pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
+pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
     let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
+    lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
     let plan = RunPlan {
@@ -77,6 +97,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: run.comparison,
         limit: run.limit,
         control: run
@@ -91,6 +112,7 @@ pub(super) fn resume(directory: &Path) -> anyhow::Result<(Store, RunPlan)> {
         seed: run.seed,
         arguments: run.arguments,
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         done,
     };
     Ok((store, plan))
@@ -106,7 +128,7 @@ pub(super) struct Said {
     pub(super) asking: protocol::Settings,
     pub(super) coming: Duration,
     pub(super) jobs: Option<Jobs>,
-    at_once: Option<u32>,
+    pub(super) at_once: Option<u32>,
 }
 
 impl Said {

@@ -5,11 +5,13 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
+use super::lab::Lab;
 use super::measuring::Measuring;
 use super::shape::Shape;
 use super::values;
 use super::{Exit, Usage, servers};
 use crate::load::foresee::{self, Resources};
+use crate::measure::crew::Origin;
 use crate::measure::{RunPlan, host, probes};
 use crate::record::{Find, Limit, Settings, StudyInfo};
 use crate::report::comparison::Condition;
@@ -63,6 +65,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     care: Care,
     #[command(flatten)]
+    lab: Lab,
+    #[command(flatten)]
     asking: Worded<Asking>,
 }
 
@@ -114,17 +118,17 @@ enum What {
     Rate,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    if let Some(resumed) = arguments.measuring.resumed() {
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
+    if let Some(resumed) = arguments.measuring.resumed(origin) {
         return resumed;
     }
-    let plan = resolve(arguments)?;
+    let plan = resolve(arguments, origin)?;
     let store = conduct::create(&arguments.measuring.directory("limit"))?;
-    conduct::conduct(&plan, store, arguments.measuring.json)
+    conduct::conduct(&plan, origin, store, arguments.measuring.json)
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.
-fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     host::raise_descriptor_limit();
     let measuring = &arguments.measuring;
@@ -139,12 +143,15 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         &probes,
     )?;
     let threads = common.load_threads as usize;
-    let limit = arguments.sought.limit(threads, &host::load_resources())?;
+    let limit = arguments
+        .sought
+        .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
         duration_s: measuring.duration_or_default().as_secs_f64(),
         warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
         patience_s: arguments.patience.as_secs_f64(),
+        server_address: arguments.lab.server_address(origin)?,
         ..common
     };
     let shape = &arguments.asking.value.shape;
@@ -172,6 +179,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: None,
         limit: Some(limit),
         servers,
@@ -182,6 +190,7 @@ fn resolve(arguments: &Arguments) -> anyhow::Result<RunPlan> {
         seed: shape.seed().unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
     })
@@ -214,8 +223,14 @@ impl Sought {
         <Line as clap::Parser>::try_parse_from(words).map(|line| line.sought)
     }
 
-    /// What is searched for, within which bounds, by so many threads.
-    pub(super) fn limit(&self, threads: usize, resources: &Resources) -> anyhow::Result<Limit> {
+    /// What is searched for, within which bounds, by so many threads on each of `hosts` client hosts, if
+    /// there are such, that have as much as this one.
+    pub(super) fn limit(
+        &self,
+        threads: usize,
+        hosts: usize,
+        resources: &Resources,
+    ) -> anyhow::Result<Limit> {
         let find = match self.find {
             What::Clients => Find::Clients,
             What::Rate => Find::Rate,
@@ -225,7 +240,7 @@ impl Sought {
             return Err(Usage(what.to_owned()).into());
         }
         let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
-        let (most, most_because) = self.bound(find, clients, threads, resources)?;
+        let (most, most_because) = self.bound(find, clients, threads, hosts, resources)?;
         let usual = if find == Find::Rate { 100 } else { 16 };
         if self.from.is_some_and(|from| u64::from(from) > most) {
             return Err(Usage(format!(
@@ -266,6 +281,7 @@ impl Sought {
         find: Find,
         clients: Option<u32>,
         threads: usize,
+        hosts: usize,
         resources: &Resources,
     ) -> anyhow::Result<(u64, String)> {
         let wanted = self.most.map_or(MOST, u64::from);
@@ -274,7 +290,9 @@ impl Sought {
             None => "nothing beyond is tried unless --most says so".to_owned(),
         };
         let crowd = clients.unwrap_or(wanted as u32);
-        let (fits, shortage) = foresee::most(crowd, threads, resources);
+        let hosts = hosts.max(1) as u32;
+        let (fits, shortage) = foresee::most(crowd.div_ceil(hosts), threads, resources);
+        let fits = fits.saturating_mul(hosts);
         match (find, shortage) {
             (Find::Rate, Some(shortage)) => Err(shortage.into()),
             (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),

@@ -18,6 +18,7 @@ use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, output};
 use crate::load::foresee::{self, Workers};
 use crate::load::route::{Network, Routes};
+use crate::load::share::Share;
 use crate::load::socket::{self, Options};
 use crate::load::{self, Engine, Outcome, Plan, Until};
 use crate::measure::host;
@@ -117,6 +118,11 @@ pub(super) struct Arguments {
     /// before closing the connections.
     #[arg(long, hide = true)]
     controlled: bool,
+    /// Be one of several processes that have this load together, from 0/N to N-1/N, and print what puts
+    /// their results together.
+    #[arg(long, hide = true, value_name = "NUMBER/OF", value_parser = values::share,
+          conflicts_with = "calibrate")]
+    share: Option<Share>,
 }
 
 impl Arguments {
@@ -158,13 +164,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .and_then(|()| csv.flush())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    print(arguments, &plan, &outcome)?;
-    if outcome.load.served == 0 {
-        anyhow::bail!(
-            "no client was served by {}{}",
-            targets(&plan),
-            reasons(&outcome.load)
-        );
+    let nobody = (outcome.load.served == 0).then(|| reasons(&outcome.load));
+    print(arguments, &plan, outcome)?;
+    if let Some(reasons) = nobody {
+        anyhow::bail!("no client was served by {}{reasons}", targets(&plan));
     }
     Ok(Exit::unless_stopped(stop))
 }
@@ -205,6 +208,8 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         own_tables: room.workers.own_tables,
         cpus,
         at_once: room.at_once,
+        share: arguments.share.unwrap_or(Share::WHOLE),
+        gathers_clients: arguments.share.is_some() && arguments.clients_csv.is_some(),
         ..Plan::new(room.routes, protocol, settings, arguments.clients, until)
     };
     arguments.shape.check()?;
@@ -273,7 +278,8 @@ fn room(
         .collect::<anyhow::Result<Vec<_>>>()?;
     host::raise_descriptor_limit();
     let resources = host::load_resources();
-    let (clients, shape) = (arguments.clients, &arguments.shape);
+    let part = arguments.share.unwrap_or(Share::WHOLE);
+    let (clients, shape) = (part.of_clients(arguments.clients), &arguments.shape);
     let connections = shape.connections_each(closes).min(CONNECTIONS_A_PORT_TIME);
     let connections = clients.saturating_mul(connections);
     let routes = Routes::new(&targets, &arguments.source, connections, resources.ports)
@@ -288,9 +294,10 @@ fn room(
         let workers = foresee::workers(at_once + lingering, threads, resources.descriptors);
         foresee::check(at_once, workers, &routes, &resources).map(|crowded| (workers, crowded))
     };
-    let mut at_once = shape.at_once().map(|count| count.min(clients));
-    let mut found = fits(at_once.unwrap_or(clients));
+    let mut at_once = shape.at_once().map(|count| count.min(arguments.clients));
+    let mut found = fits(at_once.map_or(clients, |count| part.of_clients(count)));
     if let (Err(shortage), true, None) = (&found, shape.until().is_some(), at_once)
+        && part == Share::WHOLE
         && shortage.at_most() > 0
     {
         let most = shortage.at_most();
@@ -317,7 +324,10 @@ fn room(
     })
 }
 
-fn print(arguments: &Arguments, plan: &Plan, outcome: &Outcome) -> anyhow::Result<()> {
+fn print(arguments: &Arguments, plan: &Plan, outcome: Outcome) -> anyhow::Result<()> {
+    if arguments.share.is_some() {
+        return output::json_line(&outcome.into_contribution());
+    }
     if arguments.controlled {
         return output::json_line(&outcome.load);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::values::{self, CpuList};
 use super::{Exit, conduct, study};
+use crate::measure::crew::Origin;
 use crate::measure::{host, plan};
 use crate::record;
 
@@ -41,13 +42,13 @@ pub(super) struct Measuring {
 
 impl Measuring {
     /// Goes on with an earlier run, if that is what is wanted.
-    pub(super) fn resumed(&self) -> Option<anyhow::Result<Exit>> {
+    pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
         if record::Study::is_in(directory) {
-            return Some(study::resume(directory, self.json));
+            return Some(study::resume(directory, origin, self.json));
         }
-        let earlier = conduct::resume(directory);
-        Some(earlier.and_then(|(store, plan)| conduct::conduct(&plan, store, self.json)))
+        let earlier = conduct::resume(directory, origin);
+        Some(earlier.and_then(|(store, plan)| conduct::conduct(&plan, origin, store, self.json)))
     }
 
     /// Where the record and the report of a run of this name go.

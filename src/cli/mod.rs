@@ -18,6 +18,8 @@ mod doctor;
 mod entrants;
 mod flows;
 #[cfg(target_os = "linux")]
+mod lab;
+#[cfg(target_os = "linux")]
 mod limit;
 mod list;
 #[cfg(target_os = "linux")]
@@ -46,6 +48,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(target_os = "linux")]
+use crate::measure::crew::{Crew, Origin};
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
@@ -160,13 +164,57 @@ fn resumes_alone(subcommand: clap::Command) -> clap::Command {
 pub fn main() -> ExitCode {
     let cli = Cli::from_arg_matches_mut(&mut command().get_matches());
     let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
-    let result = match cli.command {
+    #[cfg(target_os = "linux")]
+    let ended = perform(cli.command, &mut Origin::Here);
+    #[cfg(not(target_os = "linux"))]
+    let ended = perform(cli.command);
+    ended
+}
+
+/// The subcommands that put loads on servers, and so can have their clients on several hosts.
+#[cfg(target_os = "linux")]
+const MEASURING: [&str; 3] = ["run", "compare", "limit"];
+
+/// Whether a command line (without the program's name) is of a subcommand that
+/// gives its clients to a crew. All others, among them the `serve` and `load` that are started for trials,
+/// need no other host.
+#[cfg(target_os = "linux")]
+pub fn takes_crew(arguments: &[std::ffi::OsString]) -> bool {
+    let first = arguments.first().and_then(|first| first.to_str());
+    let asks_for_help = |word: &std::ffi::OsString| word == "--help" || word == "-h";
+    first.is_some_and(|first| MEASURING.contains(&first)) && !arguments.iter().any(asks_for_help)
+}
+
+/// Runs the program on the host that leads a run, with its clients on those of a crew; without one for
+/// whatever does not [take one](takes_crew). The first of the arguments is the program's name. It always
+/// returns, so that whoever launched the hosts can end them; the crew is dropped before.
+#[cfg(target_os = "linux")]
+pub fn main_with(
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+    crew: Option<Box<dyn Crew>>,
+) -> ExitCode {
+    let command = MEASURING.into_iter().fold(command(), |command, name| {
+        command.mut_subcommand(name, lab::shown)
+    });
+    let parsed = command.try_get_matches_from(arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => perform(cli.command, &mut crew.map_or(Origin::Here, Origin::Crew)),
+        Err(error) => {
+            // Nobody is left to be told of it.
+            let _ = error.print();
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
+        }
+    }
+}
+
+fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCode {
+    let result = match command {
         #[cfg(target_os = "linux")]
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments, origin),
         #[cfg(target_os = "linux")]
-        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments, origin),
         #[cfg(target_os = "linux")]
-        Command::Limit(arguments) => limit::run(&arguments),
+        Command::Limit(arguments) => limit::run(&arguments, origin),
         Command::Serve(arguments) => serve::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),

@@ -1,11 +1,13 @@
 //! `throng run`: a study from first trial to report.
 
 use super::asking::Worded;
+use super::lab::Lab;
 use super::measuring::Measuring;
 use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
 use super::values::{self, Percents};
 use super::{Exit, Usage, conduct, study};
+use crate::measure::crew::Origin;
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::study::{Part, Scale, ServerSpec, Study};
@@ -74,15 +76,19 @@ pub(super) struct Arguments {
     measuring: Measuring,
     #[command(flatten)]
     shape: Worded<Shape>,
+    #[command(flatten)]
+    lab: Lab,
 }
 
-pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let resumed = arguments.measuring.resumed();
-    resumed.unwrap_or_else(|| begin(arguments))
+pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
+    match arguments.measuring.resumed(origin) {
+        Some(resumed) => resumed,
+        None => begin(arguments, origin),
+    }
 }
 
 /// A new run, resolved, with its directory made.
-fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
+fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut study = Study::find(&arguments.study)?;
     if let Some(names) = &arguments.parts {
         if study.flat {
@@ -102,7 +108,9 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
     let seed = arguments.shape.value.seed();
     let measuring = &arguments.measuring;
     let (cpus, timed) = (measuring.cpus(), measuring.says_times());
-    let common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
+    common.server_address = arguments.lab.server_address(origin)?;
+    common.client_hosts = origin.hosts().to_vec();
     let parts = study
         .parts
         .iter()
@@ -110,10 +118,11 @@ fn begin(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
     let directory = measuring.directory(&study.name);
     if !flat {
-        return study::run(&study, arguments.scale, parts, &directory, measuring.json);
+        let json = measuring.json;
+        return study::run(&study, arguments.scale, parts, origin, &directory, json);
     }
     let plan = parts.remove(0).plan?;
-    conduct::conduct(&plan, conduct::create(&directory)?, measuring.json)
+    conduct::conduct(&plan, origin, conduct::create(&directory)?, measuring.json)
 }
 
 /// Gives a part what the command line says.

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use super::{Usage, conduct, serve};
+use super::{Usage, conduct, lab, serve};
 use crate::record::{Foreign, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
@@ -50,7 +50,7 @@ pub(super) fn own(
         model.to_owned(),
     ];
     let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
-    option("--listen", "127.0.0.1:0".to_owned());
+    option("--listen", lab::listen(settings));
     option("--protocol", settings.protocol.clone());
     option("--size", settings.size_bytes.to_string());
     if !given("backlog") {

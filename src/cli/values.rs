@@ -166,6 +166,17 @@ pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
     })
 }
 
+/// A part of a load, `0/3` to `2/3`.
+#[cfg(target_os = "linux")]
+pub(super) fn share(text: &str) -> Result<crate::load::share::Share, String> {
+    let numbers = text
+        .split_once('/')
+        .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    numbers
+        .and_then(|(number, of)| crate::load::share::Share::new(number, of))
+        .ok_or_else(|| "a part is from 0/N to N-1/N".to_owned())
+}
+
 /// The address to connect to. Beyond this machine only when that was allowed on purpose.
 #[cfg(target_os = "linux")]
 pub(super) fn target(text: &str, allow_remote: bool) -> anyhow::Result<SocketAddr> {

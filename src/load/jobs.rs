@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use serde::{Deserialize, Serialize};
+
 use super::outcome::latency;
+use super::share::Share;
 use super::tally::{ClientTally, ErrorKind};
 use super::times::Times;
 use crate::record::{Completion, FirstFailure, ServiceSample};
@@ -43,8 +46,7 @@ impl JobsTally {
 
     pub(super) fn add(&mut self, other: &Self) {
         self.time.add(&other.time);
-        self.think.count += other.think.count;
-        self.think.total += other.think.total;
+        self.think.merge(other.think);
         for (&kind, count) in &other.connect_failures {
             *self.connect_failures.entry(kind).or_default() += count;
         }
@@ -53,8 +55,8 @@ impl JobsTally {
 }
 
 /// Of times in nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sum {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
     count: u64,
     total: u64,
 }
@@ -65,7 +67,12 @@ impl Sum {
         self.total = self.total.saturating_add(time);
     }
 
-    fn mean_s(&self) -> Option<f64> {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.total = self.total.saturating_add(other.total);
+    }
+
+    pub(super) fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total as f64 / self.count as f64 / 1e9)
     }
 }
@@ -85,7 +92,7 @@ impl Sample {
     /// Values that are kept.
     const SIZE: usize = 50;
 
-    fn new(seed: u64, stream: u64) -> Self {
+    pub(super) fn new(seed: u64, stream: u64) -> Self {
         // Streams of neighbouring seeds are alike in their first numbers; the schedules use those.
         let seed = seed ^ (stream + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self {
@@ -116,7 +123,19 @@ impl Sample {
         }
     }
 
-    fn figures(&self, seed: u64) -> Option<ServiceSample> {
+    /// The values in it, each with the number that was drawn for it.
+    pub(super) fn kept(&self) -> Vec<(u64, u64)> {
+        self.kept.iter().copied().collect()
+    }
+
+    /// Takes in those of a sample of another stream.
+    pub(super) fn merge_kept(&mut self, kept: &[(u64, u64)]) {
+        for &one in kept {
+            self.keep(one);
+        }
+    }
+
+    pub(super) fn figures(&self, seed: u64) -> Option<ServiceSample> {
         let count = self.kept.len();
         let total: f64 = self.kept.iter().map(|&(_, value)| value as f64).sum();
         (count > 0).then(|| ServiceSample {
@@ -140,6 +159,7 @@ pub(super) fn completion(
     asked: Asked,
     tally: &JobsTally,
     clients: &[(usize, ClientTally)],
+    share: Share,
 ) -> Completion {
     let seconds = |time: u64| time as f64 / 1e9;
     let of_clients = || clients.iter().map(|(_, client)| client);
@@ -154,16 +174,14 @@ pub(super) fn completion(
         .filter_map(|client| client.done_at)
         .max()
         .map(seconds);
-    Completion {
+    let mut completion = Completion {
         requests_each: asked.requests,
         at_once: asked.at_once,
         clients_done: done,
         failed,
         not_done: clients.len() as u32 - done - failed,
         last_done_s,
-        clients_per_s: last_done_s
-            .filter(|time| *time > 0.0)
-            .map(|time| f64::from(done) / time),
+        clients_per_s: None,
         think_s_mean: tally.think.mean_s(),
         job_time: latency(&tally.time),
         service_sample: tally.sample.figures(asked.seed),
@@ -173,11 +191,21 @@ pub(super) fn completion(
             .map(|(kind, &count)| (kind.name(), count))
             .collect(),
         first_failure: first.map(|(Reverse(at), number, client)| FirstFailure {
-            client: number as u32,
+            client: share.among_all(number as u64) as u32,
             at_s: seconds(at),
             kind: client.error.map(ErrorKind::name).unwrap_or_default(),
             connected: client.connected_at.is_some() || client.error == Some(ErrorKind::Reset),
         }),
+    };
+    completion.set_rate();
+    completion
+}
+
+impl Completion {
+    /// Works out the clients done a second from their number and the time.
+    pub(super) fn set_rate(&mut self) {
+        let time = self.last_done_s.filter(|time| *time > 0.0);
+        self.clients_per_s = time.map(|time| f64::from(self.clients_done) / time);
     }
 }
 

@@ -10,9 +10,11 @@ mod crowd;
 mod engine;
 pub mod foresee;
 mod jobs;
+pub mod merge;
 mod outcome;
 pub mod phase;
 pub mod route;
+pub mod share;
 mod shared;
 pub mod socket;
 mod tally;
@@ -35,10 +37,15 @@ use outcome::Circumstances;
 pub use outcome::Outcome;
 use phase::{Next, Phase, Phases, Progress};
 use route::Routes;
+use share::Share;
 use shared::Shared;
 use worker::Worker;
 
 /// A load, ready to run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a choice of its own"
+)]
 #[derive(Clone)]
 pub struct Plan {
     /// Where clients connect to, and from where.
@@ -97,6 +104,11 @@ pub struct Plan {
     pub cpus: Vec<u32>,
     /// From which everything random is drawn.
     pub seed: u64,
+    /// Which part of all that is this process's; numbers of clients, requests and the like are those of all
+    /// parts together.
+    pub share: Share,
+    /// Whether the result is to say of each client what several parts need to be put together.
+    pub gathers_clients: bool,
 }
 
 impl Plan {
@@ -139,6 +151,8 @@ impl Plan {
             own_tables: false,
             cpus: Vec::new(),
             seed: 1,
+            share: Share::WHOLE,
+            gathers_clients: false,
         }
     }
 
@@ -156,9 +170,30 @@ impl Plan {
         }
     }
 
-    /// Most clients that are there at the same time.
+    /// Clients of this process.
+    fn own_clients(&self) -> u32 {
+        self.share.of_clients(self.clients)
+    }
+
+    /// Most of these that are there at the same time.
     fn most_at_once(&self) -> u32 {
-        self.at_once.unwrap_or(self.clients).min(self.clients)
+        let at_once = self.at_once.unwrap_or(self.clients).min(self.clients);
+        self.share.of_clients(at_once)
+    }
+
+    /// When its part of the load is enough.
+    fn own_until(&self) -> Until {
+        match self.until {
+            // Of a closed loop they are divided among the clients; of an open one, among the workers.
+            Until::Requests(total) if self.rate.is_none() => {
+                let clients = u64::from(self.clients.max(1));
+                let each = total / clients * u64::from(self.own_clients());
+                Until::Requests(each + self.share.of(total % clients))
+            }
+            Until::Requests(total) => Until::Requests(self.share.of(total)),
+            Until::Bytes(total) => Until::Bytes(self.share.of(total)),
+            until => until,
+        }
     }
 
     /// How long nothing may happen by plan, in nanoseconds.
@@ -170,6 +205,7 @@ impl Plan {
                 Spacing::Poisson => LONG_BY_CHANCE,
             };
             let slowest = rate.from_per_s.max(rate.to_per_s / LONG_BY_CHANCE);
+            let slowest = slowest / f64::from(self.share.parts());
             (at_once * 1e9 / slowest) as u64
         });
         between_dues.max(self.think.longest().as_nanos() as u64)
@@ -293,7 +329,9 @@ pub fn now() -> u64 {
 /// of the outcome.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
     let threads = plan.threads.clamp(1, plan.most_at_once().max(1) as usize);
-    let probes = plan.probes.map(|probes| Arc::new(plan.of_probes(probes)));
+    let has_probes = |probes: &Probes| plan.share.of_clients(probes.clients) > 0;
+    let probes = plan.probes.filter(has_probes);
+    let probes = probes.map(|probes| Arc::new(plan.of_probes(probes)));
     watcher.enter(Phase::Settle, &Progress::default())?;
     if plan.job().is_some() {
         // All that clients do counts, so who looks before and at the beginning does so before they come.
@@ -325,6 +363,9 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<Outcome> {
             at_once: plan.most_at_once(),
             seed: plan.seed,
         }),
+        clients: plan.clients,
+        share: plan.share,
+        gathers_clients: plan.gathers_clients,
     };
     let mut outcome = Outcome::merge(tallies, &circumstances);
     outcome.load.threads = threads as u32;
@@ -343,6 +384,7 @@ fn start_workers(
     shared: &Arc<Shared>,
 ) -> anyhow::Result<Vec<JoinHandle<anyhow::Result<tally::WorkerTally>>>> {
     let of_crowd = (0..threads).map(|number| (crowd, number, threads));
+    // Nobody waits for what probe clients do.
     let of_probes = probes.map(|probes| (probes, 0, 1));
     of_crowd
         .chain(of_probes)
@@ -353,7 +395,9 @@ fn start_workers(
                 .name(format!("load-{place}"))
                 .spawn(move || {
                     prepare_thread(&plan, place)?;
-                    Worker::new(&plan, number, workers, &shared, place < threads)?.run()
+                    let tells = (place < threads).then_some(place);
+                    let (number, workers) = plan.share.worker(number, workers);
+                    Worker::new(&plan, number, workers, &shared, tells)?.run()
                 })
                 .context("cannot start a load thread")
         })

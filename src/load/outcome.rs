@@ -8,6 +8,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 use super::jobs::{self, Asked};
+use super::merge::{Contribution, Pieces, Served};
+use super::share::Share;
 use super::shared::WindowTimes;
 use super::tally::{ClientTally, ErrorKind, TENTHS, WorkerTally};
 use super::times::Times;
@@ -20,6 +22,8 @@ pub struct Outcome {
     /// The figures.
     pub load: Load,
     clients: Vec<(usize, ClientTally)>,
+    pieces: Pieces,
+    share: Share,
 }
 
 /// What is known of a load beside what its clients saw.
@@ -30,6 +34,12 @@ pub(super) struct Circumstances {
     pub(super) cpu_s: Option<f64>,
     /// What each client was to do, where each had a job.
     pub(super) job: Option<Asked>,
+    /// Clients of all parts.
+    pub(super) clients: u32,
+    /// Which part this is.
+    pub(super) share: Share,
+    /// Whether to tell of each client what putting parts together needs.
+    pub(super) gathers_clients: bool,
 }
 
 impl Outcome {
@@ -62,7 +72,7 @@ impl Outcome {
             } else {
                 Vec::new()
             },
-            slices_by_tenth: if window.has_slices() && clients.len() >= TENTHS {
+            slices_by_tenth: if window.has_slices() && circumstances.clients as usize >= TENTHS {
                 sum.served.map(Vec::from).to_vec()
             } else {
                 Vec::new()
@@ -94,10 +104,27 @@ impl Outcome {
             completion: circumstances
                 .job
                 .zip(sum.jobs.as_deref())
-                .map(|(asked, tally)| Box::new(jobs::completion(asked, tally, &clients))),
+                .map(|(asked, tally)| {
+                    let share = circumstances.share;
+                    Box::new(jobs::completion(asked, tally, &clients, share))
+                }),
             ..of_clients(&clients, window, circumstances.job.is_none())
         };
-        Self { load, clients }
+        let pieces = pieces(&sum, &clients, window, circumstances);
+        Self {
+            load,
+            clients,
+            pieces,
+            share: circumstances.share,
+        }
+    }
+
+    /// What it is as one part of several.
+    pub fn into_contribution(self) -> Contribution {
+        Contribution {
+            load: self.load,
+            pieces: self.pieces,
+        }
     }
 
     /// Adds what probe clients saw.
@@ -130,6 +157,7 @@ impl Outcome {
             _ => String::new(),
         };
         for (number, (worker, client)) in self.clients.iter().enumerate() {
+            let number = self.share.among_all(number as u64);
             writeln!(
                 to,
                 "{number},{worker},{},{},{},{},{},{},{},{},{},{},{},{},{}",
@@ -189,7 +217,6 @@ fn errors(tally: &WorkerTally) -> (BTreeMap<String, u64>, BTreeMap<String, f64>)
 /// job each, that they get the same is no merit of its.
 fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: bool) -> Load {
     let mut first_answer = Times::default();
-    let mut served = Vec::new();
     let mut load = Load {
         clients: clients.len() as u32,
         ..Load::default()
@@ -199,38 +226,102 @@ fn of_clients(clients: &[(usize, ClientTally)], window: &WindowTimes, compete: b
         load.verified += client.replies;
         load.connections += u64::from(client.connections);
         load.connected += u32::from(client.connected_at.is_some());
-        let answered = client
-            .first_answer_at
-            .filter(|&time| window.ends_after(time));
-        if let (Some(from), Some(then)) = (client.started_at, answered) {
+        if let Some(took) = client.first_answer_within(window) {
             load.served += 1;
-            first_answer.record(then.saturating_sub(from));
-            served.push(client);
+            first_answer.record(took);
         } else if client.error.is_none() {
             load.never_served += 1;
         }
     }
     load.first_answer = latency(&first_answer);
-    let replies: Vec<u64> = served.iter().map(|client| client.window_replies).collect();
-    let fairness = stats::fairness::fairness(&replies).filter(|_| compete);
-    load.fairness = fairness.map(|fairness| Fairness {
+    if compete {
+        let served: Vec<Served> = served(clients, window).collect();
+        let replies: Vec<u64> = served.iter().map(|client| client.window_replies).collect();
+        let bias = |replies: fn(&Served) -> u64| {
+            let clients = served.iter();
+            early_bias(clients.map(|client| (client.connected_at as f64, replies(client))))
+        };
+        load.fairness = stats::fairness::fairness(&replies).map(|fairness| Fairness {
+            early_bias: bias(|client| client.window_replies),
+            early_bias_life: bias(|client| client.replies),
+            ..recorded(fairness)
+        });
+    }
+    load
+}
+
+/// The clients that were served.
+fn served(clients: &[(usize, ClientTally)], window: &WindowTimes) -> impl Iterator<Item = Served> {
+    let answered = clients
+        .iter()
+        .filter(|(_, client)| client.first_answer_within(window).is_some());
+    answered.map(|(_, client)| Served {
+        connected_at: client.connected_at.unwrap_or_default(),
+        window_replies: client.window_replies,
+        replies: client.replies,
+    })
+}
+
+impl ClientTally {
+    /// How long its first answer took, from when it began to connect, if it came before the window ended.
+    fn first_answer_within(&self, window: &WindowTimes) -> Option<u64> {
+        let then = self.first_answer_at?;
+        let took = then.saturating_sub(self.started_at?);
+        window.ends_after(then).then_some(took)
+    }
+}
+
+/// Evenness in the form of the record, without what the order of connecting says.
+fn recorded(fairness: stats::Fairness) -> Fairness {
+    Fairness {
         mean: fairness.mean,
         min: fairness.min,
         max: fairness.max,
         jain: fairness.jain,
         slowest_decile_share: fairness.slowest_decile_share,
         starved: fairness.starved,
-        early_bias: early_bias(&served, |client| client.window_replies),
-        early_bias_life: early_bias(&served, |client| client.replies),
-    });
-    load
+        early_bias: None,
+        early_bias_life: None,
+        bias_absent: None,
+    }
 }
 
-/// Whether clients that were connected earlier had more replies.
-fn early_bias(clients: &[&ClientTally], replies: fn(&ClientTally) -> u64) -> Option<Correlation> {
+/// The same of clients that were counted in several processes.
+pub(super) fn fairness(counts: &stats::fairness::Counts) -> Option<Fairness> {
+    counts.fairness().map(recorded)
+}
+
+/// What the figures do not say that putting parts together needs.
+fn pieces(
+    sum: &WorkerTally,
+    clients: &[(usize, ClientTally)],
+    window: &WindowTimes,
+    circumstances: &Circumstances,
+) -> Pieces {
+    let jobs = sum.jobs.as_deref();
+    Pieces {
+        began_ns: window.began,
+        from_ns: (window.from < u64::MAX).then_some(window.from),
+        until_ns: window.until,
+        timed: window.is_timed(),
+        replies: circumstances.job.is_none().then(|| {
+            let mut counts = stats::fairness::Counts::default();
+            served(clients, window).for_each(|client| counts.add(client.window_replies));
+            counts
+        }),
+        think: jobs.map(|jobs| jobs.think).unwrap_or_default(),
+        sample: jobs.map(|jobs| jobs.sample.kept()).unwrap_or_default(),
+        clients: circumstances
+            .gathers_clients
+            .then(|| served(clients, window).collect()),
+    }
+}
+
+/// Whether clients that were connected earlier had more replies: each with the time when it was and its
+/// replies.
+pub(super) fn early_bias(clients: impl Iterator<Item = (f64, u64)>) -> Option<Correlation> {
     let pairs: Vec<(f64, f64)> = clients
-        .iter()
-        .filter_map(|client| Some((-(client.connected_at? as f64), replies(client) as f64)))
+        .map(|(connected_at, replies)| (-connected_at, replies as f64))
         .collect();
     let found = stats::rank_correlation(&pairs)?;
     Some(Correlation {
@@ -243,7 +334,11 @@ fn early_bias(clients: &[&ClientTally], replies: fn(&ClientTally) -> u64) -> Opt
 /// The figures of a histogram; none when it is empty. A percentile needs so many values that some
 /// lie beyond it.
 pub(super) fn latency(times: &Times) -> Option<Latency> {
-    let histogram = times.histogram();
+    figures(&times.histogram())
+}
+
+/// The same of one that is there already.
+pub(super) fn figures(histogram: &Histogram<u64>) -> Option<Latency> {
     let count = histogram.len();
     if count == 0 {
         return None;
@@ -260,7 +355,7 @@ pub(super) fn latency(times: &Times) -> Option<Latency> {
         p999_us: from(10_000, 99.9),
         p9999_us: from(1_000_000, 99.99),
         max_us: histogram.max() as f64 / 1e3,
-        histogram: encode(&histogram),
+        histogram: encode(histogram),
     })
 }
 
@@ -279,19 +374,14 @@ mod tests {
     #[test]
     fn early_clients_that_get_more_show_as_a_positive_bias() {
         // Client 7 was the last to be connected, whatever its number.
-        let clients: Vec<ClientTally> = (0..20)
-            .map(|number| ClientTally {
-                connected_at: Some(if number == 7 { 900 } else { number }),
-                window_replies: if number == 7 { 10 } else { 100 - number },
-                replies: 50,
-                ..ClientTally::default()
-            })
-            .collect();
-        let clients: Vec<&ClientTally> = clients.iter().collect();
-        let found = early_bias(&clients, |client| client.window_replies).unwrap();
+        let clients = (0..20_u64).map(|number| match number {
+            7 => (900.0, 10),
+            _ => (number as f64, 100 - number),
+        });
+        let found = early_bias(clients.clone()).unwrap();
         assert!((found.coefficient - 1.0).abs() < 1e-9);
         assert!(found.low > Some(0.9) && found.high <= Some(1.0));
-        let alike = early_bias(&clients, |client| client.replies);
+        let alike = early_bias(clients.map(|(connected_at, _)| (connected_at, 50)));
         assert_eq!(alike, None, "all got the same");
     }
 }

@@ -160,8 +160,8 @@ impl Phases {
     /// Begins at `now` (nanoseconds, any origin).
     pub fn new(plan: &Plan, now: u64) -> Self {
         Self {
-            clients: u64::from(plan.clients),
-            until: plan.until,
+            clients: u64::from(plan.own_clients()),
+            until: plan.own_until(),
             warm_up: nanoseconds(plan.warm_up),
             born_by: plan.connects_per_s.map_or(now, |rate| {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64

@@ -48,12 +48,13 @@ struct WorkerProgress {
 /// When replies counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowTimes {
-    began: u64,
+    /// When the load began.
+    pub(super) began: u64,
     /// The first nanosecond, `u64::MAX` as long as it is not known.
     pub(super) from: u64,
     /// The first one after it.
     pub(super) until: u64,
-    has_slices: bool,
+    pub(super) has_slices: bool,
 }
 
 impl WindowTimes {
@@ -76,6 +77,11 @@ impl WindowTimes {
         } else {
             self.until.saturating_sub(self.from)
         }
+    }
+
+    /// Whether its length was fixed beforehand.
+    pub(super) fn is_timed(&self) -> bool {
+        self.has_slices
     }
 
     pub(super) fn has_slices(&self) -> bool {

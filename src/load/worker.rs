@@ -27,18 +27,18 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The worker that has every `workers`th client, beginning with `number`; whether it `tells`
-    /// the leader of the load how far they are.
+    /// The worker that has every `workers`th client, beginning with `number`; under which number it
+    /// `tells` the leader of the load how far they are, if it does.
     pub(super) fn new(
         plan: &Arc<Plan>,
         number: usize,
         workers: usize,
         shared: &Arc<Shared>,
-        tells: bool,
+        tells: Option<usize>,
     ) -> anyhow::Result<Self> {
         let crowd = Crowd::new(plan, number, workers, shared.began);
         Ok(Self {
-            tells: tells.then_some(number),
+            tells,
             engine: engine::start(plan, crowd.len())?,
             crowd,
             shared: Arc::clone(shared),

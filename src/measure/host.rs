@@ -14,14 +14,9 @@ pub use crate::sys::process::{bind_to, raise_descriptor_limit, usable_cpus};
 
 /// Looks at the machine.
 pub fn look() -> Host {
-    let name = rustix::system::uname();
     let limit = getrlimit(Resource::Nofile);
     Host {
-        kernel: format!(
-            "{} {}",
-            name.sysname().to_string_lossy(),
-            name.release().to_string_lossy()
-        ),
+        kernel: kernel(),
         cpu_model: cpu_info("model name"),
         cpus: usable_cpus().len() as u32,
         memory_bytes: memory("MemTotal:"),
@@ -40,6 +35,16 @@ pub fn look() -> Host {
         limits: details::limits(),
         mitigations: details::mitigations(),
     }
+}
+
+/// Operating system and kernel release: "Linux 6.18.1".
+pub fn kernel() -> String {
+    let name = rustix::system::uname();
+    format!(
+        "{} {}",
+        name.sysname().to_string_lossy(),
+        name.release().to_string_lossy()
+    )
 }
 
 /// What a load may use here.

@@ -4,8 +4,11 @@
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
 mod control_group;
+pub mod crew;
+mod follow;
 pub mod host;
 mod limit;
+mod loading;
 mod network;
 pub mod null_server;
 pub mod plan;
@@ -18,6 +21,7 @@ mod server;
 mod spin;
 mod stage;
 pub mod strays;
+mod told;
 mod trial;
 mod verify;
 pub mod warnings;

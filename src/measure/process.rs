@@ -220,6 +220,8 @@ impl Process {
                 Whom::Group => kill_process_group(pid, Signal::TERM),
             };
         }
+        // A read that waits for a word goes on after a signal, but not after the end of the stream.
+        self.input = None;
         let deadline = Instant::now() + grace;
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));

@@ -1,22 +1,22 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::crew::Origin;
 use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
 use super::probes::ProbeKind;
 use super::server::{Launch, State};
-use super::trial::{self, Setup};
+use super::told;
+use super::trial::{self, Setup, Words};
 use super::verify::Rigour;
 use super::{host, limit, spin, warnings};
-use crate::load::phase::LONGEST_SETTLE;
 use crate::protocol::{self, Dialogue};
 use crate::record::{
-    Attempt, Below, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
+    Attempt, Below, ClientHost, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run,
+    SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use crate::registry::Unsupported;
 use crate::sys::signal::Stop;
@@ -35,6 +35,8 @@ pub struct RunPlan {
     pub coming: Duration,
     /// What each client has to do, where all have a job and the load ends when they are done.
     pub jobs: Option<Jobs>,
+    /// Most clients that are there at the same time, where that was said.
+    pub at_once: Option<u32>,
     /// What the servers are compared with, where that was asked for.
     pub comparison: Option<Comparison>,
     /// The limit that is searched for, where one is: then what is tried follows from what was found.
@@ -55,6 +57,8 @@ pub struct RunPlan {
     pub arguments: Vec<String>,
     /// The machine.
     pub host: Host,
+    /// The hosts from which clients come, where these are several.
+    pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
 }
@@ -169,12 +173,13 @@ pub trait Observer {
 /// When the record cannot be written; what failed in a trial is part of the trial.
 pub fn run(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &mut Store,
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     if let Some(asked) = &plan.limit {
-        return limit::run(plan, asked, store, observer, stop);
+        return limit::run(plan, asked, origin, store, observer, stop);
     }
     let order = plan.order();
     let run = begin(plan, order.len(), store)?;
@@ -184,17 +189,21 @@ pub fn run(
             continue;
         }
         observer.begins(&plan.starts(planned, index, order.len()));
-        let Some(trial) = one_trial(plan, store, &trials, index, planned, stop)? else {
+        let (measured, trial) = one_trial(plan, origin, store, &trials, index, planned, stop)?;
+        if measured == Measured::CutShort {
             break;
-        };
+        }
         observer.ended(&trial);
         trials.push(trial);
+        if measured == Measured::HostLost {
+            return end(run, trials, Ending::HostLost, store);
+        }
         if stop.requested() {
             break;
         }
     }
     let complete = trials.len() == order.len();
-    end(run, trials, complete, store)
+    end(run, trials, ending(complete), store)
 }
 
 /// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
@@ -210,19 +219,24 @@ pub(super) fn begin(plan: &RunPlan, trials: usize, store: &Store) -> anyhow::Res
     Ok(run)
 }
 
+/// How a run ended that only a signal can have cut short.
+pub(super) fn ending(complete: bool) -> Ending {
+    if complete {
+        Ending::Complete
+    } else {
+        Ending::Interrupted
+    }
+}
+
 /// Writes what is known of a run after its last trial.
 pub(super) fn end(
     mut run: Run,
     trials: Vec<Trial>,
-    complete: bool,
+    ending: Ending,
     store: &Store,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
     run.warnings.extend(warnings::of_trials(&trials));
-    run.ending = if complete {
-        Ending::Complete
-    } else {
-        Ending::Interrupted
-    };
+    run.ending = ending;
     run.finished_at = Some(utc_now());
     store.write_run(&run)?;
     Ok((run, trials))
@@ -248,6 +262,7 @@ pub fn begun(plan: &RunPlan) -> Run {
         servers: plan.servers.clone(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
+        client_hosts: plan.client_hosts.clone(),
         comparison: plan.comparison.clone(),
         limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
@@ -272,15 +287,16 @@ fn build() -> String {
     format!("{profile}, {arch}-{system}-{environment}")
 }
 
-/// Runs one trial after those that are `done` and records it; none when a signal cut it short.
+/// Runs one trial after those that are `done` and records it, unless a signal cut it short.
 fn one_trial(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &mut Store,
     done: &[Trial],
     index: usize,
     planned: &Planned,
     stop: Stop,
-) -> anyhow::Result<Option<Trial>> {
+) -> anyhow::Result<(Measured, Trial)> {
     let server = &plan.server(planned).name;
     let mut trial = Trial {
         index: index as u32,
@@ -294,13 +310,16 @@ fn one_trial(
         started_at: utc_now(),
         ..Trial::default()
     };
-    if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
+    let measured = if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
         trial.failure = Some(no_rate(planned.clients));
-    } else if !measure(plan, store, planned, &mut trial, stop)? {
-        return Ok(None);
+        Measured::Whole
+    } else {
+        measure(plan, origin, store, planned, &mut trial, stop)?
+    };
+    if measured != Measured::CutShort {
+        store.add_trial(&trial)?;
     }
-    store.add_trial(&trial)?;
-    Ok(Some(trial))
+    Ok((measured, trial))
 }
 
 /// Why there is no load below a maximum that is not known.
@@ -315,23 +334,18 @@ fn no_rate(clients: u32) -> Failure {
     }
 }
 
-/// Fills a trial with what is measured; false when a signal cut it short.
+/// Fills a trial with what is measured.
 pub(super) fn measure(
     plan: &RunPlan,
+    origin: &mut Origin,
     store: &Store,
     planned: &Planned,
     trial: &mut Trial,
     stop: Stop,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Measured> {
     let settings = &plan.settings;
     let began = Instant::now();
     let info = plan.server(planned);
-    let load = |address: SocketAddr| {
-        let mut load = load_command(plan, trial);
-        load.arg("--clients-csv").arg(store.csv("clients", trial));
-        load.arg(address.to_string());
-        load
-    };
     let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     let result = trial::run(
         &Setup {
@@ -341,23 +355,33 @@ pub(super) fn measure(
                 limit: Duration::from_secs_f64(settings.start_timeout_s),
                 hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
                 cpus: &settings.server_cpus,
+                address: settings
+                    .server_address
+                    .unwrap_or(Ipv4Addr::LOCALHOST.into()),
                 state: State::default(),
             },
-            load: &load,
+            load: Words {
+                program: plan.program.clone(),
+                options: told::words(plan, trial),
+                threads: settings.load_threads,
+                at_once: plan.at_once,
+                rows: store.csv("clients", trial),
+            },
             client_cpus: &settings.client_cpus,
             dialogue: plan.dialogue,
             settings: plan.asking,
             rigour: rigour(info, settings),
-            load_limit: load_limit(plan, planned),
+            load_limit: told::limit(plan, planned),
             clients: planned.clients,
             purpose: planned.purpose,
             probes: &plan.probes,
             files: store.file("captures", trial, ""),
         },
+        origin,
         stop,
     );
     if result.interrupted {
-        return Ok(false);
+        return Ok(Measured::CutShort);
     }
     let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
     trial.spin = Some(Spin {
@@ -376,23 +400,29 @@ pub(super) fn measure(
     trial.load = result.load;
     trial.server_side = result.server_side;
     trial.client_side = result.client_side;
+    trial.hosts = result.hosts;
+    trial.start_skew = result.start_skew;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(trial, settings);
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
-    Ok(true)
+    Ok(if result.host_lost {
+        Measured::HostLost
+    } else {
+        Measured::Whole
+    })
 }
 
-/// What a load may take before it counts as hung.
-fn load_limit(plan: &RunPlan, planned: &Planned) -> Duration {
-    let settings = &plan.settings;
-    let limit = match &plan.jobs {
-        Some(jobs) => jobs.limit(planned.clients),
-        None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
-    };
-    let patience = settings.connect_timeout_s + settings.patience_s * f64::from(LONGEST_SETTLE);
-    plan.coming + limit + Duration::from_secs_f64(patience)
+/// How far a trial came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measured {
+    /// To its end, whatever failed in it.
+    Whole,
+    /// A signal cut it short, and there is nothing of it.
+    CutShort,
+    /// A client host was lost: there can be no other.
+    HostLost,
 }
 
 /// A server that is not ours has to master what the load asks of it, and no more.
@@ -413,76 +443,9 @@ fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupporte
     probes.iter().filter_map(why_not).collect()
 }
 
-/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
-/// file that can still be opened.
-const CAPTURED_S: f64 = 3.0;
-
-/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
-/// second where that is less: nothing is timed, and counts of a reply differ little.
-fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
-    let full = settings.duration_s;
-    match purpose {
-        Purpose::Counted => full.min((full / 4.0).max(0.5)),
-        Purpose::Captured => full.min(CAPTURED_S),
-        _ => full,
-    }
-}
-
-fn load_command(plan: &RunPlan, trial: &Trial) -> Command {
-    let settings = &plan.settings;
-    let seconds = |value: f64| format!("{}us", (value * 1e6).round());
-    let mut load = Command::new(&plan.program);
-    load.arg("load").arg("--controlled");
-    load.args(settings.options_of_load());
-    load.args(["--clients", &trial.clients.to_string()]);
-    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
-        load.args(["--rate", &format!("{rate:.3}"), "--arrival", "poisson"]);
-    }
-    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
-        load.args(["--rate", &rate.to_string()]);
-    }
-    match &plan.jobs {
-        Some(jobs) if jobs.limit.is_some() => {} // among the options
-        Some(jobs) => {
-            let limit = plan.coming + jobs.limit(trial.clients);
-            load.args(["--time-limit", &seconds(limit.as_secs_f64())]);
-        }
-        None => {
-            let duration = duration_s(settings, trial.purpose);
-            load.args(["--duration", &seconds(duration)]);
-            load.args(["--warm-up", &seconds(settings.warm_up_s)]);
-        }
-    }
-    load.args(["--connect-timeout", &seconds(settings.connect_timeout_s)]);
-    load.args(["--patience", &seconds(settings.patience_s)]);
-    load.args(["--threads", &settings.load_threads.to_string()]);
-    load
-}
-
 /// Now, in UTC, RFC 3339, to the second.
 pub fn utc_now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H:%M:%SZ")
         .to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counting_takes_less_time_than_timing() {
-        let mut settings = Settings {
-            duration_s: 20.0,
-            ..Settings::default()
-        };
-        let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
-        assert!((counted(&settings) - 5.0).abs() < 1e-9);
-        assert!((duration_s(&settings, Purpose::Captured) - 3.0).abs() < 1e-9);
-        settings.duration_s = 1.0;
-        assert!((counted(&settings) - 0.5).abs() < 1e-9);
-        settings.duration_s = 0.1;
-        assert!((counted(&settings) - 0.1).abs() < 1e-9);
-        assert!((duration_s(&settings, Purpose::Timed) - 0.1).abs() < 1e-9);
-    }
 }

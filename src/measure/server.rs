@@ -1,7 +1,7 @@
 //! The server of a trial: started, ours or anybody's, until it takes clients.
 
 use std::cell::{Cell, RefCell};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -43,6 +43,8 @@ pub(super) struct Launch<'a> {
     /// How long the commands before and after may take.
     pub(super) hook_limit: Duration,
     pub(super) cpus: &'a [u32],
+    /// Where one that is not ours is told to listen, and expected to.
+    pub(super) address: IpAddr,
     pub(super) state: State,
 }
 
@@ -181,13 +183,17 @@ impl Launch<'_> {
         }
     }
 
+    fn at(&self, port: u16) -> SocketAddr {
+        (self.address, port).into()
+    }
+
     /// A command line with the environment of the server, and what it is told about its place.
     fn command(&self, words: &[String]) -> Command {
         let port = self.state.port.get();
         let put_in = |word: &String| match port {
             Some(port) => word
                 .replace("{port}", &port.to_string())
-                .replace("{address}", &address(port).to_string()),
+                .replace("{address}", &self.at(port).to_string()),
             None => word.clone(),
         };
         let mut words = words.iter().map(put_in);
@@ -261,7 +267,7 @@ impl Launch<'_> {
         let command = self.command(&self.info.command);
         let (mut process, first) = self.spawn(command, Heard::Both, before)?;
         let deadline = Instant::now() + self.limit;
-        let address = address(port);
+        let address = self.at(port);
         let mut said_so = pattern.is_none();
         let mut rest = Duration::from_millis(1);
         loop {
@@ -352,10 +358,6 @@ fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
     let mut tree = Tree::of(process.pid());
     tree.look();
     ports::listened_by(tree.pids())
-}
-
-fn address(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
 }
 
 /// Whether a server said that its port was not to be had.

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-
-use super::probes::{Moment, Panel, ProbeKind, Sample, Subject, Target, Tree};
-use super::process::{Heard, NoLine, Process, Whom};
+use super::crew::{self, Gathering, News, Origin};
+use super::follow::{Follower, Told};
+use super::loading::Loading;
+use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
+use super::process::{Heard, Process};
 use super::server::{Launch, Server};
 use super::stage::{Halt, Stage, failed};
 use super::strays;
 use super::verify::{Rigour, verify};
 use crate::protocol::{Dialogue, Settings};
-use crate::record::{Failure, Load, Purpose, ServerCounts, Side};
+use crate::record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
 use crate::sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
@@ -22,10 +23,6 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much longer a server of ours may take for each client: what has arrived is answered first, and
 /// some answers take a millisecond.
 const STOP_A_CLIENT: Duration = Duration::from_millis(2);
-/// Time between two samples.
-const TICK: Duration = Duration::from_millis(100);
-/// The same while clients connect, of whom many come in a moment.
-const SETTLE_TICK: Duration = Duration::from_millis(20);
 /// Beside its phases, what a load may take before it counts as hung.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -36,8 +33,7 @@ const CLIENTS: usize = 1;
 pub(super) struct Setup<'a> {
     /// Starts the server.
     pub(super) launch: Launch<'a>,
-    /// The command that loads the server at an address.
-    pub(super) load: &'a dyn Fn(SocketAddr) -> Command,
+    pub(super) load: Words,
     pub(super) client_cpus: &'a [u32],
     pub(super) dialogue: &'a dyn Dialogue,
     pub(super) settings: Settings,
@@ -52,6 +48,28 @@ pub(super) struct Setup<'a> {
     pub(super) files: PathBuf,
 }
 
+/// How a load is started.
+pub(super) struct Words {
+    /// The program that is the load generator.
+    pub(super) program: PathBuf,
+    /// The words behind `throng load`, but for where it goes and how many threads it has.
+    pub(super) options: Vec<String>,
+    pub(super) threads: u32,
+    /// Most clients that are there at the same time, where that was said.
+    pub(super) at_once: Option<u32>,
+    /// The file that gets a line for each client.
+    pub(super) rows: PathBuf,
+}
+
+impl Words {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("load").args(&self.options);
+        command.args(["--threads", &self.threads.to_string()]);
+        command
+    }
+}
+
 /// What came of it.
 #[derive(Default)]
 pub(super) struct Result {
@@ -63,14 +81,18 @@ pub(super) struct Result {
     pub(super) server_counts: Option<ServerCounts>,
     /// Of which side, and when: seconds since the steady part began.
     pub(super) samples: Vec<(&'static str, f64, Sample)>,
+    pub(super) hosts: Vec<HostPart>,
+    pub(super) start_skew: Option<StartSkew>,
+    /// One of these is not there any more.
+    pub(super) host_lost: bool,
     /// A signal asked to stop; whatever else is here is partial.
     pub(super) interrupted: bool,
 }
 
 /// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
-pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
+pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result {
     let mut result = Result::default();
-    let attempted = attempt(setup, stop, &mut result);
+    let attempted = attempt(setup, origin, stop, &mut result);
     // Also after a failure: what was prepared is to be cleared away.
     match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
@@ -83,6 +105,8 @@ pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
         Err(Halt::Failed(failure)) => {
             result = Result {
                 failure: Some(failure),
+                hosts: result.hosts,
+                host_lost: result.host_lost,
                 ..Result::default()
             }
         }
@@ -92,7 +116,7 @@ pub(super) fn run(setup: &Setup<'_>, stop: Stop) -> Result {
     result
 }
 
-fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
+fn attempt(setup: &Setup<'_>, origin: &mut Origin, stop: Stop, result: &mut Result) -> Stage<()> {
     let prepare = |subject| {
         let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
         move || Panel::prepare(&probes, subject, purpose)
@@ -125,16 +149,12 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     server_side.attach(target(&server));
     let mut network = prepare(Subject::Network)();
     network.attach(target(&server));
-    let of_side = prepare(Subject::Processes);
-    let (load, cpus) = ((setup.load)(address), setup.client_cpus);
-    let started = Process::start_prepared("the load", load, cpus, Heard::Output, of_side);
-    let (mut load, mut client_side) =
-        started.or_else(|error| failed("load", format!("{error:#}"), String::new()))?;
-    client_side.attach(target(&load));
+    let (mut load, client_side) = begin_load(setup, origin, address)?;
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;
     let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
-    load.stop(STOP_LIMIT, Whom::Leader);
+    load.stop(STOP_LIMIT);
+    result.note_hosts(load);
     if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
         let ending = launch.ending(&mut server);
         result.take(panels);
@@ -167,124 +187,122 @@ fn attempt(setup: &Setup<'_>, stop: Stop, result: &mut Result) -> Stage<()> {
     Ok(())
 }
 
-/// A line of a controlled load: a phase, or the result.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Event {
-    Phase {
-        phase: String,
-        /// Whether it waits for a word before it goes on.
-        #[serde(default)]
-        waits: bool,
-        #[serde(flatten)]
-        progress: Progress,
-    },
-    Progress(Progress),
-    Result(Box<Load>),
+/// Starts the load, and gets the panel of its clients ready.
+fn begin_load<'a>(
+    setup: &Setup<'_>,
+    origin: &'a mut Origin,
+    address: SocketAddr,
+) -> Stage<(Loading<'a>, Panel)> {
+    let target = |pid| Target {
+        tree: Tree::of(pid),
+        server: address,
+        clients: setup.clients,
+        files: setup.files.clone(),
+    };
+    let purpose = setup.purpose;
+    match origin {
+        Origin::Here => {
+            let probes = setup.probes.to_vec();
+            let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
+            let mut command = setup.load.command();
+            command.arg("--clients-csv").arg(&setup.load.rows);
+            command.arg(address.to_string());
+            let cpus = setup.client_cpus;
+            let started =
+                Process::start_prepared("the load", command, cpus, Heard::Output, prepare);
+            let (load, mut panel) = started.or_else(|error| cannot(&error))?;
+            panel.attach(target(load.pid()));
+            Ok((Loading::Here(load), panel))
+        }
+        Origin::Crew(crew) => {
+            // The hosts have probes of their own. What all clients tell is noted here.
+            let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
+            panel.attach(target(std::process::id()));
+            let names: Vec<String> = setup
+                .probes
+                .iter()
+                .map(|kind| kind.info().name.to_owned())
+                .collect();
+            let leader = rustix::system::uname();
+            let load = crew::Whole {
+                words: &setup.load.options,
+                clients: setup.clients,
+                at_once: setup.load.at_once,
+                server: address,
+                probes: &names,
+                purpose,
+                cpus: setup.client_cpus,
+                leader: &leader.nodename().to_string_lossy(),
+            };
+            let orders = crew::divide(&load, crew.hosts());
+            let rows = orders.iter().all(|order| order.rows);
+            let rows = rows.then_some(setup.load.rows.as_path());
+            let load =
+                Gathering::start(crew.as_mut(), &orders, rows).or_else(|error| cannot(&error))?;
+            Ok((Loading::Crew(Box::new(load)), panel))
+        }
+    }
 }
 
-/// How far the clients are.
-#[derive(Deserialize)]
-struct Progress {
-    /// Connected now. No result has it.
-    present: u64,
-}
-
-/// Where a load stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Settling,
-    WarmingUp,
-    Steady,
-    Ending,
+fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
+    failed("load", format!("{error:#}"), String::new())
 }
 
 /// Follows the load through its phases, sampling with all panels, until it gives its result.
 fn watch(
-    load: &mut Process,
+    load: &mut Loading<'_>,
     server: &mut Process,
     panels: &mut [Panel],
     limit: Duration,
     stop: Stop,
 ) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
-    let mut stage = Part::Settling;
+    let mut follower = Follower::new(CLIENTS);
     loop {
-        let tick = if stage == Part::Settling {
-            SETTLE_TICK
-        } else {
-            TICK
-        };
-        let line = load.line(deadline.min(Instant::now() + tick));
-        match line.as_deref().map(serde_json::from_str::<Event>) {
-            Ok(Ok(Event::Phase {
+        match load.heard(deadline.min(follower.due())) {
+            News::Told(Told::Phase {
                 phase,
                 waits,
                 progress,
-            })) => {
-                note_clients(panels, &progress);
-                stage = enter(&phase, stage, panels);
-                if waits {
-                    load.go_on();
+            }) => {
+                follower.note(progress, panels);
+                follower.enter(phase, panels);
+                if waits && let Err(error) = load.go_on() {
+                    return failed("load", format!("{error:#}"), String::new());
                 }
             }
-            Ok(Ok(Event::Progress(progress))) => note_clients(panels, &progress),
-            Ok(Ok(Event::Result(figures))) => return Ok(*figures),
-            Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
-            Err(NoLine::Late) if Instant::now() >= deadline => {
-                return failed("load", "the load did not end in time", load.output());
-            }
+            News::Told(Told::Progress(progress)) => follower.note(progress, panels),
+            News::Told(Told::Result(figures)) => return Ok(*figures),
+            News::Failed { reason, output } => return failed("load", reason, output),
+            News::Nothing | News::Late => {}
+        }
+        // However much is heard.
+        if Instant::now() < deadline.min(follower.due()) {
+            continue;
+        }
+        if stop.requested() {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            let (reason, output) = load.overdue();
+            return failed("load", reason, output);
+        }
+        if server.has_ended() {
             // Whoever asked looks how it ended.
-            Err(NoLine::Late) if server.has_ended() => {
-                return failed("load", "the server ended", String::new());
-            }
-            Err(NoLine::Late) => match stage {
-                Part::Settling | Part::WarmingUp => sample(panels, Moment::Settle),
-                Part::Steady => sample(panels, Moment::Tick),
-                Part::Ending => {}
-            },
-            Err(NoLine::Ended) => return failed("load", load.ending(), load.output()),
-            // A line that is no event, kept in the output for messages.
-            Ok(Err(_)) => {}
+            return failed("load", "the server ended", String::new());
         }
+        follower.sample(panels);
     }
-}
-
-/// What a phase of the load means for the panels, and where the load stands then.
-fn enter(phase: &str, stage: Part, panels: &mut [Panel]) -> Part {
-    match phase {
-        "warm-up" => {
-            sample(panels, Moment::Before);
-            Part::WarmingUp
-        }
-        "steady" => {
-            sample(panels, Moment::Start);
-            Part::Steady
-        }
-        "drain" => {
-            sample(panels, Moment::End);
-            Part::Ending
-        }
-        "hold" => {
-            sample(panels, Moment::After);
-            Part::Ending
-        }
-        _ => stage,
-    }
-}
-
-fn sample(panels: &mut [Panel], moment: Moment) {
-    for panel in panels {
-        panel.sample(moment);
-    }
-}
-
-/// The clients' own count of those connected, beside what the kernel counts.
-fn note_clients(panels: &mut [Panel], progress: &Progress) {
-    panels[CLIENTS].note("connected", progress.present as f64);
 }
 
 impl Result {
+    /// Takes in what became of each host's part of the load.
+    fn note_hosts(&mut self, load: Loading<'_>) {
+        if let Loading::Crew(parts) = load {
+            (self.hosts, self.start_skew, self.host_lost) = parts.into_record();
+        }
+    }
+
     /// Takes in what the panels of the server, the clients and the network saw.
     fn take(&mut self, panels: [Panel; 3]) {
         let sides = [
@@ -294,8 +312,7 @@ impl Result {
         ];
         for (panel, (name, side)) in panels.into_iter().zip(sides) {
             let (figures, samples) = panel.finish();
-            let nothing = figures.metrics.is_empty() && figures.unavailable.is_empty();
-            *side = (!nothing).then_some(figures);
+            *side = figures.if_any();
             let named = samples.into_iter().map(|(at, sample)| (name, at, sample));
             self.samples.extend(named);
         }

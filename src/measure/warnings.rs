@@ -5,7 +5,7 @@ mod capture;
 mod load;
 pub(super) mod network;
 
-use crate::record::{Host, Load, Settings, Side, Trial, Warning};
+use crate::record::{Host, HostPart, Load, Settings, Side, Trial, Warning};
 use crate::report::format;
 pub(super) use across::of_trials;
 pub use load::of_load;
@@ -161,10 +161,13 @@ fn others(trial: &Trial, load: &Load) -> Option<Warning> {
 
 fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<Warning> {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
-    let client = percent(&trial.client_side)?;
     let server = percent(&trial.server_side)?;
-    let threads = f64::from(load.threads.max(1));
     let cpus = settings.server_cpus.len().max(1) as f64;
+    if !trial.hosts.is_empty() {
+        return host_limited(trial).filter(|_| server < FULL_PERCENT * cpus);
+    }
+    let client = percent(&trial.client_side)?;
+    let threads = f64::from(load.threads.max(1));
     (client >= FULL_PERCENT * threads && server < FULL_PERCENT * cpus).then(|| {
         warning(
             "client-limited",
@@ -174,6 +177,25 @@ fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<War
             "read its rate as a lower bound; give the clients more CPUs (--client-cpus)",
         )
     })
+}
+
+/// The same where clients are on several hosts, of which one may have had too much to do.
+fn host_limited(trial: &Trial) -> Option<Warning> {
+    let full = |host: &&HostPart| {
+        host.cpu_share
+            .is_some_and(|share| share * 100.0 >= FULL_PERCENT)
+    };
+    let first = trial.hosts.iter().find(full)?;
+    Some(warning(
+        "client-limited",
+        format!(
+            "on {} of {} client hosts the clients' CPUs were full ({} first) and the server's was not",
+            trial.hosts.iter().filter(full).count(),
+            trial.hosts.len(),
+            first.name
+        ),
+        "read its rate as a lower bound; start more client hosts, or give them more CPUs",
+    ))
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ mod tests {
             reason: "it broke".to_owned(),
             output: String::new(),
         });
-        let trials = [
+        let trials = vec![
             trial("epoll", 10, Purpose::Timed, 900.0),
             trial("epoll", 10, Purpose::Timed, 1000.0),
             trial("epoll", 10, Purpose::Timed, 5000.0),

@@ -318,6 +318,9 @@ pub struct Fairness {
     /// The same with all replies since a client was connected, so that a head start counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_bias_life: Option<Correlation>,
+    /// Why neither is known, where clients on several hosts were too many to bring together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bias_absent: Option<String>,
 }
 
 /// Whether one thing goes with the order of another, over the clients of a trial.

@@ -11,6 +11,8 @@
 
 mod below;
 mod comparison;
+mod counts;
+mod hosts;
 mod limit;
 mod load;
 mod purpose;
@@ -19,6 +21,7 @@ mod store;
 mod study;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +29,8 @@ use crate::registry::Unsupported;
 
 pub use below::Below;
 pub use comparison::Comparison;
+pub use counts::{ServerCounts, ServerWorker};
+pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
@@ -73,8 +78,11 @@ pub struct Run {
     /// The server that does least, which says what the clients can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub null_server: Option<ServerInfo>,
-    /// The machine.
+    /// The machine; of several, the one that leads and has the servers.
     pub host: Host,
+    /// The hosts from which clients come, where these are not on that machine alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHost>,
     /// What the servers are compared with, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
@@ -138,6 +146,8 @@ pub enum Ending {
     Complete,
     /// Stopped by a signal; the trials finished until then are kept.
     Interrupted,
+    /// A client host was lost; the trials until then are kept, the last one says which host.
+    HostLost,
 }
 
 /// The settings of a run, in force for all of its trials.
@@ -175,6 +185,9 @@ pub struct Settings {
     pub connect_timeout_s: f64,
     /// Without any new first answer for this long, the clients still waiting count as never served.
     pub patience_s: f64,
+    /// Where servers listen, where that is not this machine's loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_address: Option<IpAddr>,
     /// Accept-queue length asked for; the kernel caps it at somaxconn.
     pub backlog: u32,
     /// CPUs the server is bound to; empty: not bound.
@@ -350,9 +363,15 @@ pub struct Trial {
     /// The server's process tree, measured from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_side: Option<Side>,
-    /// The load generator's process, measured likewise.
+    /// The load generator's process, measured likewise; where there are several, `hosts` has each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_side: Option<Side>,
+    /// What became of each client host's part of the load, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPart>,
+    /// How far apart these began to count replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<StartSkew>,
     /// The connections between both, as the kernel tells of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
@@ -428,6 +447,14 @@ pub struct Side {
     pub slowest_sample_ms: f64,
 }
 
+impl Side {
+    /// Itself, unless no probe looked.
+    pub fn if_any(self) -> Option<Self> {
+        let nothing = self.metrics.is_empty() && self.unavailable.is_empty();
+        (!nothing).then_some(self)
+    }
+}
+
 /// What one step of a fixed loop took on a CPU of each side, just before the trial and just after it:
 /// a neighbour that takes time unseen, or a clock that changes, shows in nothing else.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -441,39 +468,4 @@ pub struct Spin {
     pub client_before_ns: f64,
     /// The clients' CPU, after.
     pub client_after_ns: f64,
-}
-
-/// What a reference server counted itself. Also what `throng serve --json` prints at its end.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerCounts {
-    /// Connections accepted and served.
-    pub accepted: u64,
-    /// Most connections open at once.
-    pub peak_open: u64,
-    /// Connections accepted only to be closed at once, by reason.
-    pub refused: BTreeMap<String, u64>,
-    /// Requests answered.
-    pub requests: u64,
-    /// Bytes read.
-    pub bytes_in: u64,
-    /// Bytes written.
-    pub bytes_out: u64,
-    /// Connections by the way they ended.
-    pub outcomes: BTreeMap<String, u64>,
-    /// Connections too many for the per-client log; the totals include them.
-    pub unlogged: u64,
-    /// What each of several loops did, where the model has them; shows the balance between them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub workers: Vec<ServerWorker>,
-}
-
-/// What one loop of a server did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerWorker {
-    /// Connections it accepted.
-    pub clients: u64,
-    /// Requests it answered.
-    pub requests: u64,
 }

@@ -180,6 +180,7 @@ fn run(servers: &[Server]) -> Run {
             })
             .collect(),
         null_server: None,
+        client_hosts: Vec::new(),
         host: Host {
             kernel: "Linux 6.18.1".to_owned(),
             cpu_model: Some("Example CPU 3000".to_owned()),
@@ -258,6 +259,7 @@ fn trial(
             fairness: Some(Fairness {
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),
+                bias_absent: None,
                 mean: most as f64,
                 min: most * 9 / 10,
                 max: most * 11 / 10,

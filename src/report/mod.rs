@@ -17,6 +17,7 @@ pub mod exporters;
 pub mod figures;
 pub mod format;
 pub mod histograms;
+mod hosts;
 pub mod limit;
 pub mod metrics;
 pub mod pace;

@@ -5,7 +5,9 @@
 //! all evenly. With many clients it hardly moves when a few get nothing, so the slowest tenth's
 //! share and the number of starved clients stand beside it.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 /// A client with less than this share of the mean is starved.
 const STARVED_BELOW: f64 = 0.1;
@@ -52,6 +54,89 @@ pub fn fairness(counts: &[u64]) -> Option<Fairness> {
             .filter(|count| (**count as f64) < STARVED_BELOW * mean)
             .count() as u32,
     })
+}
+
+/// Counts of clients that are added up in several places and merged.
+///
+/// Counts from 2048 on are told apart by their 11 highest bits, so that it stays small however many
+/// clients there are. Mean, least, greatest and Jain's index are exact all the same, as is the rest where no
+/// count is that great; beyond, the share of the slowest tenth is within 1 in 1024 of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    squares: u128,
+    least: u64,
+    most: u64,
+    /// By the least count of a step: clients, and the sum of their counts.
+    steps: BTreeMap<u64, (u64, u64)>,
+}
+
+/// Bits by which counts are told apart.
+const BITS: u32 = 11;
+
+impl Counts {
+    /// Adds a client's count.
+    pub fn add(&mut self, count: u64) {
+        let below = (u64::BITS - count.leading_zeros()).saturating_sub(BITS);
+        let mut one = Self {
+            squares: u128::from(count) * u128::from(count),
+            least: count,
+            most: count,
+            steps: BTreeMap::new(),
+        };
+        one.steps.insert(count >> below << below, (1, count));
+        self.merge(&one);
+    }
+
+    /// Adds all those of another one.
+    pub fn merge(&mut self, other: &Self) {
+        if other.steps.is_empty() {
+            return;
+        }
+        self.least = if self.steps.is_empty() {
+            other.least
+        } else {
+            self.least.min(other.least)
+        };
+        self.most = self.most.max(other.most);
+        self.squares += other.squares;
+        for (&step, &(clients, total)) in &other.steps {
+            let sum = self.steps.entry(step).or_default();
+            sum.0 += clients;
+            sum.1 += total;
+        }
+    }
+
+    /// Fairness of all of them; `None` without clients, or when nobody got anything.
+    pub fn fairness(&self) -> Option<Fairness> {
+        let sum = |part: fn(&(u64, u64)) -> u64| {
+            let parts = self.steps.values();
+            parts.map(|step| u128::from(part(step))).sum::<u128>()
+        };
+        let (clients, total) = (sum(|step| step.0), sum(|step| step.1) as f64);
+        if total <= 0.0 {
+            return None;
+        }
+        let number = clients as f64;
+        let mean = total / number;
+        let of_one = |&(clients, total): &(u64, u64)| total as f64 / clients as f64;
+        let starved = self.steps.values();
+        let starved = starved.filter(|step| of_one(step) < STARVED_BELOW * mean);
+        let (mut left, mut slowest) = (number / 10.0, 0.0);
+        for step in self.steps.values() {
+            let taken = left.min(step.0 as f64);
+            slowest += taken * of_one(step);
+            left -= taken;
+        }
+        Some(Fairness {
+            mean,
+            min: self.least,
+            max: self.most,
+            jain: total * total / (number * self.squares as f64),
+            slowest_decile_share: slowest / total,
+            starved: starved.map(|step| step.0).sum::<u64>() as u32,
+        })
+    }
 }
 
 /// What the slowest tenth got, from counts in rising order.
@@ -112,6 +197,45 @@ mod tests {
                 prop_assert!(fair.jain <= 1.0 + 1e-9);
                 prop_assert!(fair.jain >= 1.0 / counts.len() as f64 - 1e-9);
                 prop_assert!(fair.slowest_decile_share <= 0.1 + 1e-9);
+            }
+        }
+
+        #[test]
+        fn counted_in_several_places_it_is_the_same(
+            counts in prop::collection::vec((0..2048_u64, 0..5_usize), 0..300),
+        ) {
+            let mut places = vec![Counts::default(); 5];
+            for &(count, place) in &counts {
+                places[place].add(count);
+            }
+            let mut sum = Counts::default();
+            for place in &places {
+                sum.merge(place);
+            }
+            let all: Vec<u64> = counts.iter().map(|(count, _)| *count).collect();
+            match (fairness(&all), sum.fairness()) {
+                (Some(one), Some(other)) => {
+                    prop_assert_eq!((one.min, one.max, one.starved), (other.min, other.max, other.starved));
+                    prop_assert!(close(one.mean, other.mean) && close(one.jain, other.jain));
+                    prop_assert!(close(one.slowest_decile_share, other.slowest_decile_share));
+                }
+                (one, other) => prop_assert_eq!(one, other),
+            }
+        }
+
+        #[test]
+        fn great_counts_are_told_apart_well_enough(
+            counts in prop::collection::vec(0..1_000_000_000_000_u64, 1..300),
+        ) {
+            let mut sum = Counts::default();
+            for &count in &counts {
+                sum.add(count);
+            }
+            if let (Some(one), Some(other)) = (fairness(&counts), sum.fairness()) {
+                prop_assert_eq!((one.min, one.max), (other.min, other.max));
+                prop_assert!((one.jain / other.jain - 1.0).abs() < 1e-9);
+                prop_assert!((one.slowest_decile_share - other.slowest_decile_share).abs()
+                    <= one.slowest_decile_share / 1024.0 + 1e-9);
             }
         }
 

@@ -15,6 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
+use throng::measure::crew::Origin;
 use throng::measure::{self, Observer, RunPlan, Started, probes};
 use throng::protocol::{PROTOCOLS, Settings as Asking};
 use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
@@ -108,6 +109,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         asking: Asking::default(),
         coming: Duration::ZERO,
         jobs: None,
+        at_once: None,
         comparison: None,
         limit: None,
         servers,
@@ -115,6 +117,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunPlan {
         seed: 1,
         arguments: Vec::new(),
         host: Host::default(),
+        client_hosts: Vec::new(),
         done: Vec::new(),
     }
 }
@@ -124,7 +127,8 @@ fn carry_out(plan: &RunPlan) -> (Run, Vec<Trial>) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut store = Store::create(directory.path()).expect("a new record");
     let stop = Stop::install().expect("signals can be handled");
-    let ran = measure::run(plan, &mut store, &mut Unseen, stop).expect("the record is written");
+    let ran = measure::run(plan, &mut Origin::Here, &mut store, &mut Unseen, stop)
+        .expect("the record is written");
     let written = throng::record::read_trials(directory.path()).expect("a record");
     assert_eq!(written, ran.1, "what was measured is what was written");
     ran

@@ -7,11 +7,11 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use throng::record::LeftOut;
 use throng::record::{
-    Attempt, Below, Cause, Ceiling, Claim, Comparison, Completion, Correlation, Ending, Failure,
-    Fairness, Find, FirstFailure, Foreign, Found, Host, Latency, Limit, Load, OpenLoop,
-    ProbeClients, Published, PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding,
-    ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings, Side, Spin, StoppedAt, Study,
-    StudyInfo, StudyPart, Trial, Tried, Warning, Window,
+    Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
+    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
+    Latency, Limit, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
+    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
+    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -207,6 +207,7 @@ fn full_run() -> Value {
             hook_timeout_s: 1.0,
             connect_timeout_s: 1.0,
             patience_s: 1.0,
+            server_address: Some(std::net::Ipv4Addr::LOCALHOST.into()),
             backlog: 1,
             server_cpus: vec![0],
             client_cpus: vec![1],
@@ -237,6 +238,16 @@ fn full_run() -> Value {
             limits: texts("nofile"),
             mitigations: texts("meltdown"),
         },
+        client_hosts: vec![ClientHost {
+            name: "lab1".to_owned(),
+            rank: 1,
+            cpus: 2,
+            kernel: "Linux 6".to_owned(),
+            clock: Some(ClockOffset {
+                offset_ns: -1,
+                error_ns: 1,
+            }),
+        }],
         comparison: Some(Comparison {
             reference: "epoll".to_owned(),
             fail_if: vec!["p99 > 1s".to_owned()],
@@ -279,6 +290,28 @@ fn full_trial() -> Value {
         load: Some(full_load()),
         server_side: Some(side()),
         client_side: Some(side()),
+        hosts: vec![HostPart {
+            name: "lab1".to_owned(),
+            rank: 1,
+            clients: 1,
+            served: Some(1),
+            replies: Some(1),
+            replies_per_s: Some(1.0),
+            p50_us: Some(1.0),
+            p99_us: Some(1.0),
+            errors: Some(1),
+            cpu_s: Some(1.0),
+            cpu_share: Some(1.0),
+            start_offset_us: Some(1.0),
+            clock_error_us: Some(1.0),
+            side: Some(side()),
+            failure: Some(Failure {
+                stage: "load".to_owned(),
+                reason: "it broke".to_owned(),
+                output: "why".to_owned(),
+            }),
+        }],
+        start_skew: Some(StartSkew::default()),
         network: Some(side()),
         spin: Some(Spin::default()),
         server_counts: Some(ServerCounts {
@@ -371,6 +404,7 @@ fn full_load() -> Load {
             starved: 0,
             early_bias: Some(correlation()),
             early_bias_life: Some(correlation()),
+            bias_absent: Some("too many".to_owned()),
         }),
         connections: 1,
         open_loop: Some(OpenLoop {

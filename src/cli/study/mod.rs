@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::cli::conduct::{self, Shown};
 use crate::cli::{Exit, Usage, has_viewer, report};
+use crate::measure::crew::Origin;
 use crate::measure::{self, RunPlan};
 use crate::record::{self, Ending, SCHEMA_VERSION, Store};
 use crate::study::{Scale, Study};
@@ -25,6 +26,7 @@ pub(super) fn run(
     study: &Study,
     scale: Option<Scale>,
     parts: Vec<Resolved>,
+    origin: &mut Origin,
     directory: &Path,
     json: bool,
 ) -> anyhow::Result<Exit> {
@@ -65,11 +67,11 @@ pub(super) fn run(
             store,
         });
     }
-    conduct(ready, directory, &whole, json)
+    conduct(ready, origin, directory, &whole, json)
 }
 
 /// Goes on with the parts that are not finished.
-pub(super) fn resume(directory: &Path, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyhow::Result<Exit> {
     let whole = record::Study::read(directory).map_err(|error| Usage(conduct::chain(&error)))?;
     let mut ready = Vec::new();
     for part in whole.parts.iter().filter(|part| part.skipped.is_none()) {
@@ -78,7 +80,7 @@ pub(super) fn resume(directory: &Path, json: bool) -> anyhow::Result<Exit> {
         if run.ending == Ending::Complete {
             continue;
         }
-        let (store, plan) = conduct::resume(&directory)?;
+        let (store, plan) = conduct::resume(&directory, origin)?;
         ready.push(Ready {
             name: part.name.clone(),
             title: part.title.clone(),
@@ -86,11 +88,12 @@ pub(super) fn resume(directory: &Path, json: bool) -> anyhow::Result<Exit> {
             store,
         });
     }
-    conduct(ready, directory, &whole, json)
+    conduct(ready, origin, directory, &whole, json)
 }
 
 fn conduct(
     parts: Vec<Ready>,
+    origin: &mut Origin,
     directory: &Path,
     whole: &record::Study,
     json: bool,
@@ -105,6 +108,7 @@ fn conduct(
         }
     }
     let (count, mut nothing) = (parts.len(), None);
+    let mut lost = None;
     for (place, mut part) in parts.into_iter().enumerate() {
         if stop.requested() {
             break;
@@ -118,8 +122,12 @@ fn conduct(
             );
         }
         let mut shown = Shown::new(json);
-        let (_, trials) = measure::run(&part.plan, &mut part.store, &mut shown, stop)?;
+        let (run, trials) = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop)?;
         drop(shown);
+        if run.ending == Ending::HostLost {
+            lost = Some(conduct::host_lost(&trials, directory));
+            break;
+        }
         if !stop.requested() && trials.iter().all(|trial| trial.failure.is_some()) {
             nothing.get_or_insert(part.name);
         }
@@ -131,6 +139,9 @@ fn conduct(
             directory.display()
         );
         return Ok(Exit::Interrupted);
+    }
+    if let Some(lost) = lost {
+        return Err(lost);
     }
     match nothing {
         Some(part) => {

@@ -1,7 +1,7 @@
 //! A part of a study made into a run on this machine, or the reason why it cannot be one.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::load::route::Routes;
 use crate::load::{Engine, foresee::Resources};
 use crate::measure::{RunPlan, host, probes};
 use crate::protocol::PROTOCOLS;
-use crate::record::{Host, LeftOut, ServerInfo, Settings, StudyInfo, StudyPart};
+use crate::record::{ClientHost, Host, LeftOut, ServerInfo, Settings, StudyInfo, StudyPart};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study};
@@ -41,6 +41,7 @@ const NOT_OF_A_PART: &[(&str, &str)] = &[
     ("allow-remote", "the servers are on this machine"),
     ("json", "the record has the result of each trial"),
     ("controlled", "every load of a trial is"),
+    ("share", "every client host has one"),
 ];
 
 /// What is the same for all parts.
@@ -52,6 +53,9 @@ pub(in crate::cli) struct Common {
     timed: bool,
     pub(super) program: PathBuf,
     host: Host,
+    /// Where servers listen, if that was said, and the client hosts, if there are such.
+    pub(in crate::cli) server_address: Option<IpAddr>,
+    pub(in crate::cli) client_hosts: Vec<ClientHost>,
     pub(super) resources: Resources,
 }
 
@@ -71,6 +75,8 @@ impl Common {
             timed,
             program: conduct::program()?,
             host: host::look(),
+            server_address: None,
+            client_hosts: Vec::new(),
             resources: host::load_resources(),
         })
     }
@@ -160,6 +166,7 @@ fn plan_of(
         asking: said.asking,
         coming: said.coming,
         jobs: said.jobs,
+        at_once: said.at_once,
         comparison: None,
         limit,
         servers,
@@ -170,6 +177,7 @@ fn plan_of(
         seed: common.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: common.host.clone(),
+        client_hosts: common.client_hosts.clone(),
         settings,
         done: Vec::new(),
     })
@@ -223,6 +231,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<(Sett
         connect_timeout_s: part.connect_timeout.as_secs_f64(),
         patience_s: part.patience.as_secs_f64(),
         backlog: part.backlog,
+        server_address: common.server_address,
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
@@ -341,6 +350,7 @@ fn possible(
 fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
     foresee::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+    let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
     // On loopback there are source addresses enough; if not, the load will say so.
     if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);

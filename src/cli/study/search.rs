@@ -47,7 +47,7 @@ pub(super) fn limit(
         wrong(&message, &no_option(&message, "limit"))
     })?;
     let threads = settings.load_threads as usize;
-    let limit = sought.limit(threads, &common.resources);
+    let limit = sought.limit(threads, common.client_hosts.len(), &common.resources);
     let limit = limit.map_err(|error| match error.downcast::<Usage>() {
         Ok(Usage(why)) => wrong(&why, &why).into(),
         Err(error) => error,

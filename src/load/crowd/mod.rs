@@ -24,6 +24,7 @@ use super::arrival::{Schedule, Think};
 use super::client::{Client, Stamp, State};
 use super::jobs::JobsTally;
 use super::phase::Progress;
+use super::share::Share;
 use super::tally::{ErrorKind, SLICES, WorkerTally};
 use super::times::Times;
 use super::{Close, Plan, Until};
@@ -120,16 +121,11 @@ const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// Part of a limit by which it may be overrun.
 const SWEEPS_A_LIMIT: u64 = 10;
 
-/// A worker's share of so many.
-fn share(total: u64, number: usize, workers: usize) -> u64 {
-    let workers = workers as u64;
-    total / workers + u64::from((number as u64) < total % workers)
-}
-
 impl Crowd {
     /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
     pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
         let count = u64::from(plan.clients);
+        let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
         let clients: Vec<Client> = (number as u64..count)
             .step_by(workers)
             .map(|client| Client::new(plan, client))
@@ -139,7 +135,7 @@ impl Crowd {
             .as_ref()
             .map(|rate| Schedule::new(rate, number, workers, plan.seed));
         let allowance = match plan.until {
-            Until::Requests(total) => share(total, number, workers),
+            Until::Requests(total) => share.of(total),
             _ => u64::MAX,
         };
         let limits = [
@@ -160,8 +156,7 @@ impl Crowd {
             in_line: VecDeque::new(),
             connecting: 0,
             present: 0,
-            at_once: share(plan.at_once.map_or(u64::MAX, u64::from), number, workers)
-                .min(u32::MAX.into()) as u32,
+            at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
             rules: Rules {
                 pipeline: plan.pipeline,
                 has_dues: plan.has_dues(),
@@ -220,6 +215,12 @@ impl Crowd {
     /// A client's number among those of all workers.
     pub(super) fn client_number(&self, place: usize) -> u64 {
         (place * self.workers + self.number) as u64
+    }
+
+    /// The number by which it has its way to the server: its own among the clients of this process, or
+    /// those of one host would share few of its addresses.
+    pub(super) fn route_number(&self, place: usize) -> u64 {
+        self.client_number(place) / u64::from(self.plan.share.parts())
     }
 
     /// Where a client stands.

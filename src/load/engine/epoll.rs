@@ -81,7 +81,7 @@ impl Epoll {
     }
 
     fn begin(&mut self, crowd: &Crowd, place: usize) -> Result<OwnedFd, Errno> {
-        let route = self.routes.route(crowd.client_number(place));
+        let route = self.routes.route(crowd.route_number(place));
         let socket = socket::open(&route, self.options)?;
         // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
         let data = epoll::EventData::new_u64(place as u64);

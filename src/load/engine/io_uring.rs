@@ -112,7 +112,7 @@ impl IoUring {
     }
 
     fn begin(&mut self, crowd: &Crowd, place: usize) -> Result<(), Errno> {
-        let route = self.routes.route(crowd.client_number(place));
+        let route = self.routes.route(crowd.route_number(place));
         let socket = socket::open(&route, self.options)?;
         let watched = self.ring.watch_writable(&socket, place as u32);
         watched.map_err(|error| errno(&error))?;

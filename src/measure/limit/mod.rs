@@ -4,11 +4,12 @@ mod cause;
 mod room;
 mod verdict;
 
+use super::crew::Origin;
 use super::plan::Planned;
-use super::run::{Observer, RunPlan, Started, begin, end, measure, utc_now};
+use super::run::{Measured, Observer, RunPlan, Started, begin, end, ending, measure, utc_now};
 use super::search::{Bounds, Known, Point, Search, Verdict};
 use crate::record::{
-    Attempt, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
+    Attempt, Ending, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
 };
 use crate::sys::signal::Stop;
 use cause::Circumstances;
@@ -27,6 +28,7 @@ const FAILURES: u32 = 2;
 pub(super) fn run(
     plan: &RunPlan,
     asked: &Limit,
+    origin: &mut Origin,
     store: &mut Store,
     observer: &mut dyn Observer,
     stop: Stop,
@@ -37,19 +39,23 @@ pub(super) fn run(
     let criteria = Criteria::new(asked, by_chance)?;
     let mut trials = plan.done.clone();
     let mut all = Vec::new();
+    let mut host_lost = false;
     for server in 0..plan.servers.len() {
         let mut hunt = Hunt {
             plan,
             asked,
+            origin: &mut *origin,
             criteria: &criteria,
             server,
             total,
             stop,
             interrupted: false,
+            host_lost: false,
             trials: &mut trials,
         };
         let found = hunt.go(store, observer)?;
         let interrupted = hunt.interrupted;
+        host_lost = hunt.host_lost;
         all.push(found);
         let limit = run.limit.get_or_insert_with(|| asked.clone());
         limit.found.clone_from(&all);
@@ -65,18 +71,26 @@ pub(super) fn run(
     run.trials_planned = trials.len() as u32 + u32::from(!complete);
     // How often something was tried follows from what came of it.
     run.warnings.retain(|warning| warning.kind != "few-repeats");
-    end(run, trials, complete && !stop.requested(), store)
+    let ending = if host_lost {
+        Ending::HostLost
+    } else {
+        ending(complete && !stop.requested())
+    };
+    end(run, trials, ending, store)
 }
 
 /// The search for the limit of one server.
 struct Hunt<'a> {
     plan: &'a RunPlan,
     asked: &'a Limit,
+    origin: &'a mut Origin,
     criteria: &'a Criteria,
     server: usize,
     total: usize,
     stop: Stop,
     interrupted: bool,
+    /// A client host is not there any more, which interrupts too.
+    host_lost: bool,
     /// Those of all servers.
     trials: &'a mut Vec<Trial>,
 }
@@ -206,10 +220,19 @@ impl Hunt<'_> {
             purpose: point.purpose,
             percent: None,
         });
-        if !measure(self.plan, store, &planned, &mut trial, self.stop)? {
+        let measured = measure(
+            self.plan,
+            self.origin,
+            store,
+            &planned,
+            &mut trial,
+            self.stop,
+        )?;
+        if measured == Measured::CutShort {
             self.interrupted = true;
             return Ok(None);
         }
+        self.host_lost = measured == Measured::HostLost;
         let (held, reasons) = match self.criteria.judge(&trial) {
             Judged::Decided(verdict, reasons) => (verdict.held, reasons),
             Judged::Void(why) => (false, vec![why]),
@@ -223,7 +246,7 @@ impl Hunt<'_> {
         store.add_trial(&trial)?;
         observer.ended(&trial);
         self.trials.push(trial.clone());
-        self.interrupted |= self.stop.requested();
+        self.interrupted |= self.stop.requested() || self.host_lost;
         Ok(Some(trial))
     }
 

@@ -3,6 +3,7 @@
 mod below;
 mod comparison;
 mod events;
+mod hosts;
 mod limit;
 mod scalability;
 mod shown;
@@ -173,6 +174,7 @@ fn ending(ending: Ending) -> Markup {
         @match ending {
             Ending::Complete => {}
             Ending::Interrupted => span.alert { "interrupted" },
+            Ending::HostLost => span.alert { "client host lost" },
             Ending::Unfinished => span.alert { "unfinished" },
         }
     }
@@ -199,7 +201,7 @@ fn answer(report: &Shown<'_>) -> Markup {
 
 fn costs(report: &Shown<'_>) -> Markup {
     if !report.has_costs() {
-        return html! {};
+        return hosts::section(report);
     }
     html! {
         section.costs aria-labelledby=(report.id("costs")) {
@@ -211,6 +213,7 @@ fn costs(report: &Shown<'_>) -> Markup {
             }
         }
         (events::section(report))
+        (hosts::section(report))
     }
 }
 

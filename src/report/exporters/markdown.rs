@@ -13,6 +13,7 @@ use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
 use crate::report::events::{self, Cell, Mark};
 use crate::report::format::{counted, whole};
+use crate::report::hosts;
 use crate::report::limit::{self, Limits};
 use crate::report::scalability::columns as scalability;
 use crate::report::study::StudyReport;
@@ -215,7 +216,7 @@ fn below(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
 
 fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     if !report.has_costs() {
-        return Ok(());
+        return hosts(report, to);
     }
     writeln!(to, "\n## What a request costs\n\n{NOTE}")?;
     tables(report, COSTS, to)?;
@@ -228,7 +229,30 @@ fn costs(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
             escape(&why.remedy)
         )?;
     }
-    events(report, to)
+    events(report, to)?;
+    hosts(report, to)
+}
+
+/// What each client host had of a load.
+fn hosts(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let tables = hosts::tables(report);
+    if !tables.is_empty() {
+        writeln!(to, "\n## Client hosts\n\n{}", hosts::NOTE)?;
+    }
+    for table in &tables {
+        writeln!(to, "\n### {}\n", escape(&table.title))?;
+        for note in &table.notes {
+            writeln!(to, "{}\n", escape(note))?;
+        }
+        let columns = hosts::COLUMNS;
+        let lines = "---:|".repeat(columns.len() - 1);
+        writeln!(to, "| {} |\n|---|{lines}", columns.join(" | "))?;
+        for row in table.rows.iter().chain(&table.total) {
+            let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+            writeln!(to, "| {} |", cells.join(" | "))?;
+        }
+    }
+    Ok(())
 }
 
 /// The events that were counted on both sides.

@@ -113,6 +113,8 @@ impl StudyReport<'_> {
         let any = |ending| endings().any(|of_part| of_part == ending);
         if any(Ending::Interrupted) {
             Ending::Interrupted
+        } else if any(Ending::HostLost) {
+            Ending::HostLost
         } else if any(Ending::Unfinished) {
             Ending::Unfinished
         } else {

@@ -1,0 +1,266 @@
+//! What passes between the two processes of a rank: frames over a socket.
+//!
+//! A frame is its length (4 bytes), the rank that it comes from or goes to (4 bytes; [`TO_POST`] where it is no
+//! mail), and its bytes; all numbers with the least byte first.
+
+use std::io::{self, Read, Write};
+
+use serde::{Deserialize, Serialize};
+use throng::record::ClockOffset;
+
+/// Stands where a rank would: for the process at the other end itself.
+const TO_POST: u32 = u32::MAX;
+/// Longest frame that is believed; a result with a row for each of a million clients has a tenth of it.
+const LONGEST: usize = 1 << 30;
+/// The most that is read at once.
+const A_READ: usize = 64 << 10;
+/// Length and rank.
+const HEAD: usize = 8;
+
+/// What passes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Frame {
+    /// From or to the worker of another rank; only that one understands it.
+    Mail { rank: usize, body: Vec<u8> },
+    /// Between the two processes.
+    Word(Word),
+}
+
+/// What post and worker say to each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Word {
+    /// The post's first: which rank this is, of how many, and how long a rank may be silent.
+    Place {
+        rank: usize,
+        ranks: usize,
+        silence_ms: u64,
+    },
+    /// Both, now and then: still there.
+    Beat,
+    /// The leading worker's: how do the clocks of all ranks stand?
+    Compare,
+    /// The answer: the ranks that answered in time.
+    Clocks(Vec<(usize, ClockOffset)>),
+    /// The post's: a rank is gone.
+    Lost { rank: usize, reason: String },
+    /// The post's: the run is over.
+    Home,
+}
+
+impl Frame {
+    fn encode(&self) -> io::Result<Vec<u8>> {
+        let (rank, words);
+        let body = match self {
+            Self::Mail { rank: of, body } => {
+                rank = u32::try_from(*of).map_err(io::Error::other)?;
+                body
+            }
+            Self::Word(word) => {
+                rank = TO_POST;
+                words = serde_json::to_vec(word)?;
+                &words
+            }
+        };
+        let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+        let mut bytes = Vec::with_capacity(HEAD + body.len());
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(rank.to_le_bytes());
+        bytes.extend(body);
+        Ok(bytes)
+    }
+
+    fn decode(rank: u32, body: Vec<u8>) -> io::Result<Self> {
+        if rank == TO_POST {
+            return Ok(Self::Word(serde_json::from_slice(&body)?));
+        }
+        let rank = rank as usize;
+        Ok(Self::Mail { rank, body })
+    }
+}
+
+/// Writes a frame to a socket that blocks.
+pub(crate) fn write(to: &mut impl Write, frame: &Frame) -> io::Result<()> {
+    to.write_all(&frame.encode()?)
+}
+
+/// Frames out of bytes, however these are cut.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// Where a read goes: there is one for each look, and mostly nothing comes of it.
+    arriving: Box<[u8]>,
+    bytes: Vec<u8>,
+    /// Where the first frame that was not given begins.
+    from: usize,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            arriving: vec![0; A_READ].into_boxed_slice(),
+            bytes: Vec::new(),
+            from: 0,
+        }
+    }
+}
+
+impl Reader {
+    /// Reads once; false at the end of the stream.
+    pub(crate) fn fill(&mut self, stream: &mut impl Read) -> io::Result<bool> {
+        let read = stream.read(&mut self.arriving)?;
+        self.bytes.drain(..self.from);
+        self.from = 0;
+        self.bytes.extend_from_slice(&self.arriving[..read]);
+        Ok(read != 0)
+    }
+
+    /// The next whole frame.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
+        let bytes = &self.bytes[self.from..];
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let [length, rank] = [&head[..4], &head[4..]].map(|number| {
+            number
+                .iter()
+                .rev()
+                .fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte))
+        });
+        let length = length as usize;
+        if length > LONGEST {
+            return Err(io::Error::other("a frame of the other process has no end"));
+        }
+        let Some(body) = rest.get(..length) else {
+            return Ok(None);
+        };
+        let frame = Frame::decode(rank, body.to_vec())?;
+        self.from += HEAD + length;
+        Ok(Some(frame))
+    }
+}
+
+/// Frames on their way into a socket that does not block.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Writer {
+    pub(crate) fn push(&mut self, frame: &Frame) -> io::Result<()> {
+        self.bytes.extend(frame.encode()?);
+        Ok(())
+    }
+
+    /// Bytes that still wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len() - self.written
+    }
+
+    /// Writes what the socket takes.
+    pub(crate) fn flush(&mut self, stream: &mut impl Write) -> io::Result<()> {
+        while self.waiting() > 0 {
+            match stream.write(&self.bytes[self.written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bytes.clear();
+        self.written = 0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> Vec<Frame> {
+        let mail = |rank, length| Frame::Mail {
+            rank,
+            body: (0..length).map(|at| at as u8).collect(),
+        };
+        vec![
+            Frame::Word(Word::Beat),
+            mail(3, 0),
+            mail(4095, 200_000),
+            Frame::Word(Word::Lost {
+                rank: 7,
+                reason: "ü".to_owned(),
+            }),
+        ]
+    }
+
+    #[test]
+    fn frames_come_out_whole_wherever_the_stream_is_cut() {
+        let mut stream = Vec::new();
+        for frame in frames() {
+            write(&mut stream, &frame).unwrap();
+        }
+        for cut in [1, 7, 8, 9, 64, 4096, stream.len()] {
+            let mut reader = Reader::default();
+            let mut heard = Vec::new();
+            // A small cut of a long frame would take as many copies as it has bytes.
+            let pieces = stream[..stream.len().min(cut * 300)].chunks(cut);
+            for mut piece in pieces {
+                assert!(reader.fill(&mut piece).unwrap());
+                while let Some(frame) = reader.next().unwrap() {
+                    heard.push(frame);
+                }
+            }
+            assert_eq!(heard, frames()[..heard.len()]);
+            assert!(heard.len() >= 2, "{cut}");
+        }
+        assert!(
+            !Reader::default().fill(&mut io::empty()).unwrap(),
+            "the end"
+        );
+    }
+
+    #[test]
+    fn what_is_no_frame_is_an_error() {
+        let mut reader = Reader::default();
+        assert!(reader.fill(&mut [0xff_u8; 16].as_slice()).unwrap());
+        assert!(reader.next().is_err(), "too long");
+        let mut reader = Reader::default();
+        let bytes = [2, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, b'{', b'}'];
+        assert!(reader.fill(&mut bytes.as_slice()).unwrap());
+        assert!(reader.next().is_err(), "no word");
+    }
+
+    /// Takes three bytes a call, and every other time none.
+    struct Narrow(Vec<u8>, bool);
+
+    impl Write for Narrow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            let taken = &bytes[..bytes.len().min(3)];
+            self.0.extend(taken);
+            Ok(taken.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_socket_does_not_take_waits() {
+        let (mut writer, mut narrow) = (Writer::default(), Narrow(Vec::new(), false));
+        let mut whole = Vec::new();
+        for frame in [&frames()[0], &frames()[3]] {
+            writer.push(frame).unwrap();
+            write(&mut whole, frame).unwrap();
+        }
+        while writer.waiting() > 0 {
+            writer.flush(&mut narrow).unwrap();
+        }
+        assert_eq!(narrow.0, whole);
+    }
+}

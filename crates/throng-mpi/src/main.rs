@@ -1,0 +1,84 @@
+//! throng with a crowd that comes from several hosts, launched by MPI.
+//!
+//! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is
+//! throng: it starts the server, probes its host, and makes record and report. Each other rank is a
+//! client host, or one of several on a host, and carries out its part of every load
+//! ([`throng::measure::crew`]).
+//!
+//! ```text
+//!            leading rank                                   every other rank
+//!   worker   throng: plan, server, record                   a load and its probes
+//!              │ frames over a socket pair                    │
+//!   post     MPI: carries mail, compares clocks  ←─────→    MPI: answers
+//! ```
+//!
+//! In reading order: [`frame`] (what passes between the two processes of a rank), [`worker`], [`post`],
+//! [`sys`].
+
+mod frame;
+mod post;
+mod sys;
+mod worker;
+
+use std::process::ExitCode;
+
+use post::launcher::{LAUNCHER, see_off};
+
+/// The variable by which a worker is known: the process that started it, its post.
+const POST: &str = "THRONG_MPI_POST";
+
+/// Variables of which a launcher sets at least one: Open MPI, PMIx and MPICH, Slurm's PMI.
+const OF_LAUNCHERS: [&str; 5] = [
+    "OMPI_COMM_WORLD_SIZE",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "PMI_FD",
+    "PMI_SIZE",
+];
+
+const LAUNCH: &str = "\
+error: throng-mpi is one process: a load from several hosts needs at least two, started by an MPI launcher
+
+  mpirun -n 4 throng-mpi run --models epoll --clients 1000      three client ranks on this host
+  mpirun --hostfile hosts throng-mpi run capacity --server-address 10.0.0.1 --allow-remote
+                                                                one rank a line of the file `hosts`
+  srun --mpi=pmix throng-mpi ...                                within a Slurm job
+
+The first rank starts the server, all others are its clients. For a load from this process alone: throng";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let measures = throng::cli::takes_crew(&arguments);
+    if let Ok(launcher) = std::env::var(LAUNCHER) {
+        return see_off(&launcher);
+    }
+    let ran = if is_worker() {
+        worker::run()
+    } else if OF_LAUNCHERS
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+    {
+        post::run(|| alone(measures))
+    } else {
+        return alone(measures);
+    };
+    ran.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Whether this process is a worker. The variable is inherited by what a worker starts, which has another parent.
+fn is_worker() -> bool {
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
+    parent.is_some() && parent == std::env::var(POST).ok()
+}
+
+/// Without other ranks.
+fn alone(measures: bool) -> ExitCode {
+    if measures {
+        eprintln!("{LAUNCH}");
+        return ExitCode::from(2);
+    }
+    throng::cli::main_with(std::env::args_os(), None)
+}

@@ -1,0 +1,141 @@
+//! Bytes to and from other ranks, without ever waiting in MPI.
+
+use std::collections::VecDeque;
+
+use mpi::datatype::Equivalence as _;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator as _, Source as _};
+
+use crate::sys::Transfer;
+
+/// Messages that may be on their way in at once; more wait at their sender.
+const MOST_ARRIVING: usize = 64;
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// From worker to worker.
+    Mail,
+    /// Still there. The leading rank's has the silence that it permits, in milliseconds.
+    Beat,
+    /// What time is it?
+    Ping,
+    /// It was that when the ping came, and is now that.
+    Pong,
+    /// The sender cannot go on, and why.
+    Lost,
+    /// The launcher told the sender to end.
+    Told,
+    /// The run is over. One byte: whether all ranks can end as MPI would have it.
+    Home,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Mail,
+        Self::Beat,
+        Self::Ping,
+        Self::Pong,
+        Self::Lost,
+        Self::Told,
+        Self::Home,
+    ];
+
+    fn of(tag: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as i32 == tag)
+    }
+}
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) from: usize,
+    pub(super) kind: Kind,
+    pub(super) body: Vec<u8>,
+}
+
+struct Arriving {
+    from: usize,
+    tag: i32,
+    transfer: Transfer,
+}
+
+/// This rank's messages.
+pub(super) struct Exchange {
+    world: SimpleCommunicator,
+    leaving: Vec<(usize, Transfer)>,
+    arriving: VecDeque<Arriving>,
+}
+
+impl Exchange {
+    pub(super) fn new(world: SimpleCommunicator) -> Self {
+        Self {
+            world,
+            leaving: Vec::new(),
+            arriving: VecDeque::new(),
+        }
+    }
+
+    /// Begins to send.
+    pub(super) fn send(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
+        let process = self.world.process_at_rank(to as i32);
+        let transfer = Transfer::send(&process, body, kind as i32);
+        self.leaving.push((to, transfer));
+    }
+
+    /// Whether messages are on their way to or from somebody.
+    pub(super) fn is_busy(&self) -> bool {
+        !(self.leaving.is_empty() && self.arriving.is_empty())
+    }
+
+    /// Whether all that was sent has left.
+    pub(super) fn has_left(&self) -> bool {
+        self.leaving.is_empty()
+    }
+
+    /// Moves what can be moved, and gives the next message that is there. Those of one rank come in their order.
+    pub(super) fn turn(&mut self) -> Option<Message> {
+        self.leaving
+            .retain_mut(|(_, transfer)| transfer.finish().is_none());
+        while self.arriving.len() < MOST_ARRIVING {
+            let Some((message, status)) = self.world.any_process().immediate_matched_probe() else {
+                break;
+            };
+            let length = status.count(u8::equivalent_datatype()) as usize;
+            self.arriving.push_back(Arriving {
+                from: status.source_rank() as usize,
+                tag: status.tag(),
+                transfer: Transfer::receive(message, length),
+            });
+        }
+        // A rank that stands still in the middle of a message does not hold up the others.
+        let mut behind: Vec<usize> = Vec::new();
+        for at in 0..self.arriving.len() {
+            let arriving = &mut self.arriving[at];
+            let from = arriving.from;
+            if behind.contains(&from) {
+                continue;
+            }
+            let Some(body) = arriving.transfer.finish() else {
+                behind.push(from);
+                continue;
+            };
+            let kind = Kind::of(arriving.tag);
+            self.arriving.remove(at);
+            // What is none of ours has no kind.
+            return kind.map(|kind| Message { from, kind, body });
+        }
+        None
+    }
+
+    /// Has the launcher end the whole job, this process too.
+    pub(super) fn abort(&self, code: i32) -> ! {
+        self.world.abort(code)
+    }
+
+    /// Forgets what was on its way to and from a rank that is gone.
+    pub(super) fn forget(&mut self, rank: usize) {
+        self.leaving.retain(|(to, _)| *to != rank);
+        self.arriving.retain(|arriving| arriving.from != rank);
+    }
+}

@@ -1,0 +1,163 @@
+//! A client host's post: it answers the leading one.
+
+use std::time::{Duration, Instant};
+
+use throng::load;
+
+use super::clocks::{Pong, ROUNDS};
+use super::exchange::{Kind, Message};
+use super::presence::{BEATS_A_SILENCE, Presence};
+use super::{End, Post, Role};
+use crate::frame::{Frame, Word};
+
+/// For so long after a question about the time the next one is expected: a round trip round the world.
+const QUICK_FOR: Duration = Duration::from_millis(300);
+/// How long the worker may take to end its load and itself.
+const HOME_LIMIT: Duration = Duration::from_secs(6);
+/// The leading rank may be silent so much longer than others: it tells us when it gives somebody up.
+const SILENCES: u32 = 2;
+
+pub(super) struct Following {
+    /// The leading rank's.
+    presence: Presence,
+    /// How long the worker may be silent; the leading rank may have been told another time for ranks.
+    patience: Duration,
+    worker_heard: Instant,
+    /// Whether the worker's loss was told.
+    bereaved: bool,
+    /// Whether the launcher's wish to stop was passed on.
+    told: bool,
+    /// Since when the worker is to go.
+    leaving: Option<Leaving>,
+    beat_at: Instant,
+}
+
+struct Leaving {
+    until: Instant,
+    end: End,
+}
+
+impl Following {
+    pub(super) fn new(silence: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            presence: Presence::of(1, silence * SILENCES, now),
+            patience: silence,
+            worker_heard: now,
+            bereaved: false,
+            told: false,
+            leaving: None,
+            beat_at: now,
+        }
+    }
+
+    /// Ends the worker, and then this.
+    fn leave(&mut self, post: &mut Post, end: End) {
+        if self.leaving.is_none() {
+            post.worker.word(Word::Home);
+            let now = Instant::now();
+            // Who stands still does not go by himself.
+            let until = if self.bereaved { now } else { now + HOME_LIMIT };
+            self.leaving = Some(Leaving { until, end });
+        }
+    }
+
+    fn beat(&mut self, post: &mut Post, now: Instant) {
+        if now >= self.beat_at {
+            self.beat_at = now + post.silence.min(self.patience) / BEATS_A_SILENCE;
+            post.say(0, Kind::Beat, Vec::new());
+            post.worker.word(Word::Beat);
+        }
+    }
+
+    /// The worker may be gone although nobody sent it home. We stay, or MPI would take all down.
+    fn look_after_worker(&mut self, post: &mut Post, now: Instant) {
+        if self.bereaved {
+            return;
+        }
+        let reason = if post.worker.is_closed() {
+            let status = post.worker.end();
+            let how = status.map_or("somehow".to_owned(), |status| format!("with {status}"));
+            format!("its process ended {how}")
+        } else if now.saturating_duration_since(self.worker_heard) > self.patience {
+            let seconds = self.patience.as_secs_f64();
+            format!("its process stood still for {seconds} s")
+        } else {
+            return;
+        };
+        self.bereaved = true;
+        post.say(0, Kind::Lost, reason.into_bytes());
+    }
+}
+
+impl Role for Following {
+    fn worker_says(&mut self, post: &mut Post, frame: Frame) {
+        self.worker_heard = Instant::now();
+        if let Frame::Mail { body, .. } = frame {
+            post.exchange.send(0, Kind::Mail, body);
+        }
+    }
+
+    fn rank_says(&mut self, post: &mut Post, message: Message) {
+        let came_ns = load::now();
+        let now = Instant::now();
+        self.presence.heard(0, now);
+        match message.kind {
+            Kind::Mail => post.worker.tell(&Frame::Mail {
+                rank: message.from,
+                body: message.body,
+            }),
+            Kind::Ping => {
+                let round = message.body.first_chunk();
+                let round = round.map_or(0, |round| u32::from_le_bytes(*round));
+                let pong = Pong {
+                    round,
+                    came_ns,
+                    left_ns: load::now(),
+                };
+                post.say(0, Kind::Pong, pong.encode());
+                let is_last = round == 0 || round == ROUNDS;
+                post.quick_until = if is_last { now } else { now + QUICK_FOR };
+            }
+            Kind::Beat => {
+                if let Some(silence_ms) = message.body.first_chunk() {
+                    post.silence = Duration::from_millis(u64::from_le_bytes(*silence_ms));
+                    self.presence.permit(post.silence * SILENCES);
+                    self.beat_at = self.beat_at.min(now + post.silence / BEATS_A_SILENCE);
+                }
+            }
+            Kind::Home => {
+                let clean = message.body.first() == Some(&1);
+                self.leave(post, End { clean, code: 0 });
+            }
+            Kind::Pong | Kind::Lost | Kind::Told => {}
+        }
+    }
+
+    fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End> {
+        self.beat(post, now);
+        if post.stop.requested() && !self.told {
+            self.told = true;
+            post.say(0, Kind::Told, Vec::new());
+        }
+        if !self.presence.silent(now).is_empty() {
+            let end = End {
+                clean: false,
+                code: 1,
+            };
+            self.leave(post, end);
+        }
+        let Some(leaving) = &self.leaving else {
+            self.look_after_worker(post, now);
+            return None;
+        };
+        if post.worker.is_closed() {
+            post.worker.end();
+        } else if now < leaving.until {
+            return None;
+        } else {
+            post.worker.kill();
+        }
+        Some(leaving.end)
+    }
+}

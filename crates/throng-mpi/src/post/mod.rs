@@ -1,0 +1,192 @@
+//! The process of a rank that MPI knows. It carries what its worker and those of other ranks say to each
+//! other, compares clocks, and sees who is gone.
+//!
+//! A rank is two processes since MPI may end one at any moment: a launcher kills what is left of a job, and a
+//! library that finds a connection broken ends its own process. What was measured must outlive both; and
+//! neither servers nor loads shall inherit what MPI opens. All ranks talk with the leading one only, so that
+//! whoever dies breaks no connection between two others.
+//!
+//! Nothing here waits in MPI, where waiting means spinning: a post sleeps, looks whether something has come,
+//! and sleeps again. `MPI_Finalize` is called when all ranks are there to call it.
+
+mod clocks;
+mod exchange;
+mod following;
+pub(crate) mod launcher;
+mod leading;
+mod presence;
+mod worker;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use mpi::Threading;
+use mpi::environment::Universe;
+use mpi::traits::Communicator as _;
+use throng::sys::signal::Stop;
+
+use crate::frame::{Frame, Word};
+use exchange::{Exchange, Kind, Message};
+use worker::Worker;
+
+/// The variable that says how long a rank may be silent, in seconds.
+const SILENCE: &str = "THRONG_SILENCE";
+/// How long that is unless said.
+const SILENCE_S: f64 = 10.0;
+/// Time between two looks when nothing is expected: of the leading rank, to which all reports go, and of another.
+const IDLE_LEADING: Duration = Duration::from_millis(5);
+const IDLE: Duration = Duration::from_millis(10);
+/// The same while messages are on their way, and while clocks are compared.
+const BUSY: Duration = Duration::from_micros(200);
+const QUICK: Duration = Duration::from_micros(10);
+/// How long the last messages may take to leave.
+const LEAVE_LIMIT: Duration = Duration::from_secs(1);
+/// How long MPI may take to end.
+const FINALIZE_LIMIT: Duration = Duration::from_secs(10);
+
+/// What both kinds of posts have.
+struct Post {
+    ranks: usize,
+    exchange: Exchange,
+    worker: Worker,
+    /// How long a rank may be silent.
+    silence: Duration,
+    /// Time between two looks when nothing is expected.
+    idle: Duration,
+    /// Until then looks follow each other quickly.
+    quick_until: Instant,
+    stop: Stop,
+}
+
+/// How a post ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    /// Whether all ranks are there to end together.
+    clean: bool,
+    code: u8,
+}
+
+/// What a post does that differs.
+trait Role {
+    /// The worker said something.
+    fn worker_says(&mut self, post: &mut Post, frame: Frame);
+    /// Another rank's post did.
+    fn rank_says(&mut self, post: &mut Post, message: Message);
+    /// Some time has passed; whether it is over.
+    fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End>;
+}
+
+/// Runs the post of this rank; `lonely` says what to do where it is the only one.
+pub(crate) fn run(lonely: impl FnOnce() -> ExitCode) -> anyhow::Result<ExitCode> {
+    let silence = silence()?;
+    let worker = Worker::start()?;
+    let stop = Stop::install().context("cannot handle signals")?;
+    let (universe, _) =
+        mpi::initialize_with_threading(Threading::Single).context("MPI has begun already")?;
+    let world = universe.world();
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let mut post = Post {
+        ranks,
+        exchange: Exchange::new(world),
+        worker,
+        silence,
+        idle: if rank == 0 { IDLE_LEADING } else { IDLE },
+        quick_until: Instant::now(),
+        stop,
+    };
+    if ranks == 1 {
+        post.worker.kill();
+        finalize(universe);
+        return Ok(lonely());
+    }
+    post.worker.word(Word::Place {
+        rank,
+        ranks,
+        silence_ms: silence.as_millis() as u64,
+    });
+    let end = if rank == 0 {
+        post.carry(&mut leading::Leading::of(ranks, silence))
+    } else {
+        post.carry(&mut following::Following::new(silence))
+    };
+    if end.clean {
+        finalize(universe);
+    } else {
+        // To finalize would be to wait for those who are gone. Whoever still runs, or was stopped, is
+        // ended by the launcher, which ends with this code then.
+        std::mem::forget(universe);
+        if rank == 0 {
+            launcher::end_soon();
+            post.exchange.abort(i32::from(end.code.max(1)));
+        }
+    }
+    Ok(ExitCode::from(end.code))
+}
+
+/// How long a rank may be silent.
+fn silence() -> anyhow::Result<Duration> {
+    let Ok(text) = std::env::var(SILENCE) else {
+        return Ok(Duration::from_secs_f64(SILENCE_S));
+    };
+    let seconds = text
+        .parse()
+        .ok()
+        .filter(|seconds| (0.5..=600.0).contains(seconds));
+    let seconds = seconds.with_context(|| {
+        format!("{SILENCE} is how many seconds a rank may be silent, 0.5 to 600, not `{text}`")
+    })?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Ends MPI, or this process when that takes too long.
+fn finalize(universe: Universe) {
+    std::thread::spawn(|| {
+        std::thread::sleep(FINALIZE_LIMIT);
+        std::process::exit(1);
+    });
+    drop(universe);
+}
+
+impl Post {
+    /// Carries until it is over.
+    fn carry(&mut self, role: &mut dyn Role) -> End {
+        let end = loop {
+            while let Some(frame) = self.worker.heard() {
+                role.worker_says(self, frame);
+            }
+            while self.worker.has_room()
+                && let Some(message) = self.exchange.turn()
+            {
+                role.rank_says(self, message);
+            }
+            self.worker.flush();
+            let now = Instant::now();
+            if let Some(end) = role.tick(self, now) {
+                break end;
+            }
+            self.worker.wait(self.pause(now));
+        };
+        let deadline = Instant::now() + LEAVE_LIMIT;
+        while !self.exchange.has_left() && Instant::now() < deadline {
+            self.exchange.turn();
+            std::thread::sleep(BUSY);
+        }
+        end
+    }
+
+    fn pause(&self, now: Instant) -> Duration {
+        if now < self.quick_until {
+            QUICK
+        } else if self.exchange.is_busy() || self.worker.is_behind() {
+            BUSY
+        } else {
+            self.idle
+        }
+    }
+
+    /// Says something short to another rank's post.
+    fn say(&mut self, to: usize, kind: Kind, body: Vec<u8>) {
+        self.exchange.send(to, kind, body);
+    }
+}

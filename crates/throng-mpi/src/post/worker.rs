@@ -1,0 +1,155 @@
+//! The other process of this rank, which does the work and knows nothing of MPI.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::POST;
+use crate::frame::{Frame, Reader, Word, Writer};
+
+/// Variables that begin like this are the launcher's and MPI's, and a server or load that is started with them
+/// might take itself for a rank.
+const OF_MPI: [&str; 10] = [
+    "OMPI_", "PMIX_", "PMI_", "PMI2_", "ORTE_", "OPAL_", "PRTE_", "HYDRA_", "MPIR_", "MPICH_",
+];
+
+/// How long it may take to end once it has closed its socket.
+const END_LIMIT: Duration = Duration::from_secs(3);
+/// Bytes that may wait for it before nothing more is received for it.
+const ROOM: usize = 16 << 20;
+
+/// The worker of this rank.
+pub(super) struct Worker {
+    child: Child,
+    socket: UnixStream,
+    reader: Reader,
+    writer: Writer,
+    closed: bool,
+}
+
+impl Worker {
+    /// Starts this program again with the same arguments, in a process group of its own: a launcher that ends
+    /// a job kills the group of each rank, and what was measured is still to be written down then.
+    ///
+    /// Before MPI begins, so that the worker has none of its descriptors.
+    pub(super) fn start() -> anyhow::Result<Self> {
+        let (socket, theirs) = UnixStream::pair().context("cannot make a socket pair")?;
+        socket.set_nonblocking(true)?;
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        command.args(std::env::args_os().skip(1));
+        for (name, _) in std::env::vars_os() {
+            let known = name.to_string_lossy();
+            if OF_MPI.iter().any(|prefix| known.starts_with(prefix)) {
+                command.env_remove(&name);
+            }
+        }
+        command.env(POST, std::process::id().to_string());
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.process_group(0);
+        let child = command.spawn().context("cannot start the worker")?;
+        Ok(Self {
+            child,
+            socket,
+            reader: Reader::default(),
+            writer: Writer::default(),
+            closed: false,
+        })
+    }
+
+    /// Says something to it; nobody hears it when it has ended.
+    pub(super) fn tell(&mut self, frame: &Frame) {
+        if !self.closed {
+            self.closed = self.writer.push(frame).is_err();
+            self.flush();
+        }
+    }
+
+    pub(super) fn word(&mut self, word: Word) {
+        self.tell(&Frame::Word(word));
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.closed |= self.writer.flush(&mut self.socket).is_err();
+    }
+
+    /// What it said, as far as it is there.
+    pub(super) fn heard(&mut self) -> Option<Frame> {
+        while !self.closed {
+            match self.reader.next() {
+                Ok(Some(frame)) => return Some(frame),
+                Ok(None) => {}
+                Err(_) => break,
+            }
+            match self.reader.fill(&mut self.socket) {
+                Ok(true) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(false) | Err(_) => break,
+            }
+        }
+        self.closed = true;
+        None
+    }
+
+    /// Whether more may be received for it.
+    pub(super) fn has_room(&self) -> bool {
+        self.closed || self.writer.waiting() < ROOM
+    }
+
+    /// Whether something waits to be taken by it.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.closed && self.writer.waiting() > 0
+    }
+
+    /// Whether it has closed its socket, as its end does.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Waits until it says something, or for so long.
+    pub(super) fn wait(&self, time: Duration) {
+        if self.closed {
+            std::thread::sleep(time);
+            return;
+        }
+        let mut flags = PollFlags::IN;
+        if self.writer.waiting() > 0 {
+            flags |= PollFlags::OUT;
+        }
+        let mut sockets = [PollFd::new(&self.socket, flags)];
+        let time = Timespec::try_from(time).expect("waiting is short");
+        // A signal ends it early, which is as good.
+        let _ = poll(&mut sockets, Some(&time));
+    }
+
+    /// How it ended; killed when it does not end although it has closed its socket.
+    pub(super) fn end(&mut self) -> Option<ExitStatus> {
+        let deadline = Instant::now() + END_LIMIT;
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill()
+    }
+
+    pub(super) fn kill(&mut self) -> Option<ExitStatus> {
+        self.closed = true;
+        let _ = self.child.kill();
+        self.child.wait().ok()
+    }
+
+    /// Asks it to stop, as whoever runs the program would.
+    pub(super) fn terminate(&self) {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+    }
+}

@@ -1,0 +1,141 @@
+//! A client host: it does what the leading rank orders.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use throng::load::now;
+use throng::measure::crew::{Hand, Report};
+use throng::record::ClientHost;
+
+use super::line::{Line, News, Place};
+use super::message::{FromHost, ToHost};
+use crate::frame::Word;
+
+/// How often the line is looked at: without a load, with one that runs, and with one that waits for the word, which
+/// comes ahead of its moment by more than that.
+const RESTING: Duration = Duration::from_millis(200);
+const RUNNING: Duration = Duration::from_millis(50);
+const WAITING: Duration = Duration::from_millis(2);
+/// A moment to go on at that is further away than this is a mistake.
+const FARTHEST: Duration = Duration::from_secs(5);
+/// How long a load may take to stop when the run is over.
+const STOP_LIMIT: Duration = Duration::from_secs(2);
+
+struct Client {
+    line: Line,
+    program: PathBuf,
+    work: Option<Work>,
+}
+
+/// A load under way.
+struct Work {
+    number: u32,
+    hand: Hand,
+    waits: bool,
+}
+
+/// Does what it is told until it is sent home.
+pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
+    let mut client = Client {
+        line,
+        program: std::env::current_exe().context("cannot find this program")?,
+        work: None,
+    };
+    // How many others share this machine is known where all ranks are.
+    client.say(&FromHost::Here(ClientHost::look(place.rank as u32, 1)))?;
+    loop {
+        let pause = match &client.work {
+            None => RESTING,
+            Some(_) => Duration::ZERO,
+        };
+        match client.line.next(Instant::now() + pause) {
+            Some(News::Mail { body, .. }) => client.obey(&body)?,
+            Some(News::Word(Word::Home) | News::Gone(_)) => {
+                if let Some(work) = &mut client.work {
+                    work.hand.stop(STOP_LIMIT);
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+            Some(News::Word(_)) => {}
+            None => client.work()?,
+        }
+    }
+}
+
+impl Client {
+    fn say(&self, message: &FromHost) -> anyhow::Result<()> {
+        self.line.send(0, serde_json::to_vec(message)?)
+    }
+
+    fn obey(&mut self, body: &[u8]) -> anyhow::Result<()> {
+        match serde_json::from_slice(body).context("an order is not understood")? {
+            ToHost::Order { number, order } => {
+                // The load of an order before, if any, is ended with its hand.
+                self.work = None;
+                match Hand::start(&order, &self.program) {
+                    Ok(hand) => {
+                        self.work = Some(Work {
+                            number,
+                            hand,
+                            waits: false,
+                        });
+                    }
+                    Err(error) => self.say(&FromHost::Report {
+                        number,
+                        report: Report::Failed {
+                            reason: format!("{error:#}"),
+                            output: String::new(),
+                        },
+                    })?,
+                }
+            }
+            ToHost::GoOn { number, at_ns } => {
+                if let Some(work) = self.work.as_mut().filter(|work| work.number == number) {
+                    let left = Duration::from_nanos(at_ns.saturating_sub(now()));
+                    std::thread::sleep(left.min(FARTHEST));
+                    work.hand.go_on();
+                    work.waits = false;
+                }
+            }
+            ToHost::Halt { number, limit_ms } => {
+                if let Some(mut work) = self.work.take_if(|work| work.number == number) {
+                    work.hand.stop(Duration::from_millis(limit_ms));
+                }
+                self.say(&FromHost::Halted { number })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the load for a moment.
+    fn work(&mut self) -> anyhow::Result<()> {
+        let Some(work) = &mut self.work else {
+            return Ok(());
+        };
+        let pause = if work.waits { WAITING } else { RUNNING };
+        let Some(report) = work.hand.next(Instant::now() + pause) else {
+            if work.hand.is_over() {
+                self.work = None;
+            }
+            return Ok(());
+        };
+        if let Report::Line(line) = &report {
+            work.waits |= waits(line);
+        }
+        let number = work.number;
+        self.say(&FromHost::Report { number, report })
+    }
+}
+
+/// Whether a load that says this waits for a word.
+fn waits(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Phase {
+        #[serde(default)]
+        waits: bool,
+    }
+    serde_json::from_str(line).is_ok_and(|phase: Phase| phase.waits)
+}

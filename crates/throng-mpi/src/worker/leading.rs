@@ -1,0 +1,275 @@
+//! The client hosts as the leading rank's program sees them.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use throng::load::now;
+use throng::measure::crew::{Crew, Heard, Order, Report};
+use throng::record::ClientHost;
+
+use super::line::{Line, News, Place};
+use super::message::{FromHost, ToHost};
+use crate::frame::Word;
+
+/// How long all hosts may take to say what they are, once MPI has begun.
+const ARRIVE_LIMIT: Duration = Duration::from_secs(30);
+/// How long comparing clocks may take: more than the post takes at most.
+const COMPARE_LIMIT: Duration = Duration::from_secs(4);
+/// By how much the word to go on leaves ahead of its moment, beside what it may take on its way: the two posts
+/// look every 5 and 10 ms, the worker every 2 ms, and a busy machine may be late.
+const LEAD: Duration = Duration::from_millis(30);
+/// For so many of the longest error of a clock, half a round trip, the word may be on its way.
+const TRIPS: u32 = 8;
+
+/// The ranks other than the leading one. The place of a host is its rank less one.
+pub(super) struct Ranks {
+    line: Line,
+    hosts: Vec<ClientHost>,
+    states: Vec<State>,
+    /// Lost hosts that the present trial has an order for and has not been told of.
+    untold: VecDeque<usize>,
+    /// Of the present orders.
+    number: u32,
+    /// What ended all communication.
+    gone: Option<String>,
+}
+
+/// How a host stands.
+#[derive(Debug, Clone, Default)]
+struct State {
+    /// Whether it has an order of the present trial that is not over.
+    works: bool,
+    lost: Option<String>,
+}
+
+impl Ranks {
+    /// Waits until all hosts are there.
+    pub(super) fn gather(place: Place, line: Line) -> anyhow::Result<Self> {
+        let mut found: Vec<Option<ClientHost>> = vec![None; place.ranks - 1];
+        let deadline = Instant::now() + ARRIVE_LIMIT;
+        while let Some(missing) = found.iter().position(Option::is_none) {
+            let rank = missing + 1;
+            let seconds = ARRIVE_LIMIT.as_secs();
+            match line.next(deadline) {
+                Some(News::Mail { rank, body }) => {
+                    let host = found.get_mut(rank.wrapping_sub(1));
+                    let host = host.context("mail from no other rank")?;
+                    let said: FromHost = serde_json::from_slice(&body).with_context(|| {
+                        format!(
+                            "rank {rank} is not understood; all ranks must run the same throng-mpi"
+                        )
+                    })?;
+                    if let FromHost::Here(there) = said {
+                        *host = Some(there);
+                    }
+                }
+                Some(News::Word(Word::Lost { rank, reason })) => {
+                    bail!("rank {rank} is lost: {reason}")
+                }
+                Some(News::Gone(reason)) => bail!("{reason}"),
+                Some(News::Word(_)) => {}
+                None => bail!("rank {rank} has not said within {seconds} s what its host is"),
+            }
+        }
+        let mut ranks = Self {
+            line,
+            states: vec![State::default(); found.len()],
+            hosts: found.into_iter().flatten().collect(),
+            untold: VecDeque::new(),
+            number: 0,
+            gone: None,
+        };
+        share_cpus(&mut ranks.hosts);
+        ranks.compare_clocks();
+        Ok(ranks)
+    }
+
+    fn say(&mut self, host: usize, message: &ToHost) -> anyhow::Result<()> {
+        let body = serde_json::to_vec(message)?;
+        if let Err(error) = self.line.send(host + 1, body) {
+            self.part(format!("{error:#}"));
+        }
+        Ok(())
+    }
+
+    /// Nobody can be reached any more.
+    fn part(&mut self, reason: String) {
+        for host in 0..self.hosts.len() {
+            self.lose(host, &reason);
+        }
+        self.gone.get_or_insert(reason);
+    }
+
+    /// Finds out how all clocks stand.
+    fn compare_clocks(&mut self) {
+        if self.gone.is_some() {
+            return;
+        }
+        // When it cannot be asked it will not answer.
+        let _ = self.line.word(Word::Compare);
+        let deadline = Instant::now() + COMPARE_LIMIT;
+        while let Some(news) = self.line.next(deadline) {
+            if let News::Word(Word::Clocks(clocks)) = news {
+                for host in &mut self.hosts {
+                    host.clock = None;
+                }
+                for (rank, clock) in clocks {
+                    if let Some(host) = self.hosts.get_mut(rank.wrapping_sub(1)) {
+                        host.clock = Some(clock);
+                    }
+                }
+                return;
+            }
+            // What is still heard of earlier orders concerns nobody any more.
+            self.note(news);
+        }
+        self.part(
+            "the MPI process of the leading rank does not compare clocks any more".to_owned(),
+        );
+    }
+
+    /// What news mean for the present trial.
+    fn note(&mut self, news: News) -> Option<Heard> {
+        match news {
+            News::Mail { rank, body } => {
+                let host = rank.wrapping_sub(1);
+                self.states.get(host)?;
+                match serde_json::from_slice(&body) {
+                    Ok(FromHost::Report { number, report }) if number == self.number => {
+                        self.states[host].works &= matches!(report, Report::Line(_));
+                        Some(Heard::From { host, report })
+                    }
+                    Ok(FromHost::Halted { number }) if number == self.number => {
+                        self.states[host].works = false;
+                        None
+                    }
+                    Ok(_) => None,
+                    Err(error) => {
+                        self.lose(host, &format!("its report is not understood: {error}"));
+                        None
+                    }
+                }
+            }
+            News::Word(Word::Lost { rank, reason }) => {
+                self.lose(rank.wrapping_sub(1), &reason);
+                None
+            }
+            News::Gone(reason) => {
+                self.part(reason);
+                None
+            }
+            News::Word(_) => None,
+        }
+    }
+
+    fn lose(&mut self, host: usize, reason: &str) {
+        let Some(state) = self.states.get_mut(host) else {
+            return;
+        };
+        if state.lost.is_none() {
+            state.lost = Some(reason.to_owned());
+            if std::mem::take(&mut state.works) {
+                self.untold.push_back(host);
+            }
+        }
+    }
+
+    fn next_lost(&mut self) -> Option<Heard> {
+        let host = self.untold.pop_front()?;
+        let reason = self.states[host].lost.clone()?;
+        Some(Heard::Lost { host, reason })
+    }
+
+    /// Those who have something to do.
+    fn working(&self) -> Vec<usize> {
+        let works = |host: &usize| self.states[*host].works;
+        (0..self.hosts.len()).filter(works).collect()
+    }
+}
+
+/// Ranks on one machine share its CPUs, unless the launcher has divided them already.
+fn share_cpus(hosts: &mut [ClientHost]) {
+    let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
+    for host in hosts {
+        let ranks = names.iter().filter(|name| **name == host.name).count();
+        host.cpus = (host.cpus / ranks as u32).max(1);
+    }
+}
+
+impl Crew for Ranks {
+    fn hosts(&self) -> &[ClientHost] {
+        &self.hosts
+    }
+
+    fn start(&mut self, orders: &[Order]) -> anyhow::Result<()> {
+        self.number += 1;
+        self.untold.clear();
+        for state in &mut self.states {
+            state.works = false;
+        }
+        self.compare_clocks();
+        for order in orders {
+            let host = order.host;
+            let state = self.states.get(host).context("an order for no host")?;
+            if state.lost.is_some() {
+                self.untold.push_back(host);
+                continue;
+            }
+            self.states[host].works = true;
+            let (number, order) = (self.number, Box::new(order.clone()));
+            self.say(host, &ToHost::Order { number, order })?;
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, deadline: Instant) -> Heard {
+        loop {
+            if let Some(lost) = self.next_lost() {
+                return lost;
+            }
+            if self.gone.is_some() {
+                std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
+                return Heard::Late;
+            }
+            let Some(news) = self.line.next(deadline) else {
+                return Heard::Late;
+            };
+            if let Some(heard) = self.note(news) {
+                return heard;
+            }
+        }
+    }
+
+    fn go_on(&mut self) -> anyhow::Result<()> {
+        let working = self.working();
+        let clocks = working.iter().filter_map(|host| self.hosts[*host].clock);
+        let error = clocks.map(|clock| clock.error_ns).max().unwrap_or(0);
+        let moment = now() + LEAD.as_nanos() as u64 + error * u64::from(TRIPS);
+        for host in working {
+            // Without a comparison the word counts when it comes.
+            let at_ns = match self.hosts[host].clock {
+                Some(clock) => moment.saturating_add_signed(clock.offset_ns),
+                None => 0,
+            };
+            let number = self.number;
+            self.say(host, &ToHost::GoOn { number, at_ns })?;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        let (number, limit_ms) = (self.number, limit.as_millis() as u64);
+        for host in self.working() {
+            if self.say(host, &ToHost::Halt { number, limit_ms }).is_err() {
+                return;
+            }
+        }
+        while !self.working().is_empty()
+            && let Some(news) = self.line.next(deadline)
+        {
+            self.note(news);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A worker's end of the socket to its post.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use rustix::process::{Signal, getppid, kill_process};
+
+use crate::frame::{self, Frame, Reader, Word};
+
+/// How long MPI may take to begin, on all hosts.
+const BEGIN_LIMIT: Duration = Duration::from_mins(2);
+/// News that may wait to be taken; more waits in the socket, and then with whoever sent it.
+const QUEUE: usize = 256;
+/// Signs of life in the time that a rank may be silent.
+const BEATS_A_SILENCE: u32 = 5;
+
+/// What the post said.
+#[derive(Debug)]
+pub(super) enum News {
+    /// From another rank's worker.
+    Mail { rank: usize, body: Vec<u8> },
+    /// From the post itself.
+    Word(Word),
+    /// The post is gone, and how that showed. Nothing comes after it.
+    Gone(String),
+}
+
+/// Which rank this is, of how many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) rank: usize,
+    pub(super) ranks: usize,
+}
+
+pub(super) struct Line {
+    writer: Arc<Mutex<UnixStream>>,
+    news: Receiver<News>,
+}
+
+impl Line {
+    /// Takes over the standard input, which is the socket, and hears the first word.
+    pub(super) fn open() -> anyhow::Result<(Place, Self)> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        let mut socket = UnixStream::from(stdin);
+        // What is started later shall not talk to the post.
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        socket.set_read_timeout(Some(BEGIN_LIMIT))?;
+        let mut reader = Reader::default();
+        let first = loop {
+            if let Some(frame) = reader.next()? {
+                break frame;
+            }
+            let more = reader.fill(&mut socket);
+            if !more.context("MPI did not begin in time")? {
+                bail!("MPI ended before it began");
+            }
+        };
+        let Frame::Word(Word::Place {
+            rank,
+            ranks,
+            silence_ms,
+        }) = first
+        else {
+            bail!("the first word of the post is {first:?}");
+        };
+        let silence = Duration::from_millis(silence_ms);
+        let place = Place { rank, ranks };
+        socket.set_read_timeout(Some(silence))?;
+        socket.set_write_timeout(Some(silence))?;
+        let writer = Arc::new(Mutex::new(socket.try_clone()?));
+        let (sender, news) = sync_channel(QUEUE);
+        let named = |name: &str| Builder::new().name(name.to_owned());
+        named("hear").spawn(move || hear(socket, reader, &sender))?;
+        let beating = Arc::clone(&writer);
+        named("beat").spawn(move || beat(&beating, silence / BEATS_A_SILENCE))?;
+        Ok((place, Self { writer, news }))
+    }
+
+    /// Sends to another rank's worker.
+    pub(super) fn send(&self, rank: usize, body: Vec<u8>) -> anyhow::Result<()> {
+        self.write(&Frame::Mail { rank, body })
+    }
+
+    /// Says something to the post.
+    pub(super) fn word(&self, word: Word) -> anyhow::Result<()> {
+        self.write(&Frame::Word(word))
+    }
+
+    fn write(&self, frame: &Frame) -> anyhow::Result<()> {
+        write(&self.writer, frame).context("the MPI process of the leading rank takes nothing more")
+    }
+
+    /// The next of the news, awaited until `deadline`.
+    pub(super) fn next(&self, deadline: Instant) -> Option<News> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.news.recv_timeout(left).ok()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let socket = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = socket.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
+    let mut socket = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    frame::write(&mut *socket, frame)
+}
+
+/// Passes on what the post says, until nobody listens or it is gone.
+fn hear(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
+    let gone = loop {
+        let news = match reader.next() {
+            Ok(Some(Frame::Word(Word::Beat))) => continue,
+            Ok(Some(Frame::Word(word))) => News::Word(word),
+            Ok(Some(Frame::Mail { rank, body })) => News::Mail { rank, body },
+            Ok(None) => match reader.fill(&mut socket) {
+                Ok(true) => continue,
+                Ok(false) => break "has ended".to_owned(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    end_post();
+                    break "does not answer any more".to_owned();
+                }
+                Err(error) => break format!("cannot be heard: {error}"),
+            },
+            Err(error) => break format!("talks nonsense: {error}"),
+        };
+        if to.send(news).is_err() {
+            return;
+        }
+    };
+    let _ = to.send(News::Gone(format!(
+        "the MPI process of the leading rank {gone}"
+    )));
+}
+
+/// Ends a post that stands still: a launcher would wait for it for ever.
+fn end_post() {
+    if let Some(post) = getppid() {
+        let _ = kill_process(post, Signal::KILL);
+    }
+}
+
+/// Tells the post that this process is there, until it is gone.
+fn beat(writer: &Mutex<UnixStream>, every: Duration) {
+    while write(writer, &Frame::Word(Word::Beat)).is_ok() {
+        std::thread::sleep(every);
+    }
+}

@@ -1,0 +1,29 @@
+//! What the workers of two ranks say to each other.
+
+use serde::{Deserialize, Serialize};
+use throng::measure::crew::{Order, Report};
+use throng::record::ClientHost;
+
+/// From the leading rank to a client host. All of it belongs to an order, which has a number.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ToHost {
+    /// Do this.
+    Order { number: u32, order: Box<Order> },
+    /// The word that the load waits for, to be given at that moment by the host's own clock.
+    GoOn { number: u32, at_ns: u64 },
+    /// End the load if it still runs.
+    Halt { number: u32, limit_ms: u64 },
+}
+
+/// From a client host.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FromHost {
+    /// It is there.
+    Here(ClientHost),
+    /// How its load goes.
+    Report { number: u32, report: Report },
+    /// The load of that order is ended.
+    Halted { number: u32 },
+}

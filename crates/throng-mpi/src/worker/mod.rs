@@ -1,0 +1,24 @@
+//! The process of a rank that does the work, and knows nothing of MPI: on the leading rank throng itself, with the
+//! other ranks as its client hosts; on each of these whoever carries out orders.
+
+mod client;
+mod leading;
+mod line;
+mod message;
+
+use std::process::ExitCode;
+
+use line::Line;
+
+/// Runs the worker of this rank.
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let (place, line) = Line::open()?;
+    if place.rank != 0 {
+        return client::run(place, line);
+    }
+    let ranks = leading::Ranks::gather(place, line)?;
+    Ok(throng::cli::main_with(
+        std::env::args_os(),
+        Some(Box::new(ranks)),
+    ))
+}

@@ -1,0 +1,168 @@
+//! Several ranks are one load: all that is counted adds up, on this host and over a network.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::job::{Job, Lab, run, trials};
+
+/// Ten short trials of nothing but their load.
+const TEN: &str = "run --models epoll --clients 31 --repeats 10 --duration 60ms --warm-up 10ms \
+    --control none --no-ceiling --probes cpu";
+/// Requests that the server answers before it is loaded, on one connection of its own.
+const VERIFICATION_REQUESTS: u64 = 6;
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no count: {value}"))
+}
+
+fn sum(values: &Value, name: &str) -> u64 {
+    let values = values.as_array().expect("there are several");
+    values.iter().map(|value| number(&value[name])).sum()
+}
+
+/// What the ranks counted, beside what the server did.
+fn sides_agree(trial: &Value) {
+    assert!(trial["failure"].is_null(), "{trial:#}");
+    let (load, counts) = (&trial["load"], &trial["server_counts"]);
+    let verified = number(&load["verified"]);
+    assert_eq!(number(&load["requests"]), verified, "{trial:#}");
+    assert_eq!(
+        number(&counts["requests"]),
+        verified + VERIFICATION_REQUESTS,
+        "{trial:#}"
+    );
+    assert_eq!(
+        number(&counts["accepted"]),
+        number(&load["connections"]) + 1,
+        "{trial:#}"
+    );
+    assert_eq!(load["clients"], trial["clients"], "{trial:#}");
+    assert_eq!(sum(&trial["hosts"], "clients"), number(&trial["clients"]));
+    assert_eq!(
+        sum(&trial["hosts"], "replies"),
+        number(&load["window"]["replies"])
+    );
+    assert!(trial["start_skew"]["skew_us"].is_number(), "{trial:#}");
+    assert!(trial["start_skew"]["error_us"].is_number(), "{trial:#}");
+}
+
+/// The figures of all service times are those of the one histogram that the ranks' became.
+fn times_agree(trial: &Value) {
+    let times = &trial["load"]["service_time"];
+    let told: throng::record::Latency = serde_json::from_value(times.clone()).expect("times");
+    let histogram = told.times().expect("it can be read");
+    assert_eq!(histogram.len(), told.count, "{times}");
+    let median = histogram.value_at_quantile(0.5) as f64 / 1000.0;
+    assert!((median - told.p50_us).abs() < 0.002, "{median}: {times}");
+}
+
+/// Each client of each rank has its row.
+fn rows_agree(record: &Path, trial: &Value) {
+    let typed: throng::record::Trial = serde_json::from_value(trial.clone()).expect("a trial");
+    let path = record.join("clients").join(typed.file_stem() + ".csv");
+    let text = fs::read_to_string(path).expect("it is there");
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().expect("names").split(',').collect();
+    let column = |name: &str| {
+        let found = names.iter().position(|column| *column == name);
+        found.unwrap_or_else(|| panic!("no {name} in {names:?}"))
+    };
+    let (replies, client) = (column("replies"), column("client"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let summed: u64 = rows
+        .iter()
+        .map(|row| row[replies].parse::<u64>().expect("a number"))
+        .sum();
+    assert_eq!(summed, number(&trial["load"]["verified"]));
+    let mut clients: Vec<u32> = rows
+        .iter()
+        .map(|row| row[client].parse().expect("a number"))
+        .collect();
+    clients.sort_unstable();
+    clients.dedup();
+    assert_eq!(
+        clients.len() as u64,
+        number(&trial["clients"]),
+        "each has a number of its own"
+    );
+}
+
+fn check(record: &Path, hosts: usize) {
+    let run = run(record);
+    assert_eq!(run["ending"], "complete", "{run:#}");
+    let there = run["client_hosts"].as_array().expect("there are several");
+    let ranks: Vec<u64> = there.iter().map(|host| number(&host["rank"])).collect();
+    assert_eq!(ranks, (1..=hosts as u64).collect::<Vec<_>>());
+    let trials = trials(record);
+    assert_eq!(trials.len(), 10);
+    for trial in &trials {
+        sides_agree(trial);
+        times_agree(trial);
+        rows_agree(record, trial);
+    }
+}
+
+#[test]
+fn ranks_on_one_host_and_the_server_count_the_same_ten_times() {
+    let directory = tempfile::tempdir().unwrap();
+    if let Some(job) = Job::here(4, directory.path(), TEN) {
+        check(&job.succeed(), 3);
+    }
+}
+
+#[test]
+fn hosts_of_a_network_and_the_server_count_the_same_ten_times() {
+    let Some(lab) = Lab::up(5) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let Some(job) = Job::over(&lab, directory.path(), TEN) else {
+        return;
+    };
+    let record = job.succeed();
+    check(&record, 5);
+    let run = run(&record);
+    let hosts = run["client_hosts"].as_array().unwrap();
+    let names: Vec<&str> = hosts
+        .iter()
+        .filter_map(|host| host["name"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["client1", "client2", "client3", "client4", "client5"]
+    );
+    assert_eq!(run["settings"]["server_address"], "10.213.0.1");
+}
+
+/// CPU time of a process so far.
+fn cpu_s(pid: rustix::process::Pid) -> f64 {
+    let time = throng::sys::clock::process_cpu_time(pid.as_raw_nonzero().get() as u32);
+    time.expect("it runs").as_secs_f64()
+}
+
+/// Whoever waits in MPI uses a whole CPU for it; what waits here must use next to none.
+#[test]
+fn no_rank_spins_while_trials_are_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = TEN
+        .replace("60ms", "400ms")
+        .replace("repeats 10", "repeats 5");
+    let Some(mut job) = Job::here(3, directory.path(), &options) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    let all = |job: &Job| -> Vec<f64> { (0..3).map(|rank| cpu_s(job.post(rank))).collect() };
+    let (before, began) = (all(&job), Instant::now());
+    let seen = job.trials().len();
+    job.wait_for(|job| job.trials().len() >= seen + 3);
+    let (after, took) = (all(&job), began.elapsed().as_secs_f64());
+    for (before, after) in before.iter().zip(&after) {
+        let share = (after - before) / took;
+        println!("a rank used {:.2} % of a CPU", share * 100.0);
+        assert!(share < 0.5, "{share}");
+    }
+    job.succeed();
+}

@@ -1,0 +1,104 @@
+//! Ranks that die, are stopped, or cannot be reached: the run ends with what was measured, and says who it was.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::job::{Job, Lab, run, said, trials};
+
+/// From the loss to the end of everything.
+const LIMIT: Duration = Duration::from_secs(30);
+/// A run that would go on for longer than anybody waits.
+const LONG: &str = "run --models epoll --clients 20 --repeats 200 --duration 300ms --warm-up 0s \
+    --control none --no-ceiling --probes cpu";
+
+/// The last of three client ranks goes, by `act`; the record is whole and names it.
+fn lose(mut job: Job, act: impl FnOnce(&Job)) {
+    job.wait_for_a_trial();
+    let before = job.trials().len();
+    let began = Instant::now();
+    act(&job);
+    let (output, record) = job.end();
+    let took = began.elapsed();
+    println!("ended {:.1} s after the loss", took.as_secs_f64());
+    assert!(took < LIMIT, "{took:?}");
+    let said = said(&output);
+    let run = run(&record);
+    assert_eq!(run["ending"], "host-lost", "{run:#}");
+    assert!(run["finished_at"].is_string(), "{run:#}");
+    let trials = trials(&record);
+    assert!(trials.len() >= before, "{said}");
+    assert!(
+        trials[0]["failure"].is_null(),
+        "what was measured is kept: {}",
+        trials[0]
+    );
+    let failed: Vec<&Value> = trials
+        .iter()
+        .filter(|trial| !trial["failure"].is_null())
+        .collect();
+    assert_eq!(failed.len(), 1, "{said}");
+    let reason = failed[0]["failure"]["reason"].as_str().expect("it is told");
+    let name = run["client_hosts"][2]["name"].as_str().expect("it has one");
+    assert!(
+        reason.contains(name) && reason.contains("rank 3"),
+        "{reason}"
+    );
+    assert!(record.join("report.html").exists(), "{said}");
+}
+
+fn signalled(signal: Signal, whom: fn(&Job) -> Pid) {
+    let directory = tempfile::tempdir().expect("it can be made");
+    if let Some(job) = Job::here(4, directory.path(), LONG) {
+        lose(job, |job| kill_process(whom(job), signal).expect("it runs"));
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_run() {
+    signalled(Signal::KILL, |job| job.post(3));
+}
+
+/// The launcher kills all ranks two seconds after one has died, the leading one too. Its worker writes down what
+/// was measured all the same.
+#[test]
+fn a_launcher_that_kills_everybody_leaves_the_record_whole() {
+    let directory = tempfile::tempdir().expect("it can be made");
+    let Some(mut job) = Job::hasty(4, directory.path(), LONG) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    kill_process(job.post(3), Signal::KILL).expect("it runs");
+    let (output, record) = job.end();
+    assert!(!output.status.success(), "{}", said(&output));
+    let (run, trials) = (run(&record), trials(&record));
+    assert_eq!(run["ending"], "host-lost", "{run:#}");
+    assert!(trials[0]["failure"].is_null(), "{}", trials[0]);
+    assert!(record.join("report.html").exists(), "{}", said(&output));
+}
+
+#[test]
+fn a_rank_that_loses_its_worker_ends_the_run() {
+    signalled(Signal::KILL, |job| job.worker(3));
+}
+
+#[test]
+fn a_rank_that_is_stopped_ends_the_run() {
+    signalled(Signal::STOP, |job| job.post(3));
+}
+
+/// Its worker, too, may be all that stands still.
+#[test]
+fn a_rank_of_which_the_worker_is_stopped_ends_the_run() {
+    signalled(Signal::STOP, |job| job.worker(3));
+}
+
+#[test]
+fn a_host_that_is_cut_off_ends_the_run() {
+    let Some(lab) = Lab::up(3) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    if let Some(job) = Job::over(&lab, directory.path(), LONG) {
+        lose(job, |_| lab.tell("cut", "client3"));
+    }
+}

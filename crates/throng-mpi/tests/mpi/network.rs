@@ -1,0 +1,98 @@
+//! What a network, or a host in it, does to a crowd on several hosts that is no reason to end a run.
+
+use std::time::Duration;
+
+use super::job::{Job, Lab, run, trials};
+
+/// Two trials.
+const TWO: &str = "run --models epoll --clients 40 --repeats 2 --warm-up 0s --control none --no-ceiling \
+    --probes cpu";
+
+/// The clients of a host that a firewall refuses have that error; all others are served.
+#[test]
+fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
+    let Some(lab) = Lab::up(2) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let options = TWO.replace("--repeats 2", "--repeats 3 --duration 200ms");
+    let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    job.wait_for_a_trial();
+    // New connections only: MPI has its own.
+    let wall = "nft 'add table ip wall; \
+        add chain ip wall leaving { type filter hook output priority 0; }; \
+        add rule ip wall leaving tcp flags & (syn | ack) == syn reject with tcp reset'";
+    lab.run("client2", wall);
+    let (_, record) = job.end();
+    assert_eq!(run(&record)["ending"], "complete");
+    let trials = trials(&record);
+    assert_eq!(trials.len(), 3);
+    // In the second one it may have connected before the wall was there.
+    let (hosts, errors) = (&trials[2]["hosts"], &trials[2]["load"]["errors"]);
+    assert_eq!(hosts[1]["errors"], hosts[1]["clients"], "{hosts:#}");
+    assert_eq!(errors["refused"], hosts[1]["clients"], "{errors:#}");
+    assert_eq!(hosts[0]["errors"], 0, "{hosts:#}");
+}
+
+/// What one host cannot do is told with its name, and the next trial begins as if nothing had been.
+#[test]
+fn a_host_without_enough_ports_fails_by_itself() {
+    let Some(lab) = Lab::up(2) else { return };
+    let few = "echo 60000 60010 > /proc/sys/net/ipv4/ip_local_port_range";
+    lab.run("client2", few);
+    let directory = tempfile::tempdir().unwrap();
+    let options = format!("{TWO} --duration 100ms");
+    let Some(job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    let (_, record) = job.end();
+    let trials = trials(&record);
+    assert_eq!(run(&record)["ending"], "complete", "{trials:#?}");
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        let hosts = &trial["hosts"];
+        let reason = hosts[1]["failure"]["reason"].as_str().unwrap_or_default();
+        let output = hosts[1]["failure"]["output"].as_str().unwrap_or_default();
+        assert!(format!("{reason} {output}").contains("port"), "{trial:#}");
+        assert!(hosts[0]["failure"].is_null(), "{trial:#}");
+        let reason = trial["failure"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("client2"), "{trial:#}");
+    }
+}
+
+/// The cable of the server's host carries MPI too. Both outlive that it is out for a while.
+#[test]
+fn a_break_of_the_network_is_outlived() {
+    const BREAK: Duration = Duration::from_millis(600);
+    let Some(lab) = Lab::up(2) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let options = TWO.replace("--repeats 2", "--repeats 1 --duration 3s");
+    let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    let established = "ss -Htn state established | wc -l";
+    job.wait_for(|_| {
+        let count = lab.run("server", established);
+        count.trim().parse().is_ok_and(|count: u32| count >= 40)
+    });
+    lab.tell("cut", "server");
+    std::thread::sleep(BREAK);
+    lab.tell("join", "server");
+    let in_time = job.trials().is_empty();
+    let record = job.succeed();
+    let trials = trials(&record);
+    let load = &trials[0]["load"];
+    assert!(trials[0]["failure"].is_null(), "{:#}", trials[0]);
+    assert_eq!(load["verified"], load["requests"]);
+    assert_eq!(run(&record)["ending"], "complete");
+    let slowest = |name: &str| load[name]["max_us"].as_f64().unwrap_or_default();
+    let slowest = slowest("service_time").max(slowest("first_answer"));
+    if in_time {
+        assert!(
+            slowest >= 0.9 * BREAK.as_micros() as f64,
+            "{slowest}: {load}"
+        );
+    } else {
+        println!("not tried: the machine was too busy to break the network in time");
+    }
+}

@@ -1,0 +1,111 @@
+//! Clients on several hosts: where servers listen then, and what must be so.
+
+use std::net::IpAddr;
+
+use super::Usage;
+use crate::measure::crew::Origin;
+use crate::record::{ClientHost, Run, Settings};
+use crate::report::format::list;
+
+/// Options of whatever measures, where clients are on several hosts.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Clients on several hosts")]
+pub(super) struct Lab {
+    /// The address of this host on which servers listen, so that the client hosts reach them [default:
+    /// 127.0.0.1, where all of them are on this host].
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    server_address: Option<IpAddr>,
+    /// Allow an address that is not on this machine's loopback: everybody in its network may connect to
+    /// the servers then, and the load goes over it.
+    #[arg(long, hide = true)]
+    allow_remote: bool,
+}
+
+/// The options above, by their names in clap.
+const OPTIONS: [&str; 2] = ["server_address", "allow_remote"];
+
+/// Shows these options in the help of a subcommand.
+pub(super) fn shown(command: clap::Command) -> clap::Command {
+    OPTIONS.into_iter().fold(command, |command, name| {
+        command.mut_arg(name, |option| option.hide(false))
+    })
+}
+
+impl Lab {
+    /// Where servers listen, if it was said; refuses what cannot be.
+    pub(super) fn server_address(&self, origin: &Origin) -> Result<Option<IpAddr>, Usage> {
+        let crew = match origin {
+            Origin::Crew(crew) => crew,
+            Origin::Here if self.server_address.is_some() => {
+                return Err(Usage(
+                    "--server-address is for clients on several hosts, and there is only this one; \
+                     start them with throng-mpi"
+                        .to_owned(),
+                ));
+            }
+            Origin::Here if self.allow_remote => {
+                return Err(Usage(
+                    "--allow-remote is for clients on several hosts, and there is only this one"
+                        .to_owned(),
+                ));
+            }
+            Origin::Here => return Ok(None),
+        };
+        check(self.server_address, self.allow_remote, crew.hosts())?;
+        Ok(self.server_address)
+    }
+}
+
+fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result<(), Usage> {
+    if hosts.is_empty() {
+        let what = "there is no client host beside this one, which has the servers; start at least 2 ranks";
+        return Err(Usage(what.to_owned()));
+    }
+    let here = rustix::system::uname();
+    let here = here.nodename().to_string_lossy();
+    let mut away: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    away.retain(|name| *name != here);
+    away.dedup();
+    match address {
+        Some(address) if address.is_unspecified() => Err(Usage(format!(
+            "{address} stands for all addresses of this host; --server-address names the one that the \
+             client hosts are to connect to"
+        ))),
+        Some(address) if !address.is_loopback() && !allowed => Err(Usage(format!(
+            "{address} is not on this machine's loopback: everybody who reaches it could connect to the \
+             servers, and the load can do harm there; say --allow-remote if that network is yours"
+        ))),
+        Some(address) if !address.is_loopback() => Ok(()),
+        _ if away.is_empty() => Ok(()),
+        _ => Err(Usage(format!(
+            "{} cannot reach servers on the loopback of {here}; say with --server-address where they are \
+             to listen",
+            list(&away[..away.len().min(5)])
+        ))),
+    }
+}
+
+/// Whether an earlier run can go on from there.
+pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
+    let had = run.client_hosts.len();
+    match origin {
+        Origin::Here if had > 0 => Err(Usage(format!(
+            "this run had its clients on {had} client hosts; go on with as many, with throng-mpi"
+        ))),
+        Origin::Here => Ok(()),
+        Origin::Crew(crew) if crew.hosts().len() == had => {
+            check(run.settings.server_address, true, crew.hosts())
+        }
+        Origin::Crew(crew) => Err(Usage(format!(
+            "this run had {had} client hosts and there are {} now; trials of both would not be alike",
+            crew.hosts().len()
+        ))),
+    }
+}
+
+/// Where servers of ours are told to listen.
+pub(super) fn listen(settings: &Settings) -> String {
+    let address = settings.server_address;
+    let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+    std::net::SocketAddr::new(address, 0).to_string()
+}

@@ -1,0 +1,87 @@
+//! What the load of a trial is told, as options of `throng load`.
+
+use std::time::Duration;
+
+use super::plan::Planned;
+use super::run::RunPlan;
+use crate::load::phase::LONGEST_SETTLE;
+use crate::record::{Purpose, Settings, Trial};
+
+/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
+/// file that can still be opened.
+const CAPTURED_S: f64 = 3.0;
+
+/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
+/// second where that is less: nothing is timed, and counts of a reply differ little.
+fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
+    let full = settings.duration_s;
+    match purpose {
+        Purpose::Counted => full.min((full / 4.0).max(0.5)),
+        Purpose::Captured => full.min(CAPTURED_S),
+        _ => full,
+    }
+}
+
+/// The words behind `throng load`, but for what depends on where it runs.
+pub(super) fn words(plan: &RunPlan, trial: &Trial) -> Vec<String> {
+    let settings = &plan.settings;
+    let seconds = |value: f64| format!("{}us", (value * 1e6).round());
+    let mut load = vec!["--controlled".to_owned()];
+    load.extend(settings.options_of_load());
+    let mut option = |name: &str, value: String| load.extend([name.to_owned(), value]);
+    option("--clients", trial.clients.to_string());
+    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
+        option("--rate", format!("{rate:.3}"));
+        option("--arrival", "poisson".to_owned());
+    }
+    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
+        option("--rate", rate.to_string());
+    }
+    match &plan.jobs {
+        Some(jobs) if jobs.limit.is_some() => {} // among the options
+        Some(jobs) => {
+            let limit = plan.coming + jobs.limit(trial.clients);
+            option("--time-limit", seconds(limit.as_secs_f64()));
+        }
+        None => {
+            let duration = duration_s(settings, trial.purpose);
+            option("--duration", seconds(duration));
+            option("--warm-up", seconds(settings.warm_up_s));
+        }
+    }
+    option("--connect-timeout", seconds(settings.connect_timeout_s));
+    option("--patience", seconds(settings.patience_s));
+    load
+}
+
+/// What a load may take before it counts as hung.
+pub(super) fn limit(plan: &RunPlan, planned: &Planned) -> Duration {
+    let settings = &plan.settings;
+    let limit = match &plan.jobs {
+        Some(jobs) => jobs.limit(planned.clients),
+        None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
+    };
+    let patience = settings.connect_timeout_s + settings.patience_s * f64::from(LONGEST_SETTLE);
+    plan.coming + limit + Duration::from_secs_f64(patience)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counting_takes_less_time_than_timing() {
+        let mut settings = Settings {
+            duration_s: 20.0,
+            ..Settings::default()
+        };
+        let counted = |settings: &Settings| duration_s(settings, Purpose::Counted);
+        assert!((counted(&settings) - 5.0).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Captured) - 3.0).abs() < 1e-9);
+        settings.duration_s = 1.0;
+        assert!((counted(&settings) - 0.5).abs() < 1e-9);
+        settings.duration_s = 0.1;
+        assert!((counted(&settings) - 0.1).abs() < 1e-9);
+        assert!((duration_s(&settings, Purpose::Timed) - 0.1).abs() < 1e-9);
+    }
+}

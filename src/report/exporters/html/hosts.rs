@@ -1,0 +1,45 @@
+//! The tables of client hosts, each behind a line to open it.
+
+use maud::{Markup, html};
+
+use crate::report::Report;
+use crate::report::hosts::{COLUMNS, HostTable, NOTE, tables};
+
+/// The tables, or nothing where all clients were on one host.
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let tables = tables(report);
+    if tables.is_empty() {
+        return html! {};
+    }
+    html! {
+        h2.later { "Client hosts" }
+        p.hint { (NOTE) }
+        @for (place, hosts) in tables.iter().enumerate() {
+            details open[place == 0] {
+                summary { (hosts.title) }
+                @for note in &hosts.notes { p.hint { (note) } }
+                (table(hosts))
+            }
+        }
+    }
+}
+
+fn table(hosts: &HostTable) -> Markup {
+    let caption = format!("Client hosts, {}", hosts.title);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(format!("{caption}, can be scrolled sideways")) {
+            table.events {
+                caption.hidden { (caption) }
+                thead { tr { @for column in COLUMNS { th scope="col" { (column) } } } }
+                tbody {
+                    @for row in hosts.rows.iter().chain(&hosts.total) {
+                        tr {
+                            th scope="row" { (row[0]) }
+                            @for cell in &row[1..] { td { span.value { (cell) } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
