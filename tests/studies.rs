@@ -96,6 +96,7 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
     };
     let cells = |row: usize| own["published"]["rows"][row]["cells"].as_array().unwrap();
     assert_eq!(cells(0)[0]["published"], "1 ms");
+    assert_eq!(cells(0)[0]["published_text"], "1 ms");
     assert!(cells(0)[0]["ratio"].as_f64() > Some(0.0), "{own:#}");
     assert_eq!(cells(1)[1]["published"], "not told");
     assert!(cells(1)[1]["measured"].is_string() && cells(1)[1]["ratio"].is_null());

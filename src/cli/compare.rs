@@ -4,15 +4,14 @@ mod baseline;
 mod help;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
-use super::lab::Lab;
 use super::load::calibrate::cheapest;
+use super::measuring::Measuring;
 use super::servers;
-use super::values::{self, CpuList, Percents};
+use super::values::{self, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
 use crate::measure::crew::Origin;
@@ -38,19 +37,14 @@ pub(super) struct Arguments {
     #[arg(short, long, visible_alias = "repeats", value_name = "N", default_value = "10",
           value_parser = values::at_least_one)]
     runs: u32,
-    /// How often events are counted of each server with each crowd, after the timed rounds.
+    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
+    /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     counted_repeats: u32,
     /// Numbers of clients, separated by commas.
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// How long replies count in each trial [default: 1s].
-    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
-    duration: Option<Duration>,
-    /// How long to load before, once every client had its first answer [default: 300ms].
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    warm_up: Option<Duration>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
     /// reference]. By how much the two differ is noise, and no smaller difference is called one.
     #[arg(long, value_name = "NAME")]
@@ -63,33 +57,10 @@ pub(super) struct Arguments {
     /// Have a server that does least take part too, to see what the clients can reach.
     #[arg(long)]
     ceiling: bool,
-    /// CPUs for the servers [default: the first half].
-    #[arg(long, value_name = "LIST", requires = "client_cpus")]
-    server_cpus: Option<CpuList>,
-    /// CPUs for the clients [default: the second half].
-    #[arg(long, value_name = "LIST", requires = "server_cpus")]
-    client_cpus: Option<CpuList>,
-    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "default"
-    )]
-    probes: Vec<String>,
-    /// Where the record and the report go [default: throng-results/TIME-compare].
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Go on with an unfinished run: its servers, settings and order, without the trials it has.
-    #[arg(long, value_name = "DIR", exclusive = true)]
-    resume: Option<PathBuf>,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    measuring: Measuring,
     #[command(flatten)]
     care: Care,
-    #[command(flatten)]
-    lab: Lab,
     #[command(flatten)]
     demands: Demands,
     #[command(flatten)]
@@ -115,33 +86,27 @@ struct Demands {
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
-    if let Some(directory) = &arguments.resume {
-        let (store, plan) = conduct::resume(directory, origin)?;
-        return conduct::conduct(&plan, origin, store, arguments.json);
+    if let Some(resumed) = arguments.measuring.resumed(origin) {
+        return resumed;
     }
     let plan = resolve(arguments, origin)?;
     let baseline = arguments.demands.baseline.as_deref();
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
-    let directory = arguments.output.clone();
-    let directory = directory.unwrap_or_else(|| conduct::default_directory("compare"));
-    let store = conduct::create(&directory)?;
+    let store = conduct::create(&arguments.measuring.directory("compare"))?;
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }
-    conduct::conduct(&plan, origin, store, arguments.json)
+    conduct::conduct(&plan, origin, store, arguments.measuring.json)
 }
-
-/// How long replies count where nobody says, and how long to load before.
-const DURATION: Duration = Duration::from_secs(1);
-const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     arguments.asking.value.shape.check()?;
-    let probes = probes::choose(&arguments.probes)?;
+    let measuring = &arguments.measuring;
+    let probes = probes::choose(&measuring.probes_or_default())?;
     let mut clients = arguments.clients.clone();
     clients.sort_unstable();
     clients.dedup();
@@ -149,26 +114,20 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         clients,
         repeats: arguments.runs,
         counted_repeats: arguments.counted_repeats,
-        duration_s: arguments.duration.unwrap_or(DURATION).as_secs_f64(),
-        warm_up_s: arguments.warm_up.unwrap_or(WARM_UP).as_secs_f64(),
+        duration_s: measuring.duration_or_default().as_secs_f64(),
+        warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         below_percent: arguments.below.0.clone(),
-        server_address: arguments.lab.server_address(origin)?,
+        server_address: arguments.measuring.lab.server_address(origin)?,
         ..entrants::settings(
             &arguments.asking,
             &kinds,
             &arguments.care,
-            [
-                arguments.server_cpus.as_ref(),
-                arguments.client_cpus.as_ref(),
-            ],
+            measuring.cpus(),
             &probes,
         )?
     };
     let said = Said::of(&settings, None)?;
-    said.fit(
-        &mut settings,
-        arguments.duration.is_some() || arguments.warm_up.is_some(),
-    )?;
+    said.fit(&mut settings, measuring.says_times())?;
     let program = conduct::program()?;
     let servers = entrants::take_part(
         &arguments.servers,

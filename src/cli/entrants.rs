@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::Usage;
 use super::asking::{Asking, Worded};
 use super::servers::{self, Kind, Wanted};
-use super::values::{self, CpuList};
+use super::values;
+use crate::measure::LIMITS;
 use crate::measure::probes::ProbeKind;
-use crate::measure::{LIMITS, host, plan};
 use crate::protocol::{PROTOCOLS, Pattern};
 use crate::record::{ServerInfo, Settings};
 use crate::registry;
@@ -55,7 +55,7 @@ pub(super) fn settings(
     asking: &Worded<Asking>,
     kinds: &[Kind],
     care: &Care,
-    cpus: [Option<&CpuList>; 2],
+    (server_cpus, client_cpus): (Vec<u32>, Vec<u32>),
     probes: &[&'static dyn ProbeKind],
 ) -> anyhow::Result<Settings> {
     let (speech, mut load_options) = (&asking.value.speech, asking.words.clone());
@@ -79,10 +79,6 @@ pub(super) fn settings(
             load_options.insert(0, format!("--protocol={name}"));
         }
         (name.to_owned(), protocol.size(speech.largest()))
-    };
-    let (server_cpus, client_cpus) = match cpus {
-        [Some(CpuList(server)), Some(CpuList(client))] => (server.clone(), client.clone()),
-        _ => plan::divide_cpus(&host::usable_cpus()),
     };
     let names = probes.iter().map(|kind| kind.info().name.to_owned());
     Ok(Settings {

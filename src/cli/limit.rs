@@ -1,14 +1,13 @@
 //! `throng limit SERVER`: the most that a server holds, and what gives way first.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
-use super::lab::Lab;
+use super::measuring::Measuring;
 use super::shape::Shape;
-use super::values::{self, CpuList};
+use super::values;
 use super::{Exit, Usage, servers};
 use crate::load::foresee::{self, Resources};
 use crate::measure::crew::Origin;
@@ -38,7 +37,8 @@ a factor until a trial breaks; then the limit is closed in on, and both what hel
 tried again. A trial breaks when a client has an error, is not served, the server ends, or a condition of
 --until is so; at a rate also when replies fall behind what comes due. What gave way first is told from
 what the server says, its limits of descriptors, threads and memory, the accept queue, and the CPU of
-both sides. Then the server is looked at again at half and at 80 % of its limit.
+both sides. Then the server is looked at again at half and at 80 % of its limit. The probes `cpu`,
+`accept-queue` and `limits` measure always.
 
 Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.
 
@@ -52,13 +52,6 @@ pub(super) struct Arguments {
     names: Vec<String>,
     #[command(flatten)]
     sought: Sought,
-    /// How long replies count in each trial.
-    #[arg(short, long, value_name = "TIME", default_value = "1s",
-          value_parser = values::positive_duration)]
-    duration: Duration,
-    /// How long to load before, once every client had its first answer.
-    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = values::duration)]
-    warm_up: Duration,
     /// How long a client may take to connect.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
@@ -66,34 +59,10 @@ pub(super) struct Arguments {
     /// Without any new first answer for this long, clients still waiting count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
-    /// CPUs for the servers [default: the first half].
-    #[arg(long, value_name = "LIST", requires = "client_cpus")]
-    server_cpus: Option<CpuList>,
-    /// CPUs for the clients [default: the second half].
-    #[arg(long, value_name = "LIST", requires = "server_cpus")]
-    client_cpus: Option<CpuList>,
-    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`;
-    /// `cpu`, `accept-queue` and `limits` always do.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "default"
-    )]
-    probes: Vec<String>,
-    /// Where the record and the report go [default: throng-results/TIME-limit].
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Go on with an unfinished search.
-    #[arg(long, value_name = "DIR", exclusive = true)]
-    resume: Option<PathBuf>,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    measuring: Measuring,
     #[command(flatten)]
     care: Care,
-    #[command(flatten)]
-    lab: Lab,
     #[command(flatten)]
     asking: Worded<Asking>,
 }
@@ -147,32 +116,27 @@ enum What {
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
-    if let Some(directory) = &arguments.resume {
-        let (store, plan) = conduct::resume(directory, origin)?;
-        return conduct::conduct(&plan, origin, store, arguments.json);
+    if let Some(resumed) = arguments.measuring.resumed(origin) {
+        return resumed;
     }
     let plan = resolve(arguments, origin)?;
-    let directory = arguments.output.clone();
-    let directory = directory.unwrap_or_else(|| conduct::default_directory("limit"));
-    let store = conduct::create(&directory)?;
-    conduct::conduct(&plan, origin, store, arguments.json)
+    let store = conduct::create(&arguments.measuring.directory("limit"))?;
+    conduct::conduct(&plan, origin, store, arguments.measuring.json)
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     host::raise_descriptor_limit();
-    let mut names = arguments.probes.clone();
+    let measuring = &arguments.measuring;
+    let mut names = measuring.probes_or_default();
     names.extend(NEEDED.map(str::to_owned));
     let probes = probes::choose(&names)?;
     let common = entrants::settings(
         &arguments.asking,
         &kinds,
         &arguments.care,
-        [
-            arguments.server_cpus.as_ref(),
-            arguments.client_cpus.as_ref(),
-        ],
+        measuring.cpus(),
         &probes,
     )?;
     let threads = common.load_threads as usize;
@@ -180,11 +144,11 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         .sought
         .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
-        duration_s: arguments.duration.as_secs_f64(),
-        warm_up_s: arguments.warm_up.as_secs_f64(),
+        duration_s: measuring.duration_or_default().as_secs_f64(),
+        warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
         patience_s: arguments.patience.as_secs_f64(),
-        server_address: arguments.lab.server_address(origin)?,
+        server_address: arguments.measuring.lab.server_address(origin)?,
         ..common
     };
     let shape = &arguments.asking.value.shape;

@@ -80,7 +80,8 @@ pub(super) struct Arguments {
     /// the system's choice; on loopback many, when ports would run out].
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
     source: Vec<Network>,
-    /// Without any new first answer for this long, clients still waiting count as never served.
+    /// Without any new first answer for this long (with --eager, after the last connection), or after
+    /// twenty times as long, clients still waiting count as never served unless an answer comes yet.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     /// Let clients go on asking while others still wait for their first answer.

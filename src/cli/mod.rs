@@ -24,6 +24,8 @@ mod limit;
 mod list;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
+mod measuring;
 mod output;
 #[cfg(target_os = "linux")]
 mod progress;
@@ -44,9 +46,7 @@ mod values;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-#[cfg(target_os = "linux")]
-use clap::{CommandFactory as _, FromArgMatches as _};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
 use crate::measure::crew::{Crew, Origin};
@@ -143,12 +143,31 @@ impl Exit {
 #[error("{0}")]
 struct Usage(String);
 
+/// The whole command line.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(resumes_alone)
+}
+
+/// Lets `--resume`, where a subcommand has it, go with nothing but `--json`: all else is in the record.
+fn resumes_alone(subcommand: clap::Command) -> clap::Command {
+    let ids = subcommand.get_arguments().map(clap::Arg::get_id);
+    let (own, others): (Vec<_>, Vec<_>) = ids
+        .cloned()
+        .partition(|id| ["resume", "json"].contains(&id.as_str()));
+    if own.len() < 2 {
+        return subcommand;
+    }
+    subcommand.mut_arg("resume", |resume| resume.conflicts_with_all(others))
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
+    let cli = Cli::from_arg_matches_mut(&mut command().get_matches());
+    let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
     #[cfg(target_os = "linux")]
-    let ended = perform(Cli::parse().command, &mut Origin::Here);
+    let ended = perform(cli.command, &mut Origin::Here);
     #[cfg(not(target_os = "linux"))]
-    let ended = perform(Cli::parse().command);
+    let ended = perform(cli.command);
     ended
 }
 
@@ -174,11 +193,14 @@ pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
     crew: Option<Box<dyn Crew>>,
 ) -> ExitCode {
-    let command = MEASURING.into_iter().fold(Cli::command(), |command, name| {
+    let mut command = MEASURING.into_iter().fold(command(), |command, name| {
         command.mut_subcommand(name, lab::shown)
     });
-    let parsed = command.try_get_matches_from(arguments);
-    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let parsed = command
+        .try_get_matches_from_mut(arguments)
+        .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
+        .map_err(|error| error.format(&mut command));
+    match parsed {
         Ok(cli) => perform(cli.command, &mut crew.map_or(Origin::Here, Origin::Crew)),
         Err(error) => {
             // Nobody is left to be told of it.

@@ -1,16 +1,12 @@
 //! `throng run`: a study from first trial to report.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use super::asking::Worded;
-use super::lab::Lab;
+use super::measuring::Measuring;
 use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
-use super::values::{self, CpuList, Percents};
+use super::values::{self, Percents};
 use super::{Exit, Usage, conduct, study};
 use crate::measure::crew::Origin;
-use crate::record;
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::study::{Part, Scale, ServerSpec, Study};
@@ -41,9 +37,6 @@ pub(super) struct Arguments {
     /// Published figures are not compared then.
     #[arg(long, value_name = "quick|FACTOR")]
     scale: Option<Scale>,
-    /// Where the record and the report go.
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
     /// Only these models, separated by commas.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     models: Option<Vec<String>>,
@@ -56,27 +49,16 @@ pub(super) struct Arguments {
     /// How often each server meets each crowd.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     repeats: Option<u32>,
-    /// How often events are counted of each server with each crowd, after the timed rounds.
+    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
+    /// rounds.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     counted_repeats: Option<u32>,
-    /// How long replies count in each trial.
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
-    duration: Option<Duration>,
-    /// How long to load before, once every client had its first answer.
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    warm_up: Option<Duration>,
     /// Bytes in a request.
     #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
     size: Option<usize>,
     /// Clients that may wait to be accepted.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     backlog: Option<u32>,
-    /// CPUs for the servers [default: the first half].
-    #[arg(long, value_name = "LIST", requires = "client_cpus")]
-    server_cpus: Option<CpuList>,
-    /// CPUs for the clients [default: the second half].
-    #[arg(long, value_name = "LIST", requires = "server_cpus")]
-    client_cpus: Option<CpuList>,
     /// The server that takes part a second time, as its own control, or `none` [default: `epoll`, or
     /// the first that no design limits].
     #[arg(long, value_name = "NAME")]
@@ -89,35 +71,15 @@ pub(super) struct Arguments {
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
-    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    probes: Option<Vec<String>>,
-    /// Go on with an unfinished run: its settings, its order, without the trials it has.
-    #[arg(long, value_name = "DIR", conflicts_with_all = [
-        "output", "parts", "scale", "models", "protocol", "clients", "repeats", "counted_repeats", "duration", "warm_up", "size", "backlog",
-        "server_cpus", "client_cpus", "control", "below", "no_ceiling", "probes", "Shape",
-    ])]
-    resume: Option<PathBuf>,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    measuring: Measuring,
     #[command(flatten)]
     shape: Worded<Shape>,
-    #[command(flatten)]
-    lab: Lab,
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
-    match &arguments.resume {
-        None => begin(arguments, origin),
-        Some(directory) if record::Study::is_in(directory) => {
-            study::resume(directory, origin, arguments.json)
-        }
-        Some(directory) => {
-            let (store, plan) = conduct::resume(directory, origin)?;
-            conduct::conduct(&plan, origin, store, arguments.json)
-        }
-    }
+    let resumed = arguments.measuring.resumed(origin);
+    resumed.unwrap_or_else(|| begin(arguments, origin))
 }
 
 /// A new run, resolved, with its directory made.
@@ -138,28 +100,25 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         override_part(part, arguments, flat)?;
         part.note_changes(written);
     }
-    let cpus = arguments
-        .server_cpus
-        .as_ref()
-        .zip(arguments.client_cpus.as_ref());
-    let timed = arguments.duration.is_some() || arguments.warm_up.is_some();
     let seed = arguments.shape.value.seed();
+    let measuring = &arguments.measuring;
+    let (cpus, timed) = (measuring.cpus(), measuring.says_times());
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
-    common.server_address = arguments.lab.server_address(origin)?;
+    common.server_address = measuring.lab.server_address(origin)?;
     common.client_hosts = origin.hosts().to_vec();
     let parts = study
         .parts
         .iter()
         .map(|part| resolve(&study, part, &common));
     let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
-    let directory = arguments.output.clone();
-    let directory = directory.unwrap_or_else(|| conduct::default_directory(&study.name));
+    let directory = measuring.directory(&study.name);
     if !flat {
-        let json = arguments.json;
+        let json = measuring.json;
         return study::run(&study, arguments.scale, parts, origin, &directory, json);
     }
     let plan = parts.remove(0).plan?;
-    conduct::conduct(&plan, origin, conduct::create(&directory)?, arguments.json)
+    let store = conduct::create(&directory)?;
+    conduct::conduct(&plan, origin, store, measuring.json)
 }
 
 /// Gives a part what the command line says.
@@ -186,14 +145,14 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     }
     part.repeats = arguments.repeats.unwrap_or(part.repeats);
     part.counted_repeats = arguments.counted_repeats.unwrap_or(part.counted_repeats);
-    part.duration = arguments.duration.unwrap_or(part.duration);
-    part.warm_up = arguments.warm_up.unwrap_or(part.warm_up);
+    part.duration = arguments.measuring.duration.unwrap_or(part.duration);
+    part.warm_up = arguments.measuring.warm_up.unwrap_or(part.warm_up);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);
     if let Some(Percents(below)) = &arguments.below {
         part.below.clone_from(below);
     }
     part.ceiling &= !arguments.no_ceiling;
-    if let Some(probes) = &arguments.probes {
+    if let Some(probes) = &arguments.measuring.probes {
         part.set_probes(probes);
     }
     Ok(())

@@ -141,15 +141,16 @@ impl Outcome {
         });
     }
 
-    /// Writes a line a client, in order of their numbers, which is the order of connecting.
+    /// Writes a line a client, in order of their numbers, which is the order of connecting. Only who has a job
+    /// is ever done.
     ///
     /// # Errors
     /// As `to` gives them.
     pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(
             to,
-            "client,worker,source,connected_at_us,connect_us,first_answer_us,connections,requests,\
-             replies,window_replies,bytes_sent,bytes_received,errors,error"
+            "client,worker,source,connected_at_us,connect_us,first_answer_us,done_at_us,connections,\
+             requests,replies,window_replies,bytes_sent,bytes_received,errors,error"
         )?;
         let since = |from: Option<u64>, then: Option<u64>| match (from, then) {
             (Some(from), Some(then)) => format!("{:.1}", then.saturating_sub(from) as f64 / 1e3),
@@ -159,7 +160,7 @@ impl Outcome {
             let number = self.share.among_all(number as u64);
             writeln!(
                 to,
-                "{number},{worker},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{number},{worker},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 client
                     .source
                     .map(|source| source.to_string())
@@ -167,6 +168,7 @@ impl Outcome {
                 since(Some(0), client.connected_at),
                 since(client.started_at, client.connected_at),
                 since(client.started_at, client.first_answer_at),
+                since(Some(0), client.done_at),
                 client.connections,
                 client.requests,
                 client.replies,

@@ -6,7 +6,8 @@
 //! A client that had its first answer rests until all have theirs (unless the load is eager). The
 //! steady part begins only when every client has had its first verified answer, or none came
 //! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
-//! fast one. A load bounded by requests counts from the start and goes from settle to hold. Where each
+//! fast one. An eager crowd is waited for only until it is connected, and for its patience: whom others
+//! keep from a first answer, they keep from it while replies count, too. A load bounded by requests counts from the start and goes from settle to hold. Where each
 //! client has a job, the whole load is the steady part: it begins before the first of them comes and
 //! ends when the last one has ended.
 
@@ -129,6 +130,8 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How often the grace, at most, the last replies may take while they keep coming.
 const LONGEST_DRAIN: u64 = 30;
+/// How often the patience, at most, first answers may take while they keep coming.
+pub const LONGEST_SETTLE: u32 = 20;
 
 /// The machine.
 #[derive(Debug)]
@@ -137,12 +140,14 @@ pub struct Phases {
     until: Until,
     warm_up: u64,
     patience: u64,
+    /// Whether clients go on while others wait for their first answer.
+    eager: bool,
     /// When the last client's turn to connect comes.
     born_by: u64,
     grace: u64,
     phase: Phase,
     entered_at: u64,
-    /// When something last happened: a first answer while settling, any reply while draining or for a
+    /// When something last happened: a first answer while settling (of an eager crowd a connection), any reply while draining or for a
     /// load bounded by requests, any byte for one bounded by bytes; where clients have a job each, any
     /// step of one.
     news_at: u64,
@@ -172,6 +177,7 @@ impl Phases {
                     .saturating_add(nanoseconds(plan.connect_timeout))
                     .saturating_add(plan.longest_pause()),
             },
+            eager: plan.eager,
             grace: nanoseconds(plan.grace),
             phase: match plan.until {
                 Until::Each { .. } => Phase::Steady,
@@ -228,13 +234,17 @@ impl Phases {
 
     fn settle(&mut self, now: u64, progress: &Progress) -> Next {
         let news = match self.until {
+            Until::Duration(_) if self.eager => progress.connected + progress.failed,
             Until::Duration(_) => progress.answered,
             Until::Requests(_) => progress.verified,
             Until::Bytes(_) => progress.bytes,
             Until::Each { .. } => return Next::Enter(Phase::Steady),
         };
         self.hear(news, now);
-        let gave_up = now >= self.news_at.max(self.born_by) + self.patience;
+        let timed = matches!(self.until, Until::Duration(_));
+        let longest = self.patience.saturating_mul(LONGEST_SETTLE.into());
+        let gave_up = now >= self.news_at.max(self.born_by) + self.patience
+            || (timed && now >= self.born_by.saturating_add(longest));
         let nobody_is_left = progress.failed >= self.clients;
         match self.until {
             Until::Duration(_)

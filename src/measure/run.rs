@@ -99,8 +99,7 @@ impl RunPlan {
     }
 
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
-    /// that these reached, and each other purpose of a probe that can measure here: counting as often as
-    /// is said, others once.
+    /// that these reached, and each other purpose of a probe that can measure here, as often as is said.
     fn rounds(&self) -> Vec<Rounds> {
         let entrant = |server, purpose| Entrant {
             server,
@@ -132,13 +131,7 @@ impl RunPlan {
         others.sort_unstable();
         others.dedup();
         let rounds = |repeats, entrants| Rounds { repeats, entrants };
-        let of_other = |purpose| {
-            let repeats = match purpose {
-                Purpose::Counted => self.settings.counted_repeats,
-                _ => 1,
-            };
-            rounds(repeats, all(purpose))
-        };
+        let of_other = |purpose| rounds(self.settings.counted_repeats, all(purpose));
         [rounds(self.settings.repeats, timed), rounds(1, below)]
             .into_iter()
             .chain(others.into_iter().map(of_other))

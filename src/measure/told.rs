@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::plan::Planned;
 use super::run::RunPlan;
+use crate::load::phase::LONGEST_SETTLE;
 use crate::record::{Purpose, Settings, Trial};
 
 /// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
@@ -60,7 +61,7 @@ pub(super) fn limit(plan: &RunPlan, planned: &Planned) -> Duration {
         Some(jobs) => jobs.limit(planned.clients),
         None => Duration::from_secs_f64(settings.warm_up_s + settings.duration_s),
     };
-    let patience = settings.connect_timeout_s + settings.patience_s;
+    let patience = settings.connect_timeout_s + settings.patience_s * f64::from(LONGEST_SETTLE);
     plan.coming + limit + Duration::from_secs_f64(patience)
 }
 

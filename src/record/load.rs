@@ -96,9 +96,13 @@ impl Load {
         (begins(tenth + 1) - begins(tenth)) as f64 / clients.max(1) as f64
     }
 
-    /// Replies after the first one to each client, which all have before events are counted.
-    pub fn replies_after_first(&self) -> u64 {
-        self.verified.saturating_sub(self.served.into())
+    /// Replies while events are counted: where each client has a job, all; else those after the first one
+    /// to each client, which all have before.
+    pub fn replies_while_counting(&self) -> u64 {
+        match self.completion {
+            Some(_) => self.verified,
+            None => self.verified.saturating_sub(self.served.into()),
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
 //! synced to disk before the next trial begins. `samples/`, `clients/` and `server/` hold one CSV
-//! file a trial, named after [`Trial::file_stem`]. A value that could not be measured is absent,
+//! file a trial, named after [`Trial::file_stem`]; in `clients/`, what happened at a time is told since
+//! the load began, what took a time since the client did. A value that could not be measured is absent,
 //! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
 //! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms.
 //!
@@ -36,6 +37,7 @@ pub use load::{
     ProbeClients, ServiceSample, Window,
 };
 pub use purpose::Purpose;
+pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
 
@@ -167,7 +169,7 @@ pub struct Settings {
     pub clients: Vec<u32>,
     /// How often each (server, clients) pair is tried.
     pub repeats: u32,
-    /// How often events are counted of each pair.
+    /// How often events are counted, and packets captured, of each pair.
     #[serde(default = "once")]
     pub counted_repeats: u32,
     /// Steady part of a trial in which replies count; 0 where each client has a job and all of it counts.

@@ -2,6 +2,9 @@
 
 use super::Settings;
 
+/// The option of a load that gives each client a job, by all its names.
+pub const JOB_OPTIONS: [&str; 2] = ["requests-per-client", "each"];
+
 impl Settings {
     /// What a load is told about what to say and when, as options of `throng load`.
     pub fn options_of_load(&self) -> Vec<String> {
@@ -88,9 +91,11 @@ impl Settings {
 
     /// Whether each client has a job and is done then.
     pub fn has_jobs(&self) -> bool {
-        let names = ["--requests-per-client", "--each"];
         let mut options = self.load_options.iter();
-        options.any(|option| names.contains(&option.split('=').next().unwrap_or_default()))
+        options.any(|option| {
+            let name = option.split('=').next().unwrap_or_default();
+            JOB_OPTIONS.contains(&name.trim_start_matches('-'))
+        })
     }
 
     /// Whether clients end their connections with a reset on purpose.

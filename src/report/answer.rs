@@ -3,7 +3,9 @@
 //! What is never done: ranking a server that did not serve every client, ranking rates that the
 //! load generator limited, or calling one of two better when the trials do not tell them apart.
 
+mod paced;
 mod ranking;
+mod unserved;
 
 use std::fmt::Write as _;
 
@@ -13,13 +15,14 @@ use super::below;
 use super::checks::Checks;
 use super::comparison::{Comparison, Pair};
 use super::completion::{connecting, failed, thinks};
-use super::format::{counted, list, number, whole};
+use super::format::{counted, list, number};
 use super::limit::Limits;
 use super::scalability;
 use super::summary::{Row, Summary};
 use crate::stats::Interval;
 use crate::stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
 use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
+use unserved::{not_ranked, served_of, starved};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -75,7 +78,7 @@ impl Answer {
         let mut headline = sentences(most);
         headline.extend(below::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
-        headline.extend(summary.checks_at(largest).and_then(ceiling));
+        headline.extend(ceiling(summary, largest));
         let noise = summary.checks_at(largest).and_then(noise_floor);
         Self {
             headline,
@@ -116,9 +119,12 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         [] => sentences.push(format!("{with}, no server served all of them.")),
         [only] => sentences.push(alone(&with, only, summary.rows_at(clients).count())),
         _ => {
+            // Who keeps the pace of the load is not faster than others who do.
+            let kept = paced::sentence(&with, &ranked);
             // What can be said comes before what cannot.
-            let withheld = rate_withheld(&with, &ranked);
-            let rate = withheld.is_none().then(|| pace(&ranked));
+            let withheld = rate_withheld(&with, &ranked).filter(|_| kept.is_none());
+            let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
+            sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
                 if let Some(ranking) = rank(&ranked, measure, summary) {
                     sentences.push(sentence(&with, &ranking, measure));
@@ -128,10 +134,7 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
         }
     }
     sentences.extend(starved(&ranked));
-    // Who thinks leaves the CPU idle, and what it uses tells nothing.
-    if !summary.rows.iter().any(thinks) {
-        sentences.extend(summary.checks_at(clients).and_then(ceiling));
-    }
+    sentences.extend(ceiling(summary, clients));
     sentences.extend(summary.checks_at(clients).and_then(noise_floor));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
@@ -146,11 +149,16 @@ fn brief(summary: &Summary, clients: u32) -> String {
         [] => parts.push("no server served all of them".to_owned()),
         [only] => parts.push(format!("only {} served all of them", only.server)),
         _ => {
-            if limited(&ranked).is_empty() {
-                let pace = pace(&ranked);
+            let pace = pace(&ranked);
+            if let Some(kept) = paced::short(&ranked) {
+                parts.push(kept);
+            } else if limited(&ranked).is_empty() {
                 parts.extend(rank(&ranked, pace, summary).map(|r| short(&r, pace)));
             } else {
-                parts.push("the load generator was the limit, so rates are not ranked".to_owned());
+                let (what, _) = pace.limited;
+                parts.push(format!(
+                    "the load generator was the limit, so {what} are not ranked"
+                ));
             }
             parts.extend(rank(&ranked, &COST, summary).map(|r| short(&r, &COST)));
         }
@@ -282,7 +290,11 @@ fn alone(with: &str, row: &Row, servers: usize) -> String {
     }
     text.push('.');
     if row.client_limited() {
-        text.push_str(" The load generator was the limit, so the rate is a lower bound.");
+        let (what, bound) = pace(&[row]).limited;
+        let _ = write!(
+            text,
+            " The load generator was the limit, so {what} are {bound} bounds."
+        );
     }
     text
 }
@@ -304,14 +316,19 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     } else {
         list(&limited)
     };
+    let (what, bound) = pace(rows).limited;
     Some(format!(
-        "{with}, the load generator was the limit for {who}: the rates are lower bounds and are not ranked."
+        "{with}, the load generator was the limit for {who}: the {what} are {bound} bounds and are not ranked."
     ))
 }
 
 /// What the clients can reach, which the rates are to be read against.
-fn ceiling(checks: &Checks) -> Option<String> {
-    let ceiling = checks.ceiling.as_ref()?;
+fn ceiling(summary: &Summary, clients: u32) -> Option<String> {
+    // Who thinks leaves the CPU idle, and what it uses tells nothing.
+    if summary.rows.iter().any(thinks) {
+        return None;
+    }
+    let ceiling = summary.checks_at(clients)?.ceiling.as_ref()?;
     Some(format!(
         "Against {}, which costs them least, the same clients reach {}/s with {:.0} % of their CPU, \
          so they could reach {}/s.",
@@ -340,52 +357,6 @@ fn noise_floor(checks: &Checks) -> Option<String> {
             told.join(" and ")
         )
     })
-}
-
-fn starved(rows: &[&Row]) -> Option<String> {
-    let starving: Vec<String> = rows
-        .iter()
-        .filter_map(|row| Some((&row.server, row.fairness?.starved)))
-        .filter(|(_, starved)| *starved > 0)
-        .map(|(server, starved)| format!("{server} up to {}", whole(f64::from(starved))))
-        .collect();
-    (!starving.is_empty()).then(|| {
-        format!(
-            "Clients that got less than a tenth of the mean: {}.",
-            list(&starving)
-        )
-    })
-}
-
-/// "iterative served 1 of 4,000 clients: it serves one client at a time."
-fn not_ranked(row: &Row) -> Option<String> {
-    if row.served_all {
-        return None;
-    }
-    if row.trials_ok == 0 {
-        let reason = row
-            .failures
-            .first()
-            .map_or("no figures were taken", String::as_str);
-        return Some(format!("{} failed in every trial ({reason}).", row.server));
-    }
-    let reason = row
-        .structural_limit
-        .as_deref()
-        .unwrap_or("so it is not ranked here");
-    Some(format!(
-        "{} served {} clients: {reason}.",
-        row.server,
-        served_of(row)
-    ))
-}
-
-/// "1 of 1,000"; "0 of 1,000" cannot arise from what was not measured.
-fn served_of(row: &Row) -> String {
-    match row.served {
-        Some(served) => format!("{} of {}", whole(served), whole(f64::from(row.clients))),
-        None => "failed".to_owned(),
-    }
 }
 
 fn notes(summary: &Summary) -> Vec<String> {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::columns::{Best, Column, range};
 use super::format::{counted, list, number, or_absent, time, whole};
 use super::histograms::{Times, merge};
+use super::pace::Pacer;
 use super::summary::{Quantity, Row, Summary};
 use crate::record::{Completion, Load, Trial};
 use crate::stats::median;
@@ -129,7 +130,7 @@ pub(super) fn has_jobs(rows: &[Row]) -> bool {
 /// Whether the clients of a row took their time before a request.
 pub(super) fn thinks(row: &Row) -> bool {
     let jobs = row.completion.as_ref();
-    jobs.is_some_and(|jobs| jobs.think_s.is_some())
+    jobs.is_some_and(|jobs| jobs.think_s.is_some()) || row.paced_by == Some(Pacer::Think)
 }
 
 /// Clients of a load that had all that they came for.

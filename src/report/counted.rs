@@ -66,7 +66,7 @@ impl Counted {
     fn of_trial(trial: &Trial) -> Option<Self> {
         let load = trial.load.as_ref()?;
         // Counted is from rest to rest.
-        let replies = load.replies_after_first();
+        let replies = load.replies_while_counting();
         let costs = |side: &Option<Side>| {
             let side = side.as_ref();
             side.map_or_else(Costs::default, |side| Costs::of(side, replies))

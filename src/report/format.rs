@@ -32,19 +32,32 @@ pub fn number(value: f64) -> String {
 
 /// A whole number, thousands separated: "1,000".
 pub fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
+    let text = grouped(&format!("{:.0}", value.abs()));
+    if value <= -0.5 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+/// A number as it is written, thousands separated: "72,094.85".
+pub fn grouped(number: &str) -> String {
+    let (before, after) = match number.find('.') {
+        Some(point) => number.split_at(point),
+        None => (number, ""),
+    };
+    let (sign, digits) = match before.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", before),
+    };
+    let mut text = sign.to_owned();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
     }
-    if value <= -0.5 {
-        format!("-{text}")
-    } else {
-        text
-    }
+    text + after
 }
 
 /// Two decimals, for values around 1; none from 100 on.
@@ -58,27 +71,38 @@ pub fn hundredths(value: f64) -> String {
 
 /// A time given in microseconds: "6.41 µs", "12.3 ms", "1.02 s".
 pub fn time(microseconds: f64) -> String {
+    let (unit, factor) = unit_of_time(microseconds);
+    format!("{} {unit}", number(microseconds / factor))
+}
+
+/// The unit that suits a time in microseconds, and how many of these it is.
+pub fn unit_of_time(microseconds: f64) -> (&'static str, f64) {
     if microseconds < 999.5 {
-        format!("{} µs", number(microseconds))
+        ("µs", 1.0)
     } else if microseconds < 999_500.0 {
-        format!("{} ms", number(microseconds / 1e3))
+        ("ms", 1e3)
     } else {
-        format!("{} s", number(microseconds / 1e6))
+        ("s", 1e6)
     }
 }
 
 /// A size in bytes: "2.31 MiB".
 pub fn bytes(value: f64) -> String {
-    let mut value = value;
-    let mut unit = "B";
+    let (unit, factor) = unit_of_bytes(value);
+    format!("{} {unit}", number(value / factor))
+}
+
+/// The unit that suits a size in bytes, and how many of these it is.
+pub fn unit_of_bytes(value: f64) -> (&'static str, f64) {
+    let (mut unit, mut factor) = ("B", 1.0);
     for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if value < 1000.0 {
+        if value / factor < 1000.0 {
             break;
         }
-        value /= 1024.0;
+        factor *= 1024.0;
         unit = larger;
     }
-    format!("{} {unit}", number(value))
+    (unit, factor)
 }
 
 /// Jain's index: three decimals, and never 1 when it is a little less.
@@ -142,6 +166,13 @@ mod tests {
             ["6.40 µs", "1.00 ms", "1.02 s"]
         );
         assert_eq!([512.0, 2_400_000.0].map(bytes), ["512 B", "2.29 MiB"]);
+    }
+
+    #[test]
+    fn thousands_are_separated_before_the_point() {
+        let texts = ["999", "1000", "-12345.6789", "0.12345"].map(grouped);
+        assert_eq!(texts, ["999", "1,000", "-12,345.6789", "0.12345"]);
+        assert_eq!([-1000.0, -0.4].map(whole), ["-1,000", "0"]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod histograms;
 mod hosts;
 pub mod limit;
 pub mod metrics;
+pub mod pace;
 pub mod palette;
 pub mod render;
 pub mod scalability;
@@ -27,6 +28,7 @@ pub mod series;
 pub mod study;
 pub mod summary;
 pub mod terminal;
+pub(crate) mod unserved;
 pub mod wire;
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! This is what `throng run --json` prints, so names are stable. What was not measured is absent.
 
+mod side;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -11,10 +13,14 @@ use super::checks::Checks;
 use super::completion::{CompletionRow, FirstConnectFailure, served};
 use super::counted::Counted;
 use super::histograms::{Times, merge};
+use super::pace::Pacer;
 use super::scalability::Scaling;
+use super::unserved;
 use super::wire::Wire;
-use crate::record::{Load, Purpose, Run, Side, Trial};
+use crate::record::{Load, Purpose, Run, Trial};
 use crate::stats::{bootstrap_median, is_unsteady, median};
+pub use side::SideRow;
+use side::per_reply;
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
 const FULL: f64 = 0.95;
@@ -84,7 +90,7 @@ pub struct Row {
     pub server: String,
     /// Clients wanted.
     pub clients: u32,
-    /// What limits the server by design.
+    /// What limits the server by design, where clients were not served for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structural_limit: Option<String>,
     /// Trials with figures.
@@ -124,6 +130,9 @@ pub struct Row {
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_ceiling: Option<f64>,
+    /// What set the pace in place of the server, which kept it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paced_by: Option<Pacer>,
     /// How the clients came to an end, where each had a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<CompletionRow>,
@@ -155,41 +164,6 @@ pub struct Row {
     /// Response times at parts of this rate, each from a trial of its own, rising.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<Share>,
-}
-
-/// One side of a row: medians over trials.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct SideRow {
-    /// CPU time for each reply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_us_per_reply: Option<Quantity>,
-    /// Its share in user mode.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_user_us_per_reply: Option<f64>,
-    /// Its share in the kernel.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_system_us_per_reply: Option<f64>,
-    /// CPU use; 100 is one CPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_percent: Option<f64>,
-    /// Memory, shared pages divided among those who share them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pss_bytes: Option<f64>,
-    /// Threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<f64>,
-    /// Processes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub processes: Option<f64>,
-    /// Open descriptors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors: Option<f64>,
-    /// Context switches for each reply, because it waited.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub voluntary_switches_per_reply: Option<f64>,
-    /// Context switches for each reply, because its turn was over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub involuntary_switches_per_reply: Option<f64>,
 }
 
 /// How evenly clients were served, over the trials of a row.
@@ -254,7 +228,7 @@ impl Summary {
                     let mut row = Row::of(run, &of_row)?;
                     row.counted = Counted::of(of_pair());
                     row.below = Share::all(of_pair())?;
-                    row.structural_limit.clone_from(&server.structural_limit);
+                    row.structural_limit = unserved::by_design(server, of_row.iter().copied());
                     row.wire = Wire::of(of_pair(), run.seed);
                     let rate = row.replies_per_s.map(|rate| rate.median);
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
@@ -344,6 +318,7 @@ impl Row {
             ),
             full: full(run, &server_side, &client_side),
             near_ceiling: None,
+            paced_by: Pacer::of_all(loads()),
             completion: CompletionRow::of(&good, run.seed)?,
             wire: None,
             server_side,
@@ -408,48 +383,6 @@ impl Round {
     }
 }
 
-impl SideRow {
-    fn of(run: &Run, good: &[(&Trial, &Load)], side: impl Fn(&Trial) -> Option<&Side>) -> Self {
-        let sides = || {
-            good.iter()
-                .filter_map(|(trial, load)| Some((side(trial)?, *load)))
-        };
-        let of_replies = |name: &str, factor: f64| -> Vec<f64> {
-            sides()
-                .filter_map(|(side, load)| per_reply(side, load, name))
-                .map(|value| value * factor)
-                .collect()
-        };
-        let plain = |name: &str| {
-            let values: Vec<f64> = sides()
-                .filter_map(|(side, _)| side.metrics.get(name).copied())
-                .collect();
-            median(&values)
-        };
-        let per_reply_of_rate = |name: &str| {
-            let values: Vec<f64> = sides()
-                .filter(|(_, load)| load.window.replies_per_s > 0.0)
-                .filter_map(|(side, load)| {
-                    Some(side.metrics.get(name)? / load.window.replies_per_s)
-                })
-                .collect();
-            median(&values)
-        };
-        Self {
-            cpu_us_per_reply: Quantity::of(&of_replies("cpu_ms", 1000.0), run.seed),
-            cpu_user_us_per_reply: median(&of_replies("cpu_user_ms", 1000.0)),
-            cpu_system_us_per_reply: median(&of_replies("cpu_system_ms", 1000.0)),
-            cpu_percent: plain("cpu_percent"),
-            pss_bytes: plain("pss_bytes"),
-            threads: plain("threads"),
-            processes: plain("processes"),
-            descriptors: plain("descriptors"),
-            voluntary_switches_per_reply: per_reply_of_rate("voluntary_switches_per_s"),
-            involuntary_switches_per_reply: per_reply_of_rate("involuntary_switches_per_s"),
-        }
-    }
-}
-
 impl FairnessRow {
     fn of<'a>(seed: u64, loads: impl Iterator<Item = &'a Load>) -> Option<Self> {
         let all: Vec<_> = loads.filter_map(|load| load.fairness.as_ref()).collect();
@@ -461,12 +394,6 @@ impl FairnessRow {
             starved: all.iter().map(|fairness| fairness.starved).max()?,
         })
     }
-}
-
-/// A figure summed over the window, for each reply in it.
-fn per_reply(side: &Side, load: &Load, name: &str) -> Option<f64> {
-    let total = side.metrics.get(name)?;
-    (load.window.replies > 0).then(|| total / load.window.replies as f64)
 }
 
 fn failures(trials: &[&Trial]) -> Vec<String> {

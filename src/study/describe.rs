@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use super::options::Value;
 use super::part::{ServerKind, read_time};
-use super::scale::number;
+use super::scale::{mean_size, number};
 use super::{Part, Study};
+use crate::record::JOB_OPTIONS;
 use crate::report::format::{counted, list, whole};
 
 /// What a trial takes beside the time that counts: starting, verifying, connecting, looking, ending.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// What a client takes beside, to connect and to be looked at.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
+/// Bytes that loopback carries in a second at most.
+const CARRIED_PER_S: f64 = 4e9;
 /// Of a search: where it begins and ends if nobody says, how many trials it takes about to close in, and
 /// how often the server is looked at below its limit.
 const USUAL_FROM: u32 = 16;
@@ -21,9 +24,9 @@ const CLOSING_IN: u32 = 5;
 const BELOW_A_LIMIT: u32 = 2;
 
 impl Study {
-    /// How long it takes about.
-    pub fn about(&self) -> Duration {
-        self.parts.iter().map(Part::about).sum()
+    /// How long it takes about, if clients that have a job each take `job` beside their time to think.
+    pub fn about(&self, job: Duration) -> Duration {
+        self.parts.iter().map(|part| part.about(job)).sum()
     }
 
     /// What it does, in text for a terminal.
@@ -44,14 +47,24 @@ impl Study {
         for claim in &self.claims {
             let _ = writeln!(text, "  {}", claim.text);
         }
-        let _ = write!(text, "\nIt takes about {}.", about(self.about()));
+        let least = about(self.about(Duration::ZERO));
+        let jobs = |part: &Part| part.requests_of_a_job().is_some();
+        if self.parts.iter().any(jobs) {
+            let _ = write!(
+                text,
+                "\nIt takes at least about {least}. How long a part takes that goes on until every client is \
+                 done is not known beforehand."
+            );
+        } else {
+            let _ = write!(text, "\nIt takes about {least}.");
+        }
         text
     }
 }
 
 impl Part {
-    /// How long it takes about.
-    fn about(&self) -> Duration {
+    /// How long it takes about, if the jobs of clients take `job` beside their time to think.
+    fn about(&self, job: Duration) -> Duration {
         let servers = self.server_names().len() as u32;
         if self.is_search() {
             return self.search() * servers;
@@ -66,21 +79,44 @@ impl Part {
         // What counts events has a round of its own, with shorter trials.
         let counting = !self.probes.get_ref().iter().any(|name| name == "none");
         let counted = if counting { servers } else { 0 } * self.counted_repeats;
-        let slow: Duration = ["think", "ramp"]
-            .into_iter()
-            .filter_map(|name| self.time_of(name))
-            .sum();
+        let ramp = self.time_of("ramp").unwrap_or_default();
+        let think = self.time_of("think").unwrap_or_default();
+        let mut of_a_client = OF_A_CLIENT;
+        let (one, short) = if let Some(requests) = self.requests_of_a_job() {
+            let bytes = self.mean_size() * f64::from(requests);
+            let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
+            of_a_client += carried.unwrap_or_default();
+            let one = think.saturating_mul(requests) + job;
+            (one, one)
+        } else {
+            let short = Duration::from_millis(500).max(self.duration / 4);
+            let before = think + self.warm_up;
+            (before + self.duration, before + self.duration.min(short))
+        };
         let all = |count: u32, each: Duration| each * count;
         self.clients
             .iter()
             .map(|clients| {
-                let beside = OF_A_TRIAL + OF_A_CLIENT * *clients + slow + self.warm_up;
-                let short = self
-                    .duration
-                    .min(Duration::from_millis(500).max(self.duration / 4));
-                all(timed, beside + self.duration) + all(counted, beside + short)
+                let beside = OF_A_TRIAL + of_a_client.saturating_mul(*clients) + ramp;
+                all(timed, beside + one) + all(counted, beside + short)
             })
             .sum()
+    }
+
+    /// How many requests each client makes until it is done, where it has such a job.
+    fn requests_of_a_job(&self) -> Option<u32> {
+        JOB_OPTIONS.iter().find_map(|name| number(&self.load, name))
+    }
+
+    /// Bytes of a request, where that is said.
+    fn mean_size(&self) -> f64 {
+        let options = self.load_options();
+        let size = options.get("size").map(|choice| &choice.value);
+        let size = match size {
+            Some(Value::Typed(values)) => values.first().and_then(|size| mean_size(size)),
+            _ => None,
+        };
+        size.unwrap_or(0.0)
     }
 
     /// How long the search for the limit of a server takes about: it rises and closes in, then looks
@@ -158,18 +194,21 @@ impl Part {
         if !load.is_empty() {
             let _ = writeln!(text, "  load      {load}");
         }
-        let _ = write!(
-            text,
-            "  trials    {}, replies count for {} s after {} s; about {}",
-            if self.is_search() {
-                "as many as it takes".to_owned()
-            } else {
-                counted(self.repeats, "trial") + " each"
-            },
-            self.duration.as_secs_f64(),
-            self.warm_up.as_secs_f64(),
-            about(self.about())
-        );
+        let trials = if self.is_search() {
+            "as many as it takes".to_owned()
+        } else {
+            counted(self.repeats, "trial") + " each"
+        };
+        let least = about(self.about(Duration::ZERO));
+        let lasting = match self.requests_of_a_job() {
+            Some(_) => format!("until every client is done; at least about {least}"),
+            None => format!(
+                "replies count for {} s after {} s; about {least}",
+                self.duration.as_secs_f64(),
+                self.warm_up.as_secs_f64()
+            ),
+        };
+        let _ = write!(text, "  trials    {trials}, {lasting}");
         text
     }
 }

@@ -52,7 +52,7 @@ pub struct Part {
     /// How often each server meets each crowd.
     #[serde(default = "defaults::repeats", deserialize_with = "at_least_one")]
     pub repeats: u32,
-    /// How often events are counted of each server with each crowd.
+    /// How often events are counted, and packets captured, of each server with each crowd.
     #[serde(
         default = "defaults::counted_repeats",
         deserialize_with = "at_least_one"

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Study;
 use super::options::{Options, Value};
 use super::part::{Part, read_time};
+use crate::record::JOB_OPTIONS;
 use crate::report::format::whole;
 
 /// How a study is made smaller.
@@ -46,6 +47,8 @@ impl std::fmt::Display for Scale {
 
 /// What a whole study may take for a quick look.
 const QUICK: Duration = Duration::from_secs(45);
+/// What clients are taken to need for a job, then, beside their time to think.
+const QUICK_JOB: Duration = Duration::from_millis(250);
 /// Most clients that a quick look has where the file says nothing.
 const QUICK_CLIENTS: u32 = 200;
 /// Requests larger than this are made smaller.
@@ -87,7 +90,9 @@ impl Study {
                     .iter()
                     .map(|(clients, repeats)| by(&|part| quick(part, *clients, *repeats)));
                 let levels: Vec<Self> = levels.collect();
-                let fits = levels.iter().position(|study| study.about() <= QUICK);
+                let fits = levels
+                    .iter()
+                    .position(|study| study.about(QUICK_JOB) <= QUICK);
                 levels[fits.unwrap_or(LEVELS.len() - 1)].clone()
             }
         }
@@ -240,12 +245,12 @@ fn options(part: &mut Part, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f6
         };
         for value in values {
             let made = match choice.name.as_str() {
-                "think" | "ramp" => times(value, shorter),
-                "rate" | "connect-rate" => numbers(value, fewer),
-                "each" => value
+                name if JOB_OPTIONS.contains(&name) => value
                     .parse()
                     .ok()
                     .map(|each: f64| (each * fewer).ceil().max(1.0).to_string()),
+                "think" | "ramp" => times(value, shorter),
+                "rate" | "connect-rate" => numbers(value, fewer),
                 "size" => sizes(value, fewer),
                 _ => None,
             };
@@ -298,14 +303,7 @@ fn numbers(text: &str, factor: f64) -> Option<String> {
 /// Sizes, each with its weight, in bytes: where the largest is large, all are made smaller by one factor, so that
 /// a mix keeps its proportions. None where two would become the same, which a mix cannot have.
 fn sizes(text: &str, factor: f64) -> Option<String> {
-    let part = |part: &str| {
-        let (size, weight) = match part.split_once(':') {
-            Some((size, weight)) => (size, format!(":{weight}")),
-            None => (part, String::new()),
-        };
-        Some((bytes(size.trim())?, weight))
-    };
-    let parts = text.split(',').map(part).collect::<Option<Vec<_>>>()?;
+    let parts = mix(text)?;
     let largest = parts.iter().map(|(bytes, _)| *bytes).fold(0.0, f64::max);
     if largest <= LARGE_BYTES {
         return Some(text.to_owned());
@@ -319,6 +317,32 @@ fn sizes(text: &str, factor: f64) -> Option<String> {
         .iter()
         .map(|(bytes, weight)| format!("{}{weight}", small(*bytes)));
     (different.len() == parts.len()).then(|| texts.collect::<Vec<_>>().join(","))
+}
+
+/// Sizes in bytes, each with its weight as it is written: `:3`, or nothing.
+fn mix(text: &str) -> Option<Vec<(f64, String)>> {
+    let part = |part: &str| {
+        let (size, weight) = match part.split_once(':') {
+            Some((size, weight)) => (size, format!(":{weight}")),
+            None => (part, String::new()),
+        };
+        Some((bytes(size.trim())?, weight))
+    };
+    text.split(',').map(part).collect()
+}
+
+/// The mean of sizes by their weights, in bytes.
+pub(super) fn mean_size(text: &str) -> Option<f64> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for (bytes, weight) in mix(text)? {
+        let weight: f64 = match weight.strip_prefix(':') {
+            Some(weight) => weight.trim().parse().ok()?,
+            None => 1.0,
+        };
+        sum += bytes * weight;
+        weights += weight;
+    }
+    (weights > 0.0).then(|| sum / weights)
 }
 
 fn bytes(text: &str) -> Option<f64> {
@@ -423,6 +447,9 @@ mod tests {
         assert_eq!(sizes("100kB:3,1MiB:1", 0.1).unwrap(), "10000:3,104858:1");
         assert_eq!(sizes("100kB,1MB,10MB", 0.01).unwrap(), "1000,10000,100000");
         assert_eq!(sizes("1,2,10MB", 0.01), None);
+        assert_eq!(mean_size("100kB:3,1MB"), Some(325_000.0));
+        assert_eq!(mean_size("100"), Some(100.0));
+        assert_eq!(mean_size("large"), None);
     }
 
     #[test]

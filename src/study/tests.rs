@@ -21,7 +21,8 @@ fn built_in_studies_are_right_and_named_as_listed() {
         let study = Study::find(built_in.info().name).unwrap();
         assert_eq!(study.name, built_in.info().name);
         assert!(study.describe().contains(&study.question));
-        let quick = study.scaled(Scale::Quick).about();
+        let quick = study.scaled(Scale::Quick);
+        let quick = quick.about(std::time::Duration::from_millis(250));
         assert!(quick.as_secs() < 60, "{} takes {quick:?}", study.name);
     }
 }
@@ -95,6 +96,36 @@ fn a_factor_makes_all_of_it_smaller() {
     }
     assert_eq!(part.written_clients, [100, 2000]);
     assert_eq!(study.scaled(Scale::By(0.1)), small, "the same each time");
+}
+
+#[test]
+fn how_long_a_job_takes_is_not_promised() {
+    let part = |load: &str| {
+        study(&format!(
+            "clients = [10]\nrepeats = 1\nservers = [{{ model = \"epoll\" }}]\ncontrol = \"none\"\n\
+             ceiling = false\nprobes = [\"none\"]\nload = {{ {load} }}\n"
+        ))
+    };
+    let plain = part("").describe();
+    assert!(
+        plain.contains("replies count for 5 s after 0.5 s"),
+        "{plain}"
+    );
+    assert!(plain.ends_with("It takes about 5 seconds."), "{plain}");
+    for (load, least) in [
+        ("requests-per-client = 3, think = \"9s\"", "27 seconds"),
+        ("each = 1", "1 second"),
+        ("each = 1, size = \"4GB\"", "10 seconds"),
+    ] {
+        let told = part(load).describe();
+        assert!(!told.contains("replies count"), "{told}");
+        let trials = format!("until every client is done; at least about {least}\n");
+        assert!(told.contains(&trials), "{told}");
+        assert!(told.contains("not known beforehand."), "{told}");
+    }
+    let smaller = part("requests-per-client = 20").scaled(Scale::By(0.1));
+    let words = smaller.parts[0].load_options().words();
+    assert_eq!(words, ["--requests-per-client=2"]);
 }
 
 #[test]

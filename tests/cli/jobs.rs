@@ -1,5 +1,7 @@
 //! Clients with a job each: both sides count the same, however many are there at once.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::crowds::engines;
@@ -22,10 +24,24 @@ fn jobs<'a>(result: &'a Value, names: &[&str]) -> Vec<&'a Value> {
     names.iter().map(|name| &jobs[*name]).collect()
 }
 
+/// When clients were done, of those that were.
+fn done_at_us(csv: &Path) -> Vec<f64> {
+    let text = std::fs::read_to_string(csv).expect("it was written");
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    let column = header.iter().position(|name| *name == "done_at_us");
+    let column = column.expect("the column is there");
+    lines.filter_map(|line| line[column].parse().ok()).collect()
+}
+
 #[test]
 fn the_counts_of_both_sides_balance() {
+    let scratch = tempfile::tempdir().unwrap();
+    let csv = scratch.path().join("clients.csv");
     for engine in engines() {
-        let options = format!("-c 2000 --each 3 --at-once 100 --engine {engine}");
+        let file = csv.display();
+        let options =
+            format!("-c 2000 --each 3 --at-once 100 --engine {engine} --clients-csv {file}");
         let (result, counts) = load(&["epoll"], &options);
         assert_eq!(result["stopped_by"], "clients", "{result}");
         assert_eq!(result["errors"], json!({}), "{result}");
@@ -55,6 +71,11 @@ fn the_counts_of_both_sides_balance() {
         let rest = seconds(&result["window"]["duration_s"]) - seconds(&completion["last_done_s"]);
         assert!((0.0..1e-6).contains(&rest), "{result}");
         assert_eq!(result["fairness"], Value::Null, "each got what it came for");
+        let done = done_at_us(&csv);
+        assert_eq!(done.len(), 2000, "all are done");
+        let last = done.into_iter().fold(0.0, f64::max);
+        let apart = last - seconds(&completion["last_done_s"]) * 1e6;
+        assert!(apart.abs() < 1.0, "{apart} µs: {result}");
     }
 }
 

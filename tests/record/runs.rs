@@ -219,8 +219,8 @@ fn files_agree(directory: &Path, trial: &Value) {
     let clients = file("clients");
     let clients = rows(
         &clients,
-        "client,worker,source,connected_at_us,connect_us,first_answer_us,connections,requests,replies,\
-         window_replies,bytes_sent,bytes_received,errors,error",
+        "client,worker,source,connected_at_us,connect_us,first_answer_us,done_at_us,connections,requests,\
+         replies,window_replies,bytes_sent,bytes_received,errors,error",
     );
     let server = file("server");
     let server = rows(

@@ -6,16 +6,16 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::search;
+use crate::cli::Usage;
 use crate::cli::asking::Asking;
 use crate::cli::conduct::{self, Said};
 use crate::cli::limit::NEEDED;
 use crate::cli::load::calibrate::cheapest;
 use crate::cli::servers::{self, Kind, Wanted};
-use crate::cli::{Usage, values::CpuList};
 use crate::load::foresee::{self, Shortage};
 use crate::load::route::Routes;
 use crate::load::{Engine, foresee::Resources};
-use crate::measure::{RunPlan, host, plan, probes};
+use crate::measure::{RunPlan, host, probes};
 use crate::protocol::PROTOCOLS;
 use crate::record::{ClientHost, Host, LeftOut, ServerInfo, Settings, StudyInfo, StudyPart};
 use crate::registry::{self, Unsupported};
@@ -62,17 +62,14 @@ pub(in crate::cli) struct Common {
 impl Common {
     /// Looks at the machine.
     pub(in crate::cli) fn new(
-        cpus: Option<(&CpuList, &CpuList)>,
+        cpus: (Vec<u32>, Vec<u32>),
         control: Option<String>,
         seed: Option<u64>,
         timed: bool,
     ) -> anyhow::Result<Self> {
         host::raise_descriptor_limit();
         Ok(Self {
-            cpus: match cpus {
-                Some((CpuList(server), CpuList(client))) => (server.clone(), client.clone()),
-                None => plan::divide_cpus(&host::usable_cpus()),
-            },
+            cpus,
             control,
             seed,
             timed,

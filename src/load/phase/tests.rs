@@ -105,6 +105,46 @@ fn patience_counts_from_the_last_first_answer() {
 }
 
 #[test]
+fn an_eager_crowd_is_waited_for_only_until_it_is_connected() {
+    let eager = Plan {
+        eager: true,
+        ..plan(Until::Duration(Duration::from_millis(500)))
+    };
+    let mut phases = Phases::new(&eager, 0);
+    let few = Progress {
+        connected: 4,
+        ..answered(2)
+    };
+    assert!(matches!(phases.advance(100 * MS, &few), Next::Wait(_)));
+    assert!(matches!(
+        phases.advance(200 * MS, &answered(2)),
+        Next::Wait(_)
+    ));
+    assert!(matches!(
+        phases.advance(499 * MS, &answered(3)),
+        Next::Wait(_)
+    ));
+    enter(&mut phases, 500 * MS, &answered(4), Phase::WarmUp);
+}
+
+#[test]
+fn a_crowd_that_trickles_is_not_waited_for_for_ever() {
+    let mut phases = Phases::new(
+        &Plan {
+            clients: 1000,
+            ..plan(Until::Duration(Duration::from_millis(500)))
+        },
+        0,
+    );
+    let longest = 300 * u64::from(LONGEST_SETTLE);
+    for at in (0..longest).step_by(200) {
+        let trickles = answered(1 + at / 200);
+        assert!(matches!(phases.advance(at * MS, &trickles), Next::Wait(_)));
+    }
+    enter(&mut phases, longest * MS, &answered(900), Phase::WarmUp);
+}
+
+#[test]
 fn a_counted_load_is_patient_while_clients_think() {
     let thoughtful = Plan {
         think: Think::Fixed(Duration::from_secs(1)),

@@ -20,6 +20,8 @@ pub(super) struct Measure {
     /// How others are told: by this of their own value, or else as times the best's. A multiple of
     /// an index means nothing.
     pub(super) own: Option<fn(f64) -> String>,
+    /// Its values, and which bound these are where the load generator was the limit.
+    pub(super) limited: (&'static str, &'static str),
 }
 
 pub(super) const RATE: Measure = Measure {
@@ -31,6 +33,7 @@ pub(super) const RATE: Measure = Measure {
     of_row: |row| Some(row.replies_per_s?.median),
     text: |rate| format!("{} requests a second", number(rate)),
     own: None,
+    limited: ("rates", "lower"),
 };
 
 pub(super) const COMPLETION: Measure = Measure {
@@ -42,6 +45,7 @@ pub(super) const COMPLETION: Measure = Measure {
     of_row: completion_s,
     text: |seconds| format!("after {}", time(seconds * 1e6)),
     own: None,
+    limited: ("completion times", "upper"),
 };
 
 pub(super) const COST: Measure = Measure {
@@ -53,6 +57,7 @@ pub(super) const COST: Measure = Measure {
     of_row: |row| Some(row.server_side.cpu_us_per_reply?.median),
     text: |cost| format!("{} of server CPU a request", time(cost)),
     own: None,
+    limited: ("costs", "upper"),
 };
 
 pub(super) const FAIRNESS: Measure = Measure {
@@ -64,6 +69,7 @@ pub(super) const FAIRNESS: Measure = Measure {
     of_row: |row| Some(row.fairness?.jain.median),
     text: |jain| format!("Jain's index {}", index(jain)),
     own: Some(index),
+    limited: ("indices", "lower"),
 };
 
 /// The servers ranked by one measure.

@@ -235,6 +235,29 @@ mod tests {
     }
 
     #[test]
+    fn servers_of_clients_with_jobs_are_compared_by_when_all_were_done() {
+        let (mut run, trials) = crate::report::completion::fixture::record();
+        run.comparison = Some(Asked {
+            reference: "select".to_owned(),
+            slower_percent: Some(5.0),
+            ..Asked::default()
+        });
+        let summary = Summary::of(&run, &trials).unwrap();
+        let comparison = Comparison::of(&run, &trials, &summary, None).unwrap();
+        let comparison = comparison.expect("one was asked for");
+        let text = sentences(&comparison);
+        assert!(
+            text.contains("times as long as select until all clients are done"),
+            "{text}"
+        );
+        for wrong in ["requests a second", "time at completion", "time at clients"] {
+            assert!(!text.contains(wrong), "{text}");
+        }
+        let mut seen = comparison.demands.iter().map(|judged| judged.seen.as_str());
+        assert!(seen.any(|seen| seen.ends_with("the clients done a second of select")));
+    }
+
+    #[test]
     fn a_run_that_compares_nothing_has_no_comparison() {
         let (mut run, trials) = fixture::record();
         run.ending = Ending::Interrupted;

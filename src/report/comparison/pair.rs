@@ -10,8 +10,9 @@ use crate::report::metrics::{Better, COMPARED, METRICS, Metric, RATE, RATE_PER_C
 use crate::report::summary::{Quantity, Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio, median};
 
-/// Share of the requests that came due from which on an open loop set the rate, and not the server.
-const KEPT_UP: f64 = 0.99;
+/// Measures of how fast a server is, which tell of something else where the clients were the limit or set
+/// the pace.
+const OF_SPEED: [&str; 3] = [RATE.name, "completion", "clients_per_s"];
 
 /// Two servers under the same load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -154,22 +155,6 @@ impl<'a> Values<'a> {
         let values: Vec<f64> = self.of(metric).map(|(_, value)| value).collect();
         median(&values)
     }
-
-    /// Whether it answered what came due in an open loop, so that the load set the rate.
-    fn kept_up(&self) -> bool {
-        let mut loads = self
-            .trials
-            .iter()
-            .filter(|trial| trial.purpose.is_timed())
-            .filter_map(|trial| trial.load.as_ref())
-            .peekable();
-        loads.peek().is_some()
-            && loads.all(|load| {
-                load.open_loop
-                    .as_ref()
-                    .is_some_and(|open| load.window.replies as f64 >= KEPT_UP * open.due as f64)
-            })
-    }
 }
 
 /// One of two that are compared.
@@ -203,8 +188,11 @@ impl<'a> Source<'a> {
     /// Compares a server of this run with another one, or with what it was in another run.
     pub(super) fn pair(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
         let not_compared = [side, reference].into_iter().find_map(not_comparable);
+        // Where each client has a job, the time until all are done says the same better.
+        let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
         let measures: Vec<Measured> = METRICS[..COMPARED]
             .iter()
+            .filter(|metric| !has_jobs || metric.name != RATE.name)
             .map(|metric| self.measured(metric, side, reference, together))
             .map(|measured| match &not_compared {
                 Some(why) => measured.withheld(why),
@@ -251,7 +239,7 @@ impl<'a> Source<'a> {
             why: None,
             metric,
         };
-        match (rate_means_nothing(metric, side, reference), ratio) {
+        match (speed_means_nothing(metric, side, reference), ratio) {
             (Some(why), _) => measured.withheld(&why),
             (None, None) => measured.withheld("it was not measured in enough trials"),
             (None, Some(_)) => measured,
@@ -295,8 +283,8 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     })
 }
 
-fn rate_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
-    if metric.name != RATE.name {
+fn speed_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
+    if !OF_SPEED.contains(&metric.name) {
         return None;
     }
     let limited: Vec<&str> = [side, reference]
@@ -310,8 +298,8 @@ fn rate_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) ->
             limited.join(" and ")
         ));
     }
-    (side.values.kept_up() && reference.values.kept_up())
-        .then(|| "the load set the rate, and both kept up".to_owned())
+    let pacer = side.row.paced_by.and(reference.row.paced_by)?;
+    Some(format!("{} sets the pace, and both kept it", pacer.name()))
 }
 
 impl Measured {
@@ -341,18 +329,16 @@ impl Measured {
 }
 
 impl Pair {
-    fn by(&self, metric: &Metric) -> Option<&Measured> {
-        self.measures
-            .iter()
-            .find(|measured| measured.name == metric.name)
+    fn by(&self, name: &str) -> Option<&Measured> {
+        self.measures.iter().find(|measured| measured.name == name)
     }
 
     /// Judges that the server must not be slower by more than so many percent.
     pub(super) fn not_slower(&self, percent: f64) -> Judged {
         let told = |measured: &&Measured| measured.ratio.is_some();
-        let by = [RATE, RATE_PER_CPU]
+        let by = [RATE.name, "clients_per_s", RATE_PER_CPU.name]
             .into_iter()
-            .find_map(|metric| self.by(metric).filter(told));
+            .find_map(|name| self.by(name).filter(told));
         let (missed, seen) = if let Some((by, ratio)) = by.and_then(|by| Some((by, by.ratio?))) {
             let (times, what) = (words::ratio(&ratio), words::noun(by));
             let seen = format!("{times} times the {what} of {}", self.reference);

@@ -27,7 +27,9 @@ pub(super) fn sentence(pair: &Pair) -> String {
         }
     };
     text.push('.');
-    for measured in pair.measures.iter().filter(|m| m.verdict == Word::Withheld) {
+    let withheld = pair.measures.iter();
+    let withheld = withheld.filter(|m| m.verdict == Word::Withheld && m.name != "clients_per_s");
+    for measured in withheld {
         if let (Some(why), Some(_), Some(_)) = (&measured.why, measured.value, measured.reference) {
             let mut noun = noun(measured);
             noun[..1].make_ascii_uppercase();
@@ -50,6 +52,13 @@ fn clauses(pair: &Pair) -> Vec<String> {
     let server = &pair.server;
     let reference = &pair.reference;
     let mut named = false;
+    if let Some(times) = told("completion").and_then(|m| m.ratio) {
+        let times = ratio(&times);
+        clauses.push(format!(
+            "{server} takes {times} times as long as {reference} until all clients are done"
+        ));
+        named = true;
+    }
     let rates: Vec<String> = [
         ("replies_per_s", "the requests a second"),
         ("replies_per_cpu_s", "the requests per CPU-second"),
@@ -58,17 +67,20 @@ fn clauses(pair: &Pair) -> Vec<String> {
     .filter_map(|(name, what)| Some(format!("{} times {what}", ratio(&told(name)?.ratio?))))
     .collect();
     if !rates.is_empty() {
-        clauses.push(format!("{server} serves {} of {reference}", list(&rates)));
+        let who = if named { "it" } else { server.as_str() };
+        let of = of(&clauses, reference);
+        clauses.push(format!("{who} serves {}{of}", list(&rates)));
         named = true;
     }
     for (kind, percentiles) in [
         ("service", ["p50", "p99"]),
         ("response", ["response_p50", "response_p99"]),
+        ("job", ["job_p50", "job_p99"]),
     ] {
         let times: Vec<String> = percentiles
             .into_iter()
             .filter_map(|name| {
-                let at = name.trim_start_matches("response_");
+                let at = name.rsplit('_').next().unwrap_or(name);
                 Some(format!(
                     "{} times as long at {at}",
                     ratio(&told(name)?.ratio?)
@@ -87,11 +99,7 @@ fn clauses(pair: &Pair) -> Vec<String> {
     }
     if let Some(ratio_of_memory) = told("memory").and_then(|m| m.ratio) {
         let who = if named { "it" } else { server.as_str() };
-        let of = if clauses.is_empty() {
-            format!(" of {reference}")
-        } else {
-            String::new()
-        };
+        let of = of(&clauses, reference);
         let times = ratio(&ratio_of_memory);
         clauses.push(format!("{who} uses {times} times the memory{of}"));
         named = true;
@@ -107,6 +115,15 @@ fn clauses(pair: &Pair) -> Vec<String> {
     clauses
 }
 
+/// Of whom a first clause has so many times as much; those after it need not say it again.
+fn of(clauses: &[String], reference: &str) -> String {
+    if clauses.is_empty() {
+        format!(" of {reference}")
+    } else {
+        String::new()
+    }
+}
+
 fn whose(server: &str, named: &mut bool) -> String {
     if std::mem::replace(named, true) {
         "its".to_owned()
@@ -119,7 +136,11 @@ fn whose(server: &str, named: &mut bool) -> String {
 fn names(pair: &Pair, word: Word) -> Vec<String> {
     let of = |m: &&Measured| m.verdict == word;
     let mut names: Vec<String> = Vec::new();
-    for (kind, prefix) in [("service time", "p"), ("response time", "response_p")] {
+    for (kind, prefix) in [
+        ("service time", "p"),
+        ("response time", "response_p"),
+        ("job time", "job_p"),
+    ] {
         let percentiles: Vec<&str> = pair
             .measures
             .iter()
@@ -135,10 +156,12 @@ fn names(pair: &Pair, word: Word) -> Vec<String> {
         .iter()
         .filter(of)
         .filter(|m| !m.name.contains("p50") && !m.name.contains("p99"));
-    // The rates come first, as in the tables; fairness that is alike need not be told.
+    // What tells of speed comes first, as in the tables. Fairness that is alike need not be told, and
+    // clients a second are told by their time, the mean of some requests by that of all.
+    let untold = ["jain", "clients_per_s", "service_sample"];
     let (first, last): (Vec<&Measured>, Vec<&Measured>) = others
-        .filter(|m| m.name != "jain")
-        .partition(|m| m.name.starts_with("replies"));
+        .filter(|m| !untold.contains(&m.name))
+        .partition(|m| m.name.starts_with("replies") || m.name == "completion");
     let nouns = |all: Vec<&Measured>| all.into_iter().map(noun).collect::<Vec<_>>();
     [nouns(first), names, nouns(last)].concat()
 }
@@ -150,8 +173,11 @@ pub(super) fn noun(measured: &Measured) -> String {
         "replies_per_cpu_s" => "requests per CPU-second".to_owned(),
         "memory" => "memory".to_owned(),
         "jain" => "fairness".to_owned(),
-        name => match name.strip_prefix("response_") {
-            Some(at) => format!("response time at {at}"),
+        "completion" => "completion time".to_owned(),
+        "clients_per_s" => "clients done a second".to_owned(),
+        "service_sample" => "mean service time of 50 requests".to_owned(),
+        name => match name.split_once('_') {
+            Some((kind, at)) => format!("{kind} time at {at}"),
             None => format!("service time at {name}"),
         },
     }

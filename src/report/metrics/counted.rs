@@ -45,7 +45,7 @@ const REPLIES: Metric = Metric {
         "Replies counted",
         Unit::Count,
         "replies while events were counted: all but the first one to each client",
-        |load: &Load| Some(load.replies_after_first() as f64),
+        |load: &Load| Some(load.replies_while_counting() as f64),
     )
 };
 

@@ -161,7 +161,7 @@ impl Metric {
             Source::Figure(name, factor) => Some(figure(name)? * factor),
             Source::EachReply(name, factor) => {
                 let replies = match self.purpose {
-                    Purpose::Counted => load.replies_after_first(),
+                    Purpose::Counted => load.replies_while_counting(),
                     _ => load.window.replies,
                 };
                 let total = figure(name)? * factor;

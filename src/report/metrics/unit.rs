@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::report::format::{bytes, hundredths, index, number, time, whole};
+use crate::report::format::{
+    bytes, hundredths, index, number, time, unit_of_bytes, unit_of_time, whole,
+};
 
 /// What a value is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,6 +69,23 @@ impl Unit {
             Self::Index => index(value),
             Self::Percent => format!("{} %", number(value)),
         }
+    }
+
+    /// The unit that suits a value, and how many of the metric's own it is; no word where a plain number
+    /// needs none.
+    pub fn fitting(self, value: f64) -> (String, f64) {
+        let (name, factor) = match self {
+            Self::Time => unit_of_time(value),
+            Self::Bytes | Self::BytesPerSecond => unit_of_bytes(value),
+            Self::Percent => ("%", 1.0),
+            Self::PerSecond | Self::Count | Self::Mean | Self::Index | Self::Ratio => ("", 1.0),
+        };
+        let each = if self == Self::BytesPerSecond {
+            "/s"
+        } else {
+            ""
+        };
+        (format!("{name}{each}"), factor)
     }
 
     /// Reads a value with its unit.

@@ -5,8 +5,9 @@ mod stacked;
 
 use serde_json::{Value, json};
 
+use super::ticks;
 use crate::report::figures::{Axis, Figure, Kind, Series, Trace};
-use crate::report::format::{number, whole};
+use crate::report::format::number;
 use crate::report::palette::{hex, look};
 
 /// The script of plotly.js, without its `<script>` tags. The crate hands out `MathJax` too, which
@@ -54,8 +55,9 @@ fn horizontal(figure: &Figure) -> Value {
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
-                axis["tickvals"] = json!(values);
-                axis["ticktext"] = values.iter().map(|value| whole(*value)).collect();
+                let marks = ticks::at_values(&values, figure.x.log);
+                axis["tickvals"] = marks.iter().map(|mark| mark.at).collect();
+                axis["ticktext"] = marks.into_iter().map(|mark| mark.text).collect();
             }
             axis
         }

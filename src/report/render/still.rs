@@ -106,7 +106,9 @@ impl Scale {
                 (scale.low, scale.high) = (-0.6, figure.series.len() as f64 - 0.4);
                 scale.ticks = Vec::new();
             }
-            Kind::Lines if marked.len() <= 10 => scale.ticks = ticks::at_values(&marked),
+            Kind::Lines if marked.len() <= 10 => {
+                scale.ticks = ticks::at_values(&marked, figure.x.log);
+            }
             Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => {}
         }
         scale

@@ -2,6 +2,9 @@
 
 use crate::report::format::{number, whole};
 
+/// What a letter takes of the length of an axis, at most.
+const LETTER: f64 = 0.016;
+
 /// A mark on an axis: its place, and its text where it has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
@@ -65,15 +68,37 @@ pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Tick> {
     }
 }
 
-/// Marks where there are points.
-pub(super) fn at_values(values: &[f64]) -> Vec<Tick> {
-    values
+/// Marks where there are points, rising, on an axis that they fill. Where they lie close, only those have a
+/// text whose neighbours leave it room; the first and the last one before all others.
+pub(super) fn at_values(values: &[f64], log: bool) -> Vec<Tick> {
+    let mut ticks: Vec<Tick> = values
         .iter()
         .map(|at| Tick {
             at: *at,
             text: plain(*at),
         })
-        .collect()
+        .collect();
+    let [first, .., last] = ticks.as_slice() else {
+        return ticks;
+    };
+    let measure = |at: f64| if log { at.ln() } else { at };
+    let span = measure(last.at) - measure(first.at);
+    let half = |tick: &Tick| (tick.text.chars().count() + 1) as f64 * LETTER * span / 2.0;
+    let ends = |tick: &Tick| (measure(tick.at) - half(tick), measure(tick.at) + half(tick));
+    let (last_begins, _) = ends(last);
+    let mut taken = f64::NEG_INFINITY;
+    let before = ticks.len() - 1;
+    for tick in &mut ticks[..before] {
+        let (begins, until) = ends(tick);
+        let is_first = taken == f64::NEG_INFINITY;
+        let has_room = begins >= taken && (until <= last_begins || is_first);
+        if has_room {
+            taken = until;
+        } else {
+            tick.text.clear();
+        }
+    }
+    ticks
 }
 
 /// "0.05", "5", "1,000".
@@ -112,6 +137,22 @@ mod tests {
     #[test]
     fn a_range_without_logarithm_has_no_marks() {
         assert_eq!(logarithmic(0.0, 8.0), []);
+    }
+
+    #[test]
+    fn texts_of_close_marks_do_not_run_into_one_another() {
+        let crowds = [8.0, 32.0, 64.0, 128.0, 1024.0];
+        assert_eq!(
+            texts(&at_values(&crowds, true)),
+            ["8", "32", "64", "128", "1,024"]
+        );
+        let search = [256.0, 512.0, 1024.0, 1216.0, 1232.0, 1240.0, 1280.0, 2048.0];
+        assert_eq!(
+            texts(&at_values(&search, true)),
+            ["256", "512", "1,024", "", "", "", "1,280", "2,048"]
+        );
+        assert_eq!(texts(&at_values(&[5.0], true)), ["5"]);
+        assert_eq!(texts(&at_values(&[5.0, 6.0], true)), ["5", "6"]);
     }
 
     #[test]

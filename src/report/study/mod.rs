@@ -2,6 +2,7 @@
 //! measured, then each part.
 
 pub mod claims;
+mod given;
 pub mod metric;
 pub mod over;
 pub mod published;

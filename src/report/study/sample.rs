@@ -161,7 +161,7 @@ impl PartReport<'_> {
     }
 }
 
-/// Whether a server served all its clients; else how many, and why if its design says so.
+/// Whether a server served all its clients; else how many, and why.
 fn served(row: &Row) -> Result<(), String> {
     if row.trials_ok == 0 {
         let reason = row
@@ -174,10 +174,10 @@ fn served(row: &Row) -> Result<(), String> {
         return Ok(());
     }
     let served = row.served.map_or_else(|| "not all".to_owned(), whole);
-    let limit = row.structural_limit.as_ref();
-    let limit = limit.map_or_else(String::new, |limit| format!(" ({limit})"));
+    let why = row.why_not_all();
+    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     Err(format!(
-        "it served {served} of {}{limit}",
+        "it served {served} of {}{why}",
         counted(row.clients, "client")
     ))
 }

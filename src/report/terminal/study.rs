@@ -59,52 +59,61 @@ pub fn study(report: &StudyReport<'_>, width: usize, colour: bool) -> String {
         for sentence in answer {
             wrap(&mut text, sentence, width, "", str::to_owned);
         }
-        published(&mut text, &part.published, &paint);
+        published(&mut text, &part.published, width, &paint);
     }
     text
 }
 
 /// A line for each server and figure: as many servers fit as there are.
-fn published(text: &mut String, table: &Table, paint: &Paint) {
+fn published(text: &mut String, table: &Table, width: usize, paint: &Paint) {
     if table.rows.is_empty() {
         return;
     }
+    let footnotes = table.footnotes();
     let mut lines = vec![["", "", "published", "measured", "ratio"].map(str::to_owned)];
-    for row in &table.rows {
-        let mut heading = row.heading();
-        for cell in row.cells.iter().filter(|cell| cell.published.is_some()) {
-            let measured = cell.measured.as_ref().or(cell.why.as_ref());
-            let ratio = cell
-                .ratio
-                .map_or_else(String::new, |ratio| format!("{ratio:.2}"));
-            let (published, measured) = (cell.published.clone(), measured.cloned());
-            lines.push([
-                std::mem::take(&mut heading),
-                printable(&cell.server),
-                published.unwrap_or_default(),
-                measured.unwrap_or_else(|| "–".to_owned()),
-                ratio,
-            ]);
+    // Each with the number of the line that it stands above.
+    let mut headings: Vec<(usize, String)> = Vec::new();
+    for group in table.groups() {
+        let in_one = group.in_one();
+        if in_one.is_none() {
+            headings.push((lines.len(), group.heading()));
+        }
+        for row in group.rows {
+            let mut label = match &in_one {
+                Some(label) => label.clone(),
+                None => format!("  {}", row.label()),
+            };
+            for cell in row.cells.iter().filter(|cell| cell.published.is_some()) {
+                lines.push([
+                    std::mem::take(&mut label),
+                    printable(&cell.server),
+                    printable(&cell.published_in_table(&footnotes)),
+                    printable(&cell.measured_in_table(&footnotes)),
+                    cell.ratio_text().unwrap_or_default(),
+                ]);
+            }
         }
     }
     let wide = |column: usize| {
-        let cells = lines
-            .iter()
-            .map(|line| line[column].chars().count().min(40));
+        let cells = lines.iter().map(|line| line[column].chars().count());
         cells.max().unwrap_or(0)
     };
     let [a, b, c, d] = [wide(0), wide(1), wide(2), wide(3)];
+    let quiet = |line: &str| paint.with(QUIET, line);
     for (place, [figure, server, published, measured, ratio]) in lines.iter().enumerate() {
-        let line = format!("{figure:a$}  {server:b$}  {published:>c$}  {measured:>d$}  {ratio:>6}");
+        for (_, heading) in headings.iter().filter(|(above, _)| *above == place) {
+            wrap(text, heading, width, "", str::to_owned);
+        }
+        let line = format!("{figure:a$}  {server:b$}  {published:>c$}  {measured:>d$}  {ratio:>7}");
         let line = line.trim_end();
-        let _ = writeln!(
-            text,
-            "{}",
-            if place == 0 {
-                paint.with(QUIET, line)
-            } else {
-                line.to_owned()
-            }
-        );
+        let line = if place == 0 {
+            quiet(line)
+        } else {
+            line.to_owned()
+        };
+        let _ = writeln!(text, "{line}");
+    }
+    for (place, note) in footnotes.iter().enumerate() {
+        wrap(text, &format!("[{}] {note}", place + 1), width, "", quiet);
     }
 }

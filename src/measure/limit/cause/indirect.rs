@@ -3,6 +3,7 @@
 use super::{Seen, Sign, Weight};
 use crate::record::Find;
 use crate::report::format::{counted, number, time, whole};
+use crate::report::unserved::keeps_waiting;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
@@ -11,7 +12,8 @@ const FULL_PERCENT: f64 = 95.0;
 pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
-    (load.never_served > 0).then(|| Sign {
+    // Who turns clients away counts them, and that is told directly.
+    (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
         kind: "design",
         weight: Weight::Design,
         sentence: format!("by design {limit}"),

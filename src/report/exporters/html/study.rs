@@ -146,16 +146,8 @@ fn published(report: &StudyReport<'_>) -> Markup {
 }
 
 fn table(table: &Table, title: &str) -> Markup {
-    let mut notes: Vec<(&str, &str)> = Vec::new();
-    for row in &table.rows {
-        if let Some(note) = row
-            .note
-            .as_deref()
-            .filter(|note| !notes.iter().any(|(_, other)| other == note))
-        {
-            notes.push((&row.title, note));
-        }
-    }
+    let footnotes = table.footnotes();
+    let columns = 1 + 2 * table.servers.len();
     html! {
         div.scroll tabindex="0" role="region" aria-label=(format!("Published and measured, {title}, can be scrolled sideways")) {
             table.published {
@@ -167,32 +159,38 @@ fn table(table: &Table, title: &str) -> Markup {
                     }
                     tr { @for _ in &table.servers { th scope="col" { "published" } th scope="col" { "measured" } } }
                 }
-                tbody {
-                    @for row in &table.rows {
-                        tr {
-                            th scope="row" { (row.heading()) }
-                            @for cell in &row.cells { (pair(cell)) }
+                @for group in table.groups() {
+                    @let in_one = group.in_one();
+                    tbody {
+                        @if in_one.is_none() { tr.group { th scope="rowgroup" colspan=(columns) { span { (group.heading()) } } } }
+                        @for row in group.rows {
+                            tr {
+                                th scope="row" { (in_one.clone().unwrap_or_else(|| row.label())) }
+                                @for cell in &row.cells { (pair(cell, &footnotes)) }
+                            }
                         }
                     }
                 }
             }
         }
-        @if !notes.is_empty() {
-            ul.missing { @for (title, note) in notes { li { (title) ": " (note) "." } } }
+        @if !footnotes.is_empty() {
+            ul.missing { @for (place, note) in (1..).zip(&footnotes) { li { "[" (place) "] " (note) "." } } }
         }
     }
 }
 
-fn pair(cell: &Cell) -> Markup {
+fn pair(cell: &Cell, footnotes: &[&str]) -> Markup {
+    let measured = cell.measured_in_table(footnotes);
     html! {
-        td.was { (cell.published.as_deref().unwrap_or("–")) }
-        @match &cell.measured {
-            Some(measured) => td {
+        td.was { (cell.published_in_table(footnotes)) }
+        @if cell.measured.is_some() {
+            td {
                 span.value { (measured) }
                 @if !cell.interval_text.is_empty() { small { (cell.interval_text) } }
-                @if let Some(ratio) = cell.ratio { small { "× " (format!("{ratio:.2}")) } }
-            },
-            None => td.reason { (cell.why.as_deref().unwrap_or("–")) },
+                @if let Some(ratio) = cell.ratio_text() { small { "× " (ratio) } }
+            }
+        } @else {
+            td.reason title=[&cell.why] { (measured) }
         }
     }
 }

@@ -63,31 +63,45 @@ fn table(table: &Table, title: &str, to: &mut dyn Write) -> anyhow::Result<()> {
         write!(to, " {server}, published | {server}, measured |")?;
     }
     writeln!(to, "\n|---|{}", "---:|---:|".repeat(table.servers.len()))?;
-    for row in &table.rows {
-        write!(to, "| {} |", escape(&row.heading()))?;
-        for cell in &row.cells {
-            write!(
-                to,
-                " {} | {} |",
-                escape(cell.published.as_deref().unwrap_or("–")),
-                escape(&measured(cell))
-            )?;
+    let footnotes = table.footnotes();
+    for group in table.groups() {
+        let heading = escape(&group.heading());
+        let alone = group.rows.len() == 1;
+        if !alone {
+            let empty = "|".repeat(2 * table.servers.len());
+            writeln!(to, "| **{heading}** |{empty}")?;
         }
-        writeln!(to)?;
+        for row in group.rows {
+            let label = row.label();
+            match (alone, label.as_str()) {
+                (true, "") => write!(to, "| {heading} |")?,
+                (true, _) => write!(to, "| {heading}, {label} |")?,
+                (false, _) => write!(to, "| {label} |")?,
+            }
+            for cell in &row.cells {
+                write!(
+                    to,
+                    " {} | {} |",
+                    escape(&cell.published_in_table(&footnotes)),
+                    escape(&measured(cell, &footnotes))
+                )?;
+            }
+            writeln!(to)?;
+        }
+    }
+    for (place, note) in (1..).zip(&footnotes) {
+        writeln!(to, "\n{}", escape(&format!("[{place}] {note}.")))?;
     }
     Ok(())
 }
 
-fn measured(cell: &Cell) -> String {
-    let Some(measured) = &cell.measured else {
-        return cell.why.clone().unwrap_or_else(|| "–".to_owned());
-    };
-    let mut text = measured.clone();
+fn measured(cell: &Cell, footnotes: &[&str]) -> String {
+    let mut text = cell.measured_in_table(footnotes);
     if !cell.interval_text.is_empty() {
         text += &format!(" ({})", cell.interval_text);
     }
-    if let Some(ratio) = cell.ratio {
-        text += &format!(", × {ratio:.2}");
+    if let Some(ratio) = cell.ratio_text() {
+        text += &format!(", × {ratio}");
     }
     text
 }

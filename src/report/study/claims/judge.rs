@@ -1,6 +1,7 @@
 //! A check against the results of a study's parts.
 
 use super::language::{AtClients, Check, Extreme, Operand, Relation, Trend, Value, What};
+use super::missing::{Absent, Missing, told};
 use super::weigh::{Term, Weighed, alike, below};
 use super::words::{beside, beside_number, lowered, sentence};
 use super::{Evidence, Finding, JudgedCheck};
@@ -23,13 +24,14 @@ pub(super) struct Judge<'a> {
 #[derive(Default)]
 struct Findings {
     evidence: Vec<Evidence>,
-    missing: Vec<String>,
+    missing: Vec<Missing>,
 }
 
 impl Findings {
-    fn miss(&mut self, why: String) {
-        if !self.missing.contains(&why) {
-            self.missing.push(why);
+    fn miss(&mut self, what: impl Into<Missing>) {
+        let what = what.into();
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
         }
     }
 }
@@ -50,6 +52,7 @@ impl Judge<'_> {
             },
         }
         let Findings { evidence, missing } = findings;
+        let missing = told(&missing);
         let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict));
         JudgedCheck {
             text: text.to_owned(),
@@ -261,7 +264,7 @@ impl Judge<'_> {
                 .collect();
         }
         if together.is_empty() {
-            findings.miss("no number of clients was run that it is about".to_owned());
+            findings.miss("no number of clients was run that it is about");
         }
         for (ours, theirs) in together {
             match (self.term(first, ours), self.term(second, theirs)) {
@@ -296,8 +299,7 @@ impl Judge<'_> {
         let ([(fewest, first, seed), .., (most, last, _)], steps) =
             (terms.as_slice(), terms.windows(2))
         else {
-            findings
-                .miss("it takes two numbers of clients to see how it goes with them".to_owned());
+            findings.miss("it takes two numbers of clients to see how it goes with them");
             return;
         };
         let ends = [*fewest, *most];
@@ -363,7 +365,7 @@ impl Judge<'_> {
     }
 
     /// A value, and the seed for its intervals; or why there is none.
-    fn term(&self, value: &Value, clients: u32) -> Result<(Term, u64), String> {
+    fn term(&self, value: &Value, clients: u32) -> Result<(Term, u64), Missing> {
         let server = value.server.as_deref().unwrap_or_default();
         let (place, part) = self.part(value).ok_or("its part was not run")?;
         let seed = part.report.as_ref().map_or(1, |report| report.run.seed);
@@ -373,18 +375,22 @@ impl Judge<'_> {
         } else {
             String::new()
         };
-        let name = format!("{} of {server}{within}", lowered(value.metric.title()));
-        let about = |why: String| format!("{name}: {why}");
+        let metric_name = lowered(value.metric.title());
+        let name = format!("{metric_name} of {server}{within}");
+        let absent = |why: String| Missing {
+            value: Some(Absent {
+                metric: metric_name.clone(),
+                server: format!("{server}{within}"),
+                clients: (!value.metric.is_over_clients()).then_some(clients),
+            }),
+            why,
+        };
         let (sample, low, high, middle, noise, text) = match value.metric {
             AnyMetric::Trial(metric) => {
-                let about = |why: String| {
-                    let with = counted(clients, "client");
-                    format!("{name} with {with}: {why}")
-                };
-                let sample = part.sample(metric, server, clients).map_err(about)?;
+                let sample = part.sample(metric, server, clients).map_err(absent)?;
                 let limited = part.row(server, clients).is_some_and(Row::client_limited);
                 if metric.name == RATE.name && limited {
-                    return Err(about("the clients were the limit".to_owned()));
+                    return Err(absent("the clients were the limit".to_owned()));
                 }
                 let (low, high) = match (sample.interval, sample.exact) {
                     (Some(interval), false) => interval,
@@ -395,7 +401,7 @@ impl Judge<'_> {
                 (Some(sample), low, high, value, noise, text)
             }
             AnyMetric::Over(over) => {
-                let reach = part.over(over, server).map_err(about)?;
+                let reach = part.over(over, server).map_err(absent)?;
                 let middle = reach.value.unwrap_or(reach.high);
                 (None, reach.low, reach.high, middle, 0.0, reach.evidence)
             }
@@ -411,11 +417,7 @@ impl Judge<'_> {
             noise,
         };
         if term.is_lonely() {
-            return Err(format!(
-                "{} with {}: one trial has no interval",
-                term.name,
-                counted(clients, "client")
-            ));
+            return Err(absent("one trial has no interval".to_owned()));
         }
         Ok((term, seed))
     }

@@ -5,6 +5,7 @@
 
 mod judge;
 pub mod language;
+mod missing;
 mod parser;
 mod token;
 mod weigh;
@@ -61,7 +62,7 @@ pub struct JudgedCheck {
     pub sentence: String,
     /// The numbers it rests on.
     pub evidence: Vec<Evidence>,
-    /// What it could not look at, and why.
+    /// What it could not look at, and why: each reason once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }

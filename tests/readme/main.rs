@@ -1,5 +1,7 @@
 //! The README and the page of metrics say what the code says.
 
+mod results;
+
 use std::fmt::Write as _;
 
 use throng::measure::probes::PROBES;
@@ -92,6 +94,8 @@ fn the_tables_are_current() {
         ("models", models()),
         ("protocols", protocols()),
         ("probes", probes()),
+        ("results", results::figures()),
+        ("claims", results::claims()),
     ];
     demand_current("README.md", &of_readme);
     demand_current("docs/metrics.md", &[("metrics", metrics())]);

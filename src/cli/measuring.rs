@@ -1,0 +1,118 @@
+//! Options of every subcommand that measures servers and leaves a record: on which CPUs, for how long, with
+//! which probes, and where to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::lab::Lab;
+use super::values::{self, CpuList};
+use super::{Exit, conduct, study};
+use crate::measure::crew::Origin;
+use crate::measure::{host, plan};
+use crate::record;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Measuring {
+    /// How long replies count in each trial [default: 1s, or as the study says].
+    #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
+    pub(super) duration: Option<Duration>,
+    /// How long to load before, once every client had its first answer [default: 300ms, or as the study
+    /// says].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub(super) warm_up: Option<Duration>,
+    /// CPUs for the servers [default: the first half].
+    #[arg(long, value_name = "LIST", requires = "client_cpus")]
+    server_cpus: Option<CpuList>,
+    /// CPUs for the clients [default: the second half].
+    #[arg(long, value_name = "LIST", requires = "server_cpus")]
+    client_cpus: Option<CpuList>,
+    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`
+    /// [default: `default`, or as the study says].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(super) probes: Option<Vec<String>>,
+    /// Where the record and the report go [default: throng-results/TIME-NAME].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Go on with an unfinished run: its servers, settings and order, without the trials it has.
+    #[arg(long, value_name = "DIR")] // and nothing else, see `super::resumes_alone`
+    resume: Option<PathBuf>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) lab: Lab,
+}
+
+impl Measuring {
+    /// Goes on with an earlier run, if that is what is wanted.
+    pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
+        let directory = self.resume.as_ref()?;
+        if record::Study::is_in(directory) {
+            return Some(study::resume(directory, origin, self.json));
+        }
+        let earlier = conduct::resume(directory, origin);
+        Some(earlier.and_then(|(store, plan)| conduct::conduct(&plan, origin, store, self.json)))
+    }
+
+    /// Where the record and the report of a run of this name go.
+    pub(super) fn directory(&self, name: &str) -> PathBuf {
+        let named = self.output.clone();
+        named.unwrap_or_else(|| conduct::default_directory(name))
+    }
+
+    /// The CPUs of the servers and of the clients.
+    pub(super) fn cpus(&self) -> (Vec<u32>, Vec<u32>) {
+        match (&self.server_cpus, &self.client_cpus) {
+            (Some(CpuList(servers)), Some(CpuList(clients))) => (servers.clone(), clients.clone()),
+            _ => plan::divide_cpus(&host::usable_cpus()),
+        }
+    }
+
+    /// The names of probes where no study says them.
+    pub(super) fn probes_or_default(&self) -> Vec<String> {
+        let usual = || vec!["default".to_owned()];
+        self.probes.clone().unwrap_or_else(usual)
+    }
+
+    /// Whether it is said how long replies count.
+    pub(super) fn says_times(&self) -> bool {
+        self.duration.is_some() || self.warm_up.is_some()
+    }
+
+    /// How long replies count where no study says it.
+    pub(super) fn duration_or_default(&self) -> Duration {
+        self.duration.unwrap_or(Duration::from_secs(1))
+    }
+
+    /// And how long to load before.
+    pub(super) fn warm_up_or_default(&self) -> Duration {
+        self.warm_up.unwrap_or(Duration::from_millis(300))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::command;
+
+    #[test]
+    fn what_goes_on_is_told_nothing_else() {
+        command().debug_assert();
+        for (line, is_right) in [
+            ("run --resume x --json", true),
+            ("run --resume x overview", false),
+            ("run --resume x --clients 5", false),
+            ("run --resume x --think 1s", false),
+            ("compare --resume x", true),
+            ("compare --resume x epoll", false),
+            ("compare --resume x --duration 1s", false),
+            ("compare --resume x --shell", false),
+            ("limit --resume x --json", true),
+            ("limit --resume x --most 5", false),
+            ("limit --resume x --output y", false),
+        ] {
+            let words = ["throng"].into_iter().chain(line.split(' '));
+            let read = command().try_get_matches_from(words);
+            assert_eq!(read.is_ok(), is_right, "{line}: {:?}", read.err());
+        }
+    }
+}
