@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
-use super::lab::Lab;
 use super::load::calibrate::cheapest;
 use super::measuring::Measuring;
 use super::servers;
@@ -62,8 +61,6 @@ pub(super) struct Arguments {
     measuring: Measuring,
     #[command(flatten)]
     care: Care,
-    #[command(flatten)]
-    lab: Lab,
     #[command(flatten)]
     demands: Demands,
     #[command(flatten)]
@@ -120,7 +117,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         duration_s: measuring.duration_or_default().as_secs_f64(),
         warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         below_percent: arguments.below.0.clone(),
-        server_address: arguments.lab.server_address(origin)?,
+        server_address: arguments.measuring.lab.server_address(origin)?,
         ..entrants::settings(
             &arguments.asking,
             &kinds,

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::asking::{Asking, Worded};
 use super::conduct::{self, Said};
 use super::entrants::{self, Care};
-use super::lab::Lab;
 use super::measuring::Measuring;
 use super::shape::Shape;
 use super::values;
@@ -64,8 +63,6 @@ pub(super) struct Arguments {
     measuring: Measuring,
     #[command(flatten)]
     care: Care,
-    #[command(flatten)]
-    lab: Lab,
     #[command(flatten)]
     asking: Worded<Asking>,
 }
@@ -151,7 +148,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
         connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
         patience_s: arguments.patience.as_secs_f64(),
-        server_address: arguments.lab.server_address(origin)?,
+        server_address: arguments.measuring.lab.server_address(origin)?,
         ..common
     };
     let shape = &arguments.asking.value.shape;

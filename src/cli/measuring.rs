@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::lab::Lab;
 use super::values::{self, CpuList};
 use super::{Exit, conduct, study};
 use crate::measure::crew::Origin;
@@ -38,6 +39,8 @@ pub(super) struct Measuring {
     /// Print the summary as JSON.
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) lab: Lab,
 }
 
 impl Measuring {

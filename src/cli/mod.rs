@@ -193,11 +193,14 @@ pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
     crew: Option<Box<dyn Crew>>,
 ) -> ExitCode {
-    let command = MEASURING.into_iter().fold(command(), |command, name| {
+    let mut command = MEASURING.into_iter().fold(command(), |command, name| {
         command.mut_subcommand(name, lab::shown)
     });
-    let parsed = command.try_get_matches_from(arguments);
-    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let parsed = command
+        .try_get_matches_from_mut(arguments)
+        .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
+        .map_err(|error| error.format(&mut command));
+    match parsed {
         Ok(cli) => perform(cli.command, &mut crew.map_or(Origin::Here, Origin::Crew)),
         Err(error) => {
             // Nobody is left to be told of it.

@@ -1,7 +1,6 @@
 //! `throng run`: a study from first trial to report.
 
 use super::asking::Worded;
-use super::lab::Lab;
 use super::measuring::Measuring;
 use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
@@ -76,15 +75,11 @@ pub(super) struct Arguments {
     measuring: Measuring,
     #[command(flatten)]
     shape: Worded<Shape>,
-    #[command(flatten)]
-    lab: Lab,
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
-    match arguments.measuring.resumed(origin) {
-        Some(resumed) => resumed,
-        None => begin(arguments, origin),
-    }
+    let resumed = arguments.measuring.resumed(origin);
+    resumed.unwrap_or_else(|| begin(arguments, origin))
 }
 
 /// A new run, resolved, with its directory made.
@@ -109,7 +104,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let measuring = &arguments.measuring;
     let (cpus, timed) = (measuring.cpus(), measuring.says_times());
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
-    common.server_address = arguments.lab.server_address(origin)?;
+    common.server_address = measuring.lab.server_address(origin)?;
     common.client_hosts = origin.hosts().to_vec();
     let parts = study
         .parts
@@ -122,7 +117,8 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         return study::run(&study, arguments.scale, parts, origin, &directory, json);
     }
     let plan = parts.remove(0).plan?;
-    conduct::conduct(&plan, origin, conduct::create(&directory)?, measuring.json)
+    let store = conduct::create(&directory)?;
+    conduct::conduct(&plan, origin, store, measuring.json)
 }
 
 /// Gives a part what the command line says.
