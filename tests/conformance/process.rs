@@ -76,7 +76,8 @@ pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
     Ok(count)
 }
 
-/// Most memory that a process and its children have had, in bytes.
+/// Most memory of their own that a process and its children have had, in bytes: not what they share with
+/// the program's file, of which every child would have its megabytes.
 pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {
     let mut total = peak_of(pid).context("the server is gone")?;
     for child in children(pid)? {
@@ -87,9 +88,9 @@ pub(crate) fn peak_memory(pid: Pid) -> anyhow::Result<u64> {
 
 fn peak_of(pid: Pid) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024)
+    let kib = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse().ok()
+    };
+    Some(kib("VmHWM:")?.saturating_sub(kib("RssFile:")?) * 1024)
 }

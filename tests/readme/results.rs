@@ -87,6 +87,35 @@ fn cell(row: &Value, server: &str) -> String {
     }
 }
 
+/// Words about a part and a row of it.
+type Said = fn(&(&Value, &Value)) -> String;
+
+/// What the rows are called: by their figure; where that is not enough, with their part, and with what was
+/// noted beside them.
+fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
+    let figure = |(_, row): &(&Value, &Value)| match row["clients"].as_u64() {
+        Some(clients) => {
+            let clients = counted(clients as u32, "client");
+            format!("{}, {clients}", text(row, "title"))
+        }
+        None => text(row, "title").to_owned(),
+    };
+    let mut labels: Vec<String> = rows.iter().map(figure).collect();
+    let further: [Said; 2] = [
+        |(part, _)| text(part, "title").to_owned(),
+        |(_, row)| text(row, "note").to_owned(),
+    ];
+    for more in further {
+        let before = labels.clone();
+        for (label, row) in labels.iter_mut().zip(rows) {
+            if before.iter().filter(|other| *other == label).count() > 1 {
+                *label += &format!(", {}", more(row));
+            }
+        }
+    }
+    labels
+}
+
 /// What was published beside what was measured: of each study, and each metric, that of most clients.
 pub(crate) fn figures() -> String {
     let latest = latest();
@@ -106,18 +135,9 @@ pub(crate) fn figures() -> String {
         let link = format!("[{name}](results/{}/{name}/report.md)", place.display());
         write!(tables, "\n| {link} | {} |\n|---|", servers.join(" | ")).expect("it is a string");
         tables.extend(servers.iter().map(|_| "--:|"));
-        for (part, row) in chosen {
-            let mut figure = text(row, "title").to_owned();
-            if let Some(clients) = row["clients"].as_u64() {
-                write!(figure, ", {}", counted(clients as u32, "client")).expect("it is a string");
-            }
-            if !text(row, "note").is_empty() {
-                write!(figure, ", {}", text(row, "note")).expect("it is a string");
-            }
+        for (figure, (_, row)) in labels(&chosen).iter().zip(&chosen) {
             let cells: Vec<String> = servers.iter().map(|server| cell(row, server)).collect();
-            let part = text(part, "title");
-            write!(tables, "\n| {figure} ({part}) | {} |", cells.join(" | "))
-                .expect("it is a string");
+            write!(tables, "\n| {figure} | {} |", cells.join(" | ")).expect("it is a string");
         }
         tables.push('\n');
     }
