@@ -191,8 +191,8 @@ mod tests {
         events.sample(Moment::After).unwrap();
         assert_eq!(events.counts().count(), 0);
         assert_eq!(events.lasted(), None);
-        let began = Instant::now();
         events.sample(Moment::Before).unwrap();
+        let began = Instant::now();
         while began.elapsed() < Duration::from_millis(2) {}
         events.sample(Moment::After).unwrap();
         assert!(events.lasted().unwrap() >= Duration::from_millis(2));
