@@ -179,6 +179,10 @@ fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
     command.args(subject.arguments(&size));
     command.args(["--own-descriptors", "--workers", "4"]);
     let server = Server::spawn(command)?;
+    // Who comes before all loops listen goes to those that do, which may be more than one table holds.
+    eventually("all of its loops listen", || {
+        Ok(listeners(server.address().port())? == 4)
+    })?;
     serve_once(subject, &server, CLIENTS)?;
     let counts = server.stop()?;
     ensure!(
@@ -186,6 +190,18 @@ fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
         "{CLIENTS} clients at once, but it counted {counts}"
     );
     subject.check(&counts, CLIENTS, CLIENTS)
+}
+
+/// Sockets of this machine that listen on a port, over IPv4.
+fn listeners(port: u16) -> anyhow::Result<usize> {
+    const LISTEN: &str = "0A";
+    let port = format!(":{port:04X}");
+    let sockets = std::fs::read_to_string("/proc/net/tcp")?;
+    let listens = |line: &&str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        words.get(1).is_some_and(|local| local.ends_with(&port)) && words.get(3) == Some(&LISTEN)
+    };
+    Ok(sockets.lines().filter(listens).count())
 }
 
 /// So many clients at once, each with one request.
