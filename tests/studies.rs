@@ -334,7 +334,7 @@ fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
 #[test]
 fn wrong_options_of_searches_are_shown_with_their_place() {
     let scratch = tempfile::tempdir().unwrap();
-    for (from, to, place, why) in [
+    let changes = [
         (
             "from = 5",
             "form = 5",
@@ -383,16 +383,8 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
             "line 11, column 10",
             "--rate is what is searched for",
         ),
-    ] {
-        let changed = SEARCH.replace(from, to);
-        assert_ne!(changed, SEARCH);
-        let (file, directory) = written(scratch.path(), &changed);
-        let output = throng(&["run", text(&file), "-o", text(&directory)]);
-        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
-        let told = told(&output);
-        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
-        assert!(!directory.exists(), "nothing was begun");
-    }
+    ];
+    refuse(scratch.path(), SEARCH, &changes);
     let (file, _) = written(scratch.path(), SEARCH);
     let clients = throng(&["run", text(&file), "--clients", "5"]);
     assert!(
@@ -402,10 +394,24 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
     );
 }
 
+/// Demands that a file is refused for each change to it (what, into what), with the place and why.
+fn refuse(scratch: &Path, original: &str, cases: &[(&str, &str, &str, &str)]) {
+    for (from, to, place, why) in cases {
+        let changed = original.replace(from, to);
+        assert_ne!(changed, original);
+        let (file, directory) = written(scratch, &changed);
+        let output = throng(&["run", text(&file), "-o", text(&directory)]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
+        let told = told(&output);
+        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
+        assert!(!directory.exists(), "nothing was begun");
+    }
+}
+
 #[test]
 fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
     let scratch = tempfile::tempdir().unwrap();
-    for (from, to, place, why) in [
+    let changes = [
         (
             "eager = true",
             "eager = true, thnk = \"9s\"",
@@ -454,16 +460,8 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
             "line 10, column 11",
             "does not take part",
         ),
-    ] {
-        let changed = STUDY.replace(from, to);
-        assert_ne!(changed, STUDY);
-        let (file, directory) = written(scratch.path(), &changed);
-        let output = throng(&["run", text(&file), "-o", text(&directory)]);
-        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
-        let told = told(&output);
-        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
-        assert!(!directory.exists(), "nothing was begun");
-    }
+    ];
+    refuse(scratch.path(), STUDY, &changes);
 }
 
 #[test]

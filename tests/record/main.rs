@@ -4,6 +4,7 @@
 mod below;
 mod captures;
 mod failures;
+mod full;
 mod interruption;
 mod metrics;
 mod network;
