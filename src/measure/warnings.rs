@@ -18,6 +18,8 @@ const OTHERS_PERCENT: f64 = 10.0;
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the steady part.
 const PROBES_SHARE: f64 = 0.02;
+/// Output of a server, in the time of one load, that is told.
+const MUCH_OUTPUT: u64 = 1 << 20;
 /// Time that one look of all probes may take, so that the next one is not late.
 const PROBES_SAMPLE_MS: f64 = 50.0;
 
@@ -84,6 +86,21 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
         ));
     }
     warnings
+}
+
+/// About what a server wrote on its output while it was measured.
+pub(super) fn of_output(bytes: u64) -> Option<Warning> {
+    (bytes > MUCH_OUTPUT).then(|| {
+        warning(
+            "output",
+            format!(
+                "the server wrote {} of output under load, which took its time, and that of the clients' \
+                 CPUs to read it",
+                format::bytes(bytes as f64)
+            ),
+            "make it say less (a log level, or its output to /dev/null)",
+        )
+    })
 }
 
 /// About one trial.
