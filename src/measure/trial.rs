@@ -10,13 +10,13 @@ use super::follow::{Follower, Told};
 use super::loading::Loading;
 use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Heard, Process};
+use super::run::Audience;
 use super::server::{Launch, Server};
 use super::stage::{Halt, Stage, failed};
 use super::strays;
 use super::verify::{Rigour, verify};
 use crate::protocol::{Dialogue, Settings};
 use crate::record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
-use crate::sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -90,9 +90,9 @@ pub(super) struct Result {
 }
 
 /// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
-pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result {
+pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
     let mut result = Result::default();
-    let attempted = attempt(setup, origin, stop, &mut result);
+    let attempted = attempt(setup, origin, audience, &mut result);
     // Also after a failure: what was prepared is to be cleared away.
     match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
@@ -116,13 +116,18 @@ pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result 
     result
 }
 
-fn attempt(setup: &Setup<'_>, origin: &mut Origin, stop: Stop, result: &mut Result) -> Stage<()> {
+fn attempt(
+    setup: &Setup<'_>,
+    origin: &mut Origin,
+    audience: &mut Audience<'_>,
+    result: &mut Result,
+) -> Stage<()> {
     let prepare = |subject| {
         let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
         move || Panel::prepare(&probes, subject, purpose)
     };
     let launch = &setup.launch;
-    let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
+    let (mut server_side, server) = launch.start(prepare(Subject::Processes), audience.stop)?;
     let Server {
         process: mut server,
         address,
@@ -152,7 +157,7 @@ fn attempt(setup: &Setup<'_>, origin: &mut Origin, stop: Stop, result: &mut Resu
     let (mut load, client_side) = begin_load(setup, origin, address)?;
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;
-    let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
+    let watched = watch(&mut load, &mut server, &mut panels, limit, audience);
     load.stop(STOP_LIMIT);
     result.note_hosts(load);
     if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
@@ -252,9 +257,9 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
 fn watch(
     load: &mut Loading<'_>,
     server: &mut Process,
-    panels: &mut [Panel],
+    panels: &mut [Panel; 3],
     limit: Duration,
-    stop: Stop,
+    audience: &mut Audience<'_>,
 ) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
     let mut follower = Follower::new(CLIENTS);
@@ -271,7 +276,7 @@ fn watch(
                     return failed("load", format!("{error:#}"), String::new());
                 }
             }
-            News::Told(Told::Progress(progress)) => follower.note(progress, panels),
+            News::Told(Told::Progress(progress)) => follower.note_news(progress, panels),
             News::Told(Told::Result(figures)) => return Ok(*figures),
             News::Failed { reason, output } => return failed("load", reason, output),
             News::Nothing | News::Late => {}
@@ -280,7 +285,7 @@ fn watch(
         if Instant::now() < deadline.min(follower.due()) {
             continue;
         }
-        if stop.requested() {
+        if audience.stop.requested() {
             return Err(Halt::Interrupted);
         }
         if Instant::now() >= deadline {
@@ -292,6 +297,7 @@ fn watch(
             return failed("load", "the server ended", String::new());
         }
         follower.sample(panels);
+        audience.observer.sees(&follower.glimpse(panels.each_ref()));
     }
 }
 
