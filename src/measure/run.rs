@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::crew::Origin;
 use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
-use super::probes::ProbeKind;
+use super::probes::{ProbeKind, other_purposes};
 use super::server::{Launch, State};
 use super::told;
 use super::trial::{self, Setup, Words};
@@ -121,20 +121,11 @@ impl RunPlan {
             entrants.map(move |entrant| Entrant { percent, ..entrant })
         };
         let below: Vec<Entrant> = self.settings.below_percent.iter().flat_map(at).collect();
-        let mut others: Vec<Purpose> = self
-            .probes
-            .iter()
-            .filter(|kind| kind.supported().is_ok())
-            .map(|kind| kind.purpose())
-            .filter(|purpose| !purpose.is_timed())
-            .collect();
-        others.sort_unstable();
-        others.dedup();
         let rounds = |repeats, entrants| Rounds { repeats, entrants };
         let of_other = |purpose| rounds(self.settings.counted_repeats, all(purpose));
         [rounds(self.settings.repeats, timed), rounds(1, below)]
             .into_iter()
-            .chain(others.into_iter().map(of_other))
+            .chain(other_purposes(&self.probes).into_iter().map(of_other))
             .collect()
     }
 }

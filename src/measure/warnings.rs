@@ -73,13 +73,18 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
             "trust ratios within this run more than absolute rates, or measure on bare metal",
         ));
     }
-    warnings.push(warning(
-        "loopback",
-        "clients and server talk over loopback: no network card, and the receiver's protocol work \
-         is charged to the sender's CPU"
-            .to_owned(),
-        "read the figures as the server's own cost, not as what a network would give",
-    ));
+    if settings
+        .server_address
+        .is_none_or(|address| address.is_loopback())
+    {
+        warnings.push(warning(
+            "loopback",
+            "clients and server talk over loopback: no network card, and the receiver's protocol work \
+             is charged to the sender's CPU"
+                .to_owned(),
+            "read the figures as the server's own cost, not as what a network would give",
+        ));
+    }
     warnings
 }
 
@@ -218,6 +223,20 @@ fn host_limited(trial: &Trial) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_is_told_where_it_is_used() {
+        let told = |address: Option<&str>| {
+            let settings = Settings {
+                server_address: address.map(|address| address.parse().unwrap()),
+                ..Settings::default()
+            };
+            let warnings = of_run(&Host::default(), &settings);
+            warnings.iter().any(|warning| warning.kind == "loopback")
+        };
+        assert!(told(None) && told(Some("127.0.0.2")));
+        assert!(!told(Some("10.213.0.1")));
+    }
 
     #[test]
     fn probes_that_struggle_are_told() {
