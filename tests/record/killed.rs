@@ -12,7 +12,7 @@ use super::marked::Marked;
 use super::schemas::Schemas;
 use super::{THRONG, json, text, throng_run, trial_lines};
 
-/// Kills in all; `THRONG_FULL=1` takes more.
+/// Kills in all, if `THRONG_KILLS` does not say another number.
 const KILLS: u32 = 50;
 /// Runs that are killed side by side.
 const CHAINS: u32 = 2;
@@ -154,20 +154,19 @@ fn quiet(command: &mut Command) -> Child {
 /// not done again.
 #[test]
 fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
-    let seed = std::env::var("THRONG_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    let told = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seed = told("THRONG_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let kills = told("THRONG_KILLS").unwrap_or(KILLS.into());
     println!("THRONG_SEED={seed} repeats the moments");
     let chains = (0..CHAINS).map(|kind| {
         std::thread::spawn(move || {
-            let mut random = fastrand::Rng::with_seed(seed + u64::from(kind));
+            let mut random = fastrand::Rng::with_seed(seed.wrapping_add(kind.into()));
             let mut chain = Chain::new(kind);
-            let mut kills = 0;
-            while kills < KILLS / CHAINS {
+            let mut left = kills.div_ceil(CHAINS.into());
+            while left > 0 {
                 let moment = Duration::from_millis(random.u64(..LATEST_MS));
                 if chain.kill_after(moment) {
-                    kills += 1;
+                    left -= 1;
                 } else {
                     // It came to its end before.
                     std::mem::replace(&mut chain, Chain::new(kind)).complete();
@@ -185,15 +184,9 @@ fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
 /// A run that measures until somebody ends it, once its load is there.
 fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
     let mut command = Command::new(THRONG);
-    command.args([
-        "compare",
-        server,
-        "poll",
-        "--duration",
-        "60s",
-        "--warm-up",
-        "0s",
-    ]);
+    // The same twice, whichever comes first.
+    command.args(["compare", server, server, "-n", "one", "-n", "other"]);
+    command.args(["--duration", "60s", "--warm-up", "0s"]);
     command.args([
         "--clients",
         "3",
