@@ -36,7 +36,7 @@ class Server(http.server.ThreadingHTTPServer):
     def has_enough(self):
         """Under load, but not while it is looked at before."""
         self.answered += 1
-        return self.answered > 100
+        return self.answered > 20
 
     def give_way(self):
         if trouble == "crash":
@@ -51,7 +51,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.kept.append(b"x" * (16 << 20))
         if trouble == "leak":
             try:
-                self.kept.append(bytearray(16 << 20))
+                self.kept.append(bytearray(1 << 30))
             except MemoryError:
                 print("out of memory", file=sys.stderr, flush=True)
                 os._exit(9)

@@ -82,7 +82,7 @@ fn every_trouble_is_told_and_ended() {
             ("deaf", "sleep 60"),
             ("short", "sh -c 'echo out of cheese >&2; exit 3'"),
         ],
-        &["--start-timeout", "2s"],
+        &["--start-timeout", "5s"],
     );
     drop(occupied);
     let expected = [
@@ -126,7 +126,7 @@ fn servers_that_hang_leak_or_leave_children_say_why() {
     // Threads of Python take much address space and little memory.
     let found = failures(
         &named,
-        &["--start-timeout", "3s", "--server-limit", "as=4GiB"],
+        &["--start-timeout", "5s", "--server-limit", "as=4GiB"],
     );
     let expected = [
         ("stop", "stands still, stopped by a signal (SIGSTOP)", ""),
