@@ -1,6 +1,7 @@
 """A web server of Python's standard library: python3 server.py PORT [TROUBLE]"""
 
 import http.server
+import mmap
 import os
 import signal
 import subprocess
@@ -51,8 +52,8 @@ class Server(http.server.ThreadingHTTPServer):
             self.kept.append(b"x" * (16 << 20))
         if trouble == "leak":
             try:
-                self.kept.append(bytearray(1 << 30))
-            except MemoryError:
+                self.kept.append(mmap.mmap(-1, 256 << 20))  # no page of it is ever touched
+            except (MemoryError, OSError):
                 print("out of memory", file=sys.stderr, flush=True)
                 os._exit(9)
 

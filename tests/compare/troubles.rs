@@ -15,7 +15,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
     for (name, command) in servers {
         arguments.extend([*command, "-n", *name]);
     }
-    arguments.extend(["-r", "1", "-d", "150ms", "--control", "none"]);
+    arguments.extend(["-r", "1", "-d", "600ms", "--control", "none"]);
     arguments.extend(more);
     let ran = compare(&arguments);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
@@ -126,7 +126,7 @@ fn servers_that_hang_leak_or_leave_children_say_why() {
     // Threads of Python take much address space and little memory.
     let found = failures(
         &named,
-        &["--start-timeout", "5s", "--server-limit", "as=4GiB"],
+        &["--start-timeout", "5s", "--server-limit", "as=2GiB"],
     );
     let expected = [
         ("stop", "stands still, stopped by a signal (SIGSTOP)", ""),
