@@ -12,12 +12,12 @@ use super::marked::Marked;
 use super::schemas::Schemas;
 use super::{THRONG, json, text, throng_run, trial_lines};
 
-/// Kills in all, if `THRONG_KILLS` does not say another number.
-const KILLS: u32 = 50;
+/// Kills in all, if `THRONG_KILLS` does not say another number, as 50.
+const KILLS: u32 = 20;
 /// Runs that are killed side by side.
 const CHAINS: u32 = 2;
 /// Within this time of its start a run is killed, or it has ended.
-const LATEST_MS: u64 = 700;
+const LATEST_MS: u64 = 500;
 
 /// A server that starts a helper, which the kernel does not end with it.
 fn with_a_helper() -> String {
