@@ -249,16 +249,13 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// A record in this directory that does not hold one yet.
-pub(super) fn create(directory: &Path) -> anyhow::Result<Store> {
+pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
     Store::create(directory).map_err(refused)
 }
 
-/// Why there is no record to write to: wrong usage, unless the machine is to blame.
-pub(super) fn refused(error: StoreError) -> anyhow::Error {
-    match error {
-        StoreError::File { .. } => error.into(),
-        _ => Usage(chain(&error)).into(),
-    }
+/// Why there is no record to write to, which is known before anything is started.
+pub(super) fn refused(error: StoreError) -> Usage {
+    Usage(chain(&error))
 }
 
 /// This program, to start servers and loads with.
