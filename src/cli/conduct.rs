@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::asking::Asking;
 use super::progress::Bar;
-use super::{Exit, Usage, has_viewer, lab, report};
+use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::foresee;
 use crate::measure::crew::Origin;
 use crate::measure::plan::Jobs;
@@ -31,12 +31,12 @@ pub(super) fn conduct(
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
-        anstream::eprintln!(
+        output::note(&format!(
             "interrupted: {} of {} trials are in {}",
             trials.len(),
             run.trials_planned,
             directory.display()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
     if run.ending == Ending::HostLost {
@@ -185,10 +185,10 @@ impl Said {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
                 // More than the accept queue holds would mostly wait for SYNs to be sent again.
                 let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
-                anstream::eprintln!(
+                output::note(&format!(
                     "warning: {shortage}: there will be {room} at once, as one process and its accept \
                      queue have room for (--at-once)"
-                );
+                ));
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
             }
@@ -294,7 +294,9 @@ impl Observer for Shown {
                     None => format!("; {} held", attempt.value),
                 }
             });
-            anstream::eprintln!("{server} with {clients} clients{special}: {told}{verdict}");
+            output::note(&format!(
+                "{server} with {clients} clients{special}: {told}{verdict}"
+            ));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::output;
+
 /// Steps of the bar: shares of the whole are rounded to these.
 const STEPS: u64 = 1000;
 
@@ -29,7 +31,7 @@ impl Bar {
 
     /// Changes the message.
     pub(super) fn say(&self, message: &str) {
-        self.0.set_message(message.to_owned());
+        self.0.set_message(output::harmless(message));
     }
 }
 

@@ -16,6 +16,7 @@ mod hosts;
 mod limit;
 mod load;
 mod purpose;
+mod reading;
 mod settings;
 mod store;
 mod study;
@@ -37,6 +38,7 @@ pub use load::{
     ProbeClients, ServiceSample, Window,
 };
 pub use purpose::Purpose;
+pub use reading::{directory, is_plain, open_in, parse, refuse_link};
 pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};

@@ -190,9 +190,6 @@ pub(super) fn waits(seen: &Seen<'_>) -> Option<Sign> {
         weight: Weight::Exclusion,
         sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
             .to_owned(),
-        evidence: vec![
-            format!("its CPU use was {server:.0} %"),
-            clients.words,
-        ],
+        evidence: vec![format!("its CPU use was {server:.0} %"), clients.words],
     })
 }
