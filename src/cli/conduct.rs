@@ -106,7 +106,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 
 /// An earlier run, with what it has.
 pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
-    let (store, run, done) = Store::resume(directory).map_err(refused)?;
+    let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
@@ -250,12 +250,14 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
 
 /// A record in this directory that does not hold one yet.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
-    Store::create(directory).map_err(refused)
+    Store::create(directory).map_err(Usage::from)
 }
 
-/// Why there is no record to write to, which is known before anything is started.
-pub(super) fn refused(error: StoreError) -> Usage {
-    Usage(chain(&error))
+impl From<StoreError> for Usage {
+    /// Why there is no record to write to, which is known before anything is started.
+    fn from(error: StoreError) -> Self {
+        Self(chain(&error))
+    }
 }
 
 /// This program, to start servers and loads with.
