@@ -396,6 +396,9 @@ pub(super) fn measure(
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(trial, settings);
+    trial
+        .warnings
+        .extend(warnings::of_output(result.written_bytes));
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
     Ok(if result.host_lost {
