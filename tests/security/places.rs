@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use throng::record::Store;
 
 use super::hostile_text::records;
 use super::{throng, word};
@@ -45,7 +46,7 @@ fn a_part_of_a_study_lies_in_it() {
         let part = json!([{"name": name, "title": "T", "question": "?", "clients": [1]}]);
         fs::write(inside.join("study.json"), study(&part)).expect("there is room");
         throng(&["report", word(&inside)]).is_failure(&[why]);
-        throng(&["run", "--resume", word(&inside)]).is_refused(&[why]);
+        throng(&["run", "--resume", word(&inside)]).begins_nothing(&[why]);
     }
     assert!(!outside.join("report.html").exists());
 }
@@ -104,15 +105,24 @@ fn what_is_written_lies_in_the_record() {
 #[test]
 fn going_on_with_a_record_writes_nowhere_else() {
     let record = records().swap_remove(2);
-    for place in ["trials.jsonl", "clients", "samples", "server"] {
+    for place in [
+        "trials.jsonl",
+        "clients",
+        "samples",
+        "server",
+        "samples/any.csv",
+    ] {
         let directory = tempfile::tempdir().expect("a directory");
         let (inside, outside) = (directory.path().join("in"), directory.path().join("out"));
         write(&inside, &record);
         fs::create_dir(&outside).expect("there is room");
         let _ = fs::remove_file(inside.join(place));
+        if place.contains('/') {
+            fs::create_dir(inside.join("samples")).expect("there is room");
+        }
         symlink(outside.join("x"), inside.join(place)).expect("links can be made");
         let told = throng(&["run", "--resume", word(&inside)]);
-        told.is_refused(&[place, "leads out of the record"]);
+        told.begins_nothing(&[place, "leads out of the record"]);
         assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0);
     }
 }
@@ -190,4 +200,22 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
         throng(&["report", word(directory.path())]).is_failure(&[part, ".csv", why]);
         fs::remove_dir_all(directory.path().join(part)).expect("it is there");
     }
+}
+
+#[test]
+fn a_draft_is_written_where_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (inside, outside) = (directory.path().join("in"), directory.path().join("mine"));
+    let store = Store::create(&inside).expect("a new record");
+    fs::write(&outside, "precious").expect("there is room");
+    symlink(&outside, inside.join("run.json.new")).expect("links can be made");
+    let run = serde_json::from_value(records().swap_remove(0)["run"].take());
+    store
+        .write_run(&run.expect("it is a run"))
+        .expect("it is written");
+    assert_eq!(
+        fs::read_to_string(&outside).expect("it is there"),
+        "precious"
+    );
+    assert!(fs::read_to_string(inside.join("run.json")).is_ok());
 }
