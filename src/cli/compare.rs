@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
-    let store = conduct::create(&arguments.measuring.directory("compare"))?;
+    let store = conduct::create(&arguments.measuring.directory("compare")?)?;
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }

@@ -1,5 +1,7 @@
 //! A run from its plan to its report, for every subcommand that measures.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,10 +12,11 @@ use super::live::{Forecast, Live, TICK};
 use super::{Exit, Usage, has_viewer, lab, report};
 use crate::load::foresee;
 use crate::measure::crew::Origin;
+use crate::measure::keeper::Keeper;
 use crate::measure::plan::Jobs;
 use crate::measure::{self, Glimpse, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
-use crate::record::{Ending, Limit, Load, Run, SearchEnding, Settings, Store, Trial};
+use crate::record::{Ending, Limit, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
@@ -25,9 +28,10 @@ pub(super) fn conduct(
     json: bool,
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
-    let stop = prepare()?;
+    let (stop, _keeper) = prepare()?;
     let mut shown = Shown::new(json);
-    let (run, trials) = measure::run(plan, origin, &mut store, &mut shown, stop)?;
+    let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
+    let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
@@ -56,11 +60,26 @@ pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     )
 }
 
-/// Gets this process ready to start others and to be stopped.
-pub(super) fn prepare() -> anyhow::Result<Stop> {
+/// What ended a run before its end, and what is left of it.
+pub(super) fn ended_by(error: &anyhow::Error, directory: &Path) -> anyhow::Error {
+    let gone = error.downcast_ref::<StoreError>();
+    if matches!(gone, Some(StoreError::Gone(_))) {
+        return anyhow::anyhow!("{error:#}");
+    }
+    let directory = directory.display();
+    anyhow::anyhow!(
+        "{error:#}; the trials that were finished before are in {directory}, and --resume goes on there"
+    )
+}
+
+/// Gets this process ready to start others, to be stopped, and to be killed.
+pub(super) fn prepare() -> anyhow::Result<(Stop, Keeper)> {
     let stop = Stop::install().context("cannot handle signals")?;
     strays::adopt().context("cannot take care of processes that leave their tree")?;
-    Ok(stop)
+    let keeper = Keeper::start(&program()?);
+    let keeper =
+        keeper.context("cannot start the process that ends servers when this one is killed")?;
+    Ok((stop, keeper))
 }
 
 /// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
@@ -87,7 +106,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 
 /// An earlier run, with what it has.
 pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
-    let (store, run, done) = Store::resume(directory).map_err(|error| Usage(chain(&error)))?;
+    let (store, run, done) = Store::resume(directory).map_err(refused)?;
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
@@ -204,15 +223,39 @@ pub(super) fn first_line(error: &clap::Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
-/// The directory of a record that was given no other.
-pub(super) fn default_directory(study: &str) -> PathBuf {
+/// Most runs of one study that can begin in the same second and place.
+const MOST_AT_ONCE: u32 = 1000;
+
+/// A directory for a record that was given no other. It is made, so that whoever begins in the same second
+/// gets another.
+pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    Path::new("throng-results").join(format!("{time}-{study}"))
+    let results = Path::new("throng-results");
+    let cannot = |path: &Path| format!("cannot create {}", path.display());
+    fs::create_dir_all(results).with_context(|| cannot(results))?;
+    let mut path = results.join(format!("{time}-{study}"));
+    for number in 2..MOST_AT_ONCE {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                path = results.join(format!("{time}-{study}-{number}"));
+            }
+            made => return made.map(|()| path.clone()).with_context(|| cannot(&path)),
+        }
+    }
+    anyhow::bail!(
+        "{}: {MOST_AT_ONCE} runs began in this second",
+        cannot(&path)
+    )
 }
 
 /// A record in this directory that does not hold one yet.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
-    Store::create(directory).map_err(|error| Usage(chain(&error)))
+    Store::create(directory).map_err(refused)
+}
+
+/// Why there is no record to write to, which is known before anything is started.
+pub(super) fn refused(error: StoreError) -> Usage {
+    Usage(chain(&error))
 }
 
 /// This program, to start servers and loads with.

@@ -120,7 +120,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         return resumed;
     }
     let plan = resolve(arguments, origin)?;
-    let store = conduct::create(&arguments.measuring.directory("limit"))?;
+    let store = conduct::create(&arguments.measuring.directory("limit")?)?;
     conduct::conduct(&plan, origin, store, arguments.measuring.json)
 }
 

@@ -115,7 +115,9 @@ mod tests {
     #[test]
     fn every_subcommand_has_a_page() {
         let pages = pages().unwrap();
-        for subcommand in command().get_subcommands() {
+        let whole = command();
+        let shown = |command: &&clap::Command| !command.is_hide_set();
+        for subcommand in whole.get_subcommands().filter(shown) {
             let name = format!("throng-{}", subcommand.get_name());
             let page = pages.iter().find(|(page, _)| *page == name);
             let (_, page) = page.unwrap_or_else(|| panic!("{name} has no page"));

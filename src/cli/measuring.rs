@@ -55,9 +55,11 @@ impl Measuring {
     }
 
     /// Where the record and the report of a run of this name go.
-    pub(super) fn directory(&self, name: &str) -> PathBuf {
-        let named = self.output.clone();
-        named.unwrap_or_else(|| conduct::default_directory(name))
+    pub(super) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
+        match &self.output {
+            Some(named) => Ok(named.clone()),
+            None => conduct::fresh_directory(name),
+        }
     }
 
     /// The CPUs of the servers and of the clients.

@@ -52,6 +52,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
 use crate::measure::crew::{Crew, Origin};
+#[cfg(target_os = "linux")]
+use crate::measure::keeper;
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
@@ -113,6 +115,13 @@ enum Command {
     Completions(completions::Arguments),
     /// Write manual pages.
     Man(man::Arguments),
+    /// Ends what a run started, once the run was killed.
+    #[cfg(target_os = "linux")]
+    #[command(name = keeper::SUBCOMMAND, hide = true)]
+    Keep {
+        /// What all processes of the run have in their environment.
+        mark: String,
+    },
 }
 
 /// How the program ends.
@@ -235,6 +244,8 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Keep { mark } => keep(&mark),
     };
     let exit = result.unwrap_or_else(|error| {
         output::error(&error);
@@ -245,6 +256,15 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         }
     });
     ExitCode::from(exit as u8)
+}
+
+/// Is the keeper of a run.
+#[cfg(target_os = "linux")]
+fn keep(mark: &str) -> anyhow::Result<Exit> {
+    // Whoever tells all processes to stop means those that can end in order.
+    Stop::install()?;
+    keeper::keep(mark, std::io::stdin().lock());
+    Ok(Exit::Done)
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {

@@ -111,13 +111,11 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         .iter()
         .map(|part| resolve(&study, part, &common));
     let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
-    let directory = measuring.directory(&study.name);
     if !flat {
-        let json = measuring.json;
-        return study::run(&study, arguments.scale, parts, origin, &directory, json);
+        return study::run(&study, arguments.scale, parts, origin, measuring);
     }
     let plan = parts.remove(0).plan?;
-    let store = conduct::create(&directory)?;
+    let store = conduct::create(&measuring.directory(&study.name)?)?;
     conduct::conduct(&plan, origin, store, measuring.json)
 }
 

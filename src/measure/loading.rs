@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::crew::{Gathering, News};
 use super::follow::Told;
-use super::process::{NoLine, Process, Whom};
+use super::process::{Process, Whom};
+use super::queue::NoLine;
 use crate::record::Load;
 
 /// A load that runs.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use super::process::{Heard, NoLine, Process, Whom};
+use super::process::{Heard, Process, Whom};
+use super::queue::NoLine;
 use super::server::listening_address;
 
 /// How long it may take to listen, and to stop.

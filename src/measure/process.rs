@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,15 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 
+use super::keeper;
+use super::queue::{Listener, NoLine, Speaker, queue};
+use super::strays;
 use crate::sys::spawn::spawn;
 
 /// Lines of output kept to explain a failure.
 const TAIL_LINES: usize = 20;
-/// Longest line kept; the rest of it is dropped.
+/// Longest line kept; the rest of it is taken for another.
 const LINE_BYTES: u64 = 1 << 20;
-/// Lines that may wait to be read; more are dropped.
-const QUEUE_LINES: usize = 1024;
 
 /// A running process.
 #[derive(Debug)]
@@ -27,24 +28,37 @@ pub(super) struct Process {
     what: String,
     child: Child,
     input: Option<ChildStdin>,
-    lines: Receiver<String>,
+    lines: Listener,
     tail: Tail,
     reaped: Option<ExitStatus>,
     /// Keeps the thread that started it, with which the kernel would kill it.
     _parent: Sender<()>,
 }
 
-/// The last lines a process wrote on either stream.
+/// The last lines a process wrote on either stream, and how much that was in all.
 #[derive(Debug, Clone, Default)]
-struct Tail(Arc<Mutex<VecDeque<String>>>);
+struct Tail(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    bytes: u64,
+    last: VecDeque<String>,
+}
 
 impl Tail {
-    fn push(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == TAIL_LINES {
-            lines.pop_front();
+    /// Takes in a line that was so long.
+    fn push(&self, line: &str, bytes: usize) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.bytes += bytes as u64;
+        if written.last.len() == TAIL_LINES {
+            written.last.pop_front();
         }
-        lines.push_back(line.chars().take(500).collect());
+        written.last.push_back(line.chars().take(500).collect());
+    }
+
+    fn bytes(&self) -> u64 {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.bytes
     }
 
     /// Whether both streams have been heard to their end: the threads that listen are gone.
@@ -53,8 +67,9 @@ impl Tail {
     }
 
     fn text(&self) -> String {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written
+            .last
             .iter()
             .fold(String::new(), |text, line| text + line + "\n")
     }
@@ -78,13 +93,15 @@ pub(super) enum Whom {
     Group,
 }
 
-/// Why a line did not come.
+/// How a process ended that was asked to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoLine {
-    /// Not in time.
+pub(super) enum Stopped {
+    /// In time, with all of its group.
+    InTime,
+    /// Not in time; it was killed.
     Late,
-    /// The process closed its output.
-    Ended,
+    /// It did, but these of its group did not, in words; they were killed.
+    ButNot(String),
 }
 
 impl Process {
@@ -111,6 +128,7 @@ impl Process {
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         let program = command.get_program().to_owned();
+        keeper::enlist(&mut command).context("cannot tell the keeper")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
         let (tell, told) = sync_channel(1);
@@ -128,7 +146,7 @@ impl Process {
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         let tail = Tail::default();
-        let (sender, lines) = sync_channel(QUEUE_LINES);
+        let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
         let errors = (heard == Heard::Both).then(|| sender.clone());
@@ -152,11 +170,12 @@ impl Process {
 
     /// The next line of what is heard, awaited until `deadline`.
     pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        self.lines.recv_timeout(left).map_err(|error| match error {
-            RecvTimeoutError::Timeout => NoLine::Late,
-            RecvTimeoutError::Disconnected => NoLine::Ended,
-        })
+        self.lines.next(deadline)
+    }
+
+    /// How much it has written so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.tail.bytes()
     }
 
     /// Writes an empty line to standard input.
@@ -205,15 +224,15 @@ impl Process {
     /// Takes note of its end, without ending what else is in its group; none while it runs.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
+            keeper::dismiss(self.pid());
             self.reaped = self.child.wait().ok();
         }
         self.reaped
     }
 
-    /// Asks it to stop and waits for `grace`; then ends it and its process group for certain.
-    ///
-    /// Whether it stopped when asked.
-    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> bool {
+    /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
+    /// for certain.
+    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
             let _ = match whom {
                 Whom::Leader => kill_process(pid, Signal::TERM),
@@ -226,9 +245,29 @@ impl Process {
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let stopped = self.has_ended();
+        let stopped = if !self.has_ended() {
+            Stopped::Late
+        } else if whom == Whom::Group && self.reaped.is_none() {
+            self.wait_for_group(deadline)
+        } else {
+            Stopped::InTime
+        };
         self.kill();
         stopped
+    }
+
+    /// Waits until all of its group have ended as it has.
+    fn wait_for_group(&self, deadline: Instant) -> Stopped {
+        loop {
+            let others = strays::of_group(self.pid());
+            if others.is_empty() {
+                return Stopped::InTime;
+            }
+            if Instant::now() >= deadline {
+                return Stopped::ButNot(strays::in_words(&others));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Ends it and every process of its group.
@@ -241,6 +280,7 @@ impl Process {
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
+        keeper::dismiss(self.pid());
         self.reaped = self.child.wait().ok();
     }
 }
@@ -255,7 +295,7 @@ impl Drop for Process {
 fn listen(
     stream: impl Read + Send + 'static,
     tail: Tail,
-    to: Option<SyncSender<String>>,
+    to: Option<Speaker>,
 ) -> anyhow::Result<()> {
     std::thread::Builder::new()
         .name("listen".to_owned())
@@ -274,11 +314,11 @@ fn listen(
                 }
                 let text = String::from_utf8_lossy(&line);
                 let text = text.trim_end();
-                tail.push(text);
+                tail.push(text, line.len());
                 // Nobody may want lines any more, or not as many: the stream is read on all the
                 // same, or the process would be stopped by a full pipe.
                 if let Some(to) = &to {
-                    let _ = to.try_send(text.to_owned());
+                    to.say(text);
                 }
             }
         })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::crew::Origin;
 use super::glimpse::{Foreseen, Glimpse};
 use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
-use super::probes::ProbeKind;
+use super::probes::{ProbeKind, other_purposes};
 use super::server::{Launch, State};
 use super::told;
 use super::trial::{self, Setup, Words};
@@ -123,20 +123,11 @@ impl RunPlan {
             entrants.map(move |entrant| Entrant { percent, ..entrant })
         };
         let below: Vec<Entrant> = self.settings.below_percent.iter().flat_map(at).collect();
-        let mut others: Vec<Purpose> = self
-            .probes
-            .iter()
-            .filter(|kind| kind.supported().is_ok())
-            .map(|kind| kind.purpose())
-            .filter(|purpose| !purpose.is_timed())
-            .collect();
-        others.sort_unstable();
-        others.dedup();
         let rounds = |repeats, entrants| Rounds { repeats, entrants };
         let of_other = |purpose| rounds(self.settings.counted_repeats, all(purpose));
         [rounds(self.settings.repeats, timed), rounds(1, below)]
             .into_iter()
-            .chain(others.into_iter().map(of_other))
+            .chain(other_purposes(&self.probes).into_iter().map(of_other))
             .collect()
     }
 }
@@ -427,6 +418,9 @@ pub(super) fn measure(
     trial.network = result.network;
     trial.server_counts = result.server_counts;
     trial.warnings = warnings::of_trial(trial, settings);
+    trial
+        .warnings
+        .extend(warnings::of_output(result.written_bytes));
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
     Ok(if result.host_lost {

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use rustix::process::Resource;
 
 use super::ports;
 use super::probes::Tree;
-use super::process::{Heard, NoLine, Process, Whom};
+use super::process::{Heard, Process, Whom};
+use super::queue::NoLine;
 use super::stage::{Halt, Stage, failed};
 use super::strays;
 use crate::protocol::Pattern;
@@ -29,6 +31,9 @@ pub const LIMITS: [(&str, Resource); 3] = [
     ("nproc", Resource::Nproc),
     ("as", Resource::As),
 ];
+
+/// SIGKILL, which a process cannot send itself by mistake.
+const KILLED: i32 = rustix::process::Signal::KILL.as_raw();
 
 /// What to do about a server that becomes a daemon.
 const STAY: &str = "keep the server in the foreground, without any option to become a daemon";
@@ -57,6 +62,8 @@ pub(super) struct State {
     prepared: Cell<bool>,
     /// What the command before left running, on purpose.
     helpers: RefCell<Vec<u32>>,
+    /// How often memory had run out before the server was started.
+    memory_ran_out: Cell<u64>,
 }
 
 /// A server that takes clients.
@@ -73,6 +80,7 @@ impl Launch<'_> {
         before: impl FnOnce() -> T + Clone + Send + 'static,
         stop: Stop,
     ) -> Stage<(T, Server)> {
+        self.state.memory_ran_out.set(memory_ran_out());
         let Some(foreign) = &self.info.foreign else {
             self.prepare(stop)?;
             return self.start_ours(before, stop);
@@ -247,12 +255,15 @@ impl Launch<'_> {
                     }
                 }
                 Err(NoLine::Ended) => return failed("start", process.ending(), process.output()),
-                Err(NoLine::Late) if stop.requested() => return Err(Halt::Interrupted),
-                Err(NoLine::Late) if Instant::now() >= deadline => {
-                    let reason = format!("the server did not listen within {limit:?}");
-                    return failed("start", reason, process.output());
-                }
                 Err(NoLine::Late) => {}
+            }
+            // However much it says.
+            if stop.requested() {
+                return Err(Halt::Interrupted);
+            }
+            if Instant::now() >= deadline {
+                let reason = format!("the server did not listen within {limit:?}");
+                return failed("start", reason + &still(&process), process.output());
             }
         }
     }
@@ -307,6 +318,12 @@ impl Launch<'_> {
             self.strays(process.pid())
         };
         let ending = process.ending();
+        let killed = process.reap().and_then(|status| status.signal()) == Some(KILLED);
+        if killed && memory_ran_out() > self.state.memory_ran_out.get() {
+            return format!(
+                "{ending}: the kernel kills where memory runs out, and did so meanwhile"
+            );
+        }
         if strays.is_empty() {
             return ending;
         }
@@ -330,8 +347,31 @@ impl Launch<'_> {
                 ports.join(", ")
             );
         }
-        failed("start", reason, process.output())
+        failed("start", reason + &still(process), process.output())
     }
+}
+
+/// That somebody of a server was stopped by a signal and so does nothing, to be added to what it did not
+/// do; else nothing.
+pub(super) fn still(process: &Process) -> String {
+    let mut tree = Tree::of(process.pid());
+    tree.look();
+    let stopped = tree.stats().find(|(_, stat)| stat.state == 'T');
+    stopped.map_or(String::new(), |(_, stat)| {
+        format!(
+            "; {} {} stands still, stopped by a signal (SIGSTOP)",
+            stat.comm, stat.pid
+        )
+    })
+}
+
+/// How often the kernel has killed a process for want of memory, in a control group or on the whole machine.
+fn memory_ran_out() -> u64 {
+    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 impl Foreign {

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use procfs::process::{Stat, all_processes};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use super::keeper;
+
 /// Whether every child of this process that is not accounted for is a stray.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
 
@@ -24,6 +26,9 @@ pub fn adopt() -> std::io::Result<()> {
     ADOPTING.store(true, Relaxed);
     Ok(())
 }
+
+/// States of processes that have ended and were not reaped.
+pub(super) const ENDED: [char; 2] = ['Z', 'X'];
 
 /// A living stray.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +72,22 @@ pub(super) fn end_all(limit: Duration) {
     }
 }
 
+/// Those of a process group that live beside its leader.
+pub(super) fn of_group(leader: u32) -> Vec<Stray> {
+    let Ok(processes) = all_processes() else {
+        return Vec::new();
+    };
+    let leader = leader.cast_signed();
+    let stats = processes.flatten().filter_map(|other| other.stat().ok());
+    let others = stats.filter(|stat| stat.pgrp == leader && stat.pid != leader);
+    let living = others.filter(|stat| !ENDED.contains(&stat.state));
+    let named = |stat: Stat| Stray {
+        pid: stat.pid.cast_unsigned(),
+        name: stat.comm,
+    };
+    living.map(named).collect()
+}
+
 /// In words: "2 processes (nginx 17, nginx 18)".
 pub(super) fn in_words(strays: &[Stray]) -> String {
     let names: Vec<String> = strays
@@ -83,13 +104,14 @@ fn children() -> Vec<Stat> {
         return Vec::new();
     }
     let own = rustix::process::getpid().as_raw_nonzero().get();
+    let keeper = keeper::pid().map(u32::cast_signed);
     let Ok(processes) = all_processes() else {
         return Vec::new();
     };
     processes
         .flatten()
         .filter_map(|process| process.stat().ok())
-        .filter(|stat| stat.ppid == own)
+        .filter(|stat| stat.ppid == own && Some(stat.pid) != keeper)
         .collect()
 }
 

@@ -9,9 +9,9 @@ use super::crew::{self, Gathering, News, Origin};
 use super::follow::{Follower, Told};
 use super::loading::Loading;
 use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
-use super::process::{Heard, Process};
+use super::process::{Heard, Process, Stopped};
 use super::run::Audience;
-use super::server::{Launch, Server};
+use super::server::{Launch, Server, still};
 use super::stage::{Halt, Stage, failed};
 use super::strays;
 use super::verify::{Rigour, verify};
@@ -81,6 +81,8 @@ pub(super) struct Result {
     pub(super) server_counts: Option<ServerCounts>,
     /// Of which side, and when: seconds since the steady part began.
     pub(super) samples: Vec<(&'static str, f64, Sample)>,
+    /// What the server wrote on its output while the load was there.
+    pub(super) written_bytes: u64,
     pub(super) hosts: Vec<HostPart>,
     pub(super) start_skew: Option<StartSkew>,
     /// One of these is not there any more.
@@ -96,6 +98,9 @@ pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audienc
     // Also after a failure: what was prepared is to be cleared away.
     match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
+        // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
+        // it was not they who failed.
+        Err(Halt::Failed(_)) if audience.stop.requested() => result.interrupted = true,
         // Figures of a load that went wrong would pass for those of one that did not.
         Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
             // That it failed is what was asked for, and why shows in what was seen until then.
@@ -143,7 +148,12 @@ fn attempt(
         } else {
             String::new()
         };
-        return failed("verify", format!("{ended}{error:#}"), server.output());
+        let still = still(&server);
+        return failed(
+            "verify",
+            format!("{ended}{error:#}{still}"),
+            server.output(),
+        );
     }
     let target = |process: &Process| Target {
         tree: Tree::of(process.pid()),
@@ -157,6 +167,7 @@ fn attempt(
     let (mut load, client_side) = begin_load(setup, origin, address)?;
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;
+    let written_before = server.written_bytes();
     let watched = watch(&mut load, &mut server, &mut panels, limit, audience);
     load.stop(STOP_LIMIT);
     result.note_hosts(load);
@@ -165,7 +176,9 @@ fn attempt(
         result.take(panels);
         return failed("load", ending, server.output());
     }
+    result.written_bytes = server.written_bytes().saturating_sub(written_before);
     let whole = launch.check_tree(&server);
+    let still = still(&server);
     let stop_limit = if launch.is_ours() {
         STOP_LIMIT + STOP_A_CLIENT * setup.clients
     } else {
@@ -175,11 +188,8 @@ fn attempt(
     result.load = Some(watched?);
     result.take(panels);
     whole.or_else(|reason| failed("load", reason, server.output()))?;
-    if !stopped {
-        let seconds = stop_limit.as_secs();
-        let reason =
-            format!("the server did not stop within {seconds} s of SIGTERM and was killed");
-        return failed("stop", reason, server.output());
+    if let Some(reason) = not_stopped(&stopped, stop_limit) {
+        return failed("stop", reason + &still, server.output());
     }
     if launch.is_ours() {
         let deadline = Instant::now() + STOP_LIMIT;
@@ -188,8 +198,23 @@ fn attempt(
                 .ok()
                 .or(result.server_counts.take());
         }
+        if server.reap().is_some_and(|status| !status.success()) {
+            return failed("stop", launch.ending(&mut server), server.output());
+        }
     }
     Ok(())
+}
+
+/// What of a server did not stop when it was told to, if anything.
+fn not_stopped(stopped: &Stopped, limit: Duration) -> Option<String> {
+    let in_time = format!("within {} s of SIGTERM", limit.as_secs());
+    match stopped {
+        Stopped::InTime => None,
+        Stopped::Late => Some(format!("the server did not stop {in_time} and was killed")),
+        Stopped::ButNot(others) => Some(format!(
+            "the server stopped, but {others} that it had started did not {in_time}; they were killed"
+        )),
+    }
 }
 
 /// Starts the load, and gets the panel of its clients ready.

@@ -18,6 +18,8 @@ const OTHERS_PERCENT: f64 = 10.0;
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the steady part.
 const PROBES_SHARE: f64 = 0.02;
+/// Output of a server, in the time of one load, that is told.
+const MUCH_OUTPUT: u64 = 1 << 20;
 /// Time that one look of all probes may take, so that the next one is not late.
 const PROBES_SAMPLE_MS: f64 = 50.0;
 
@@ -71,14 +73,34 @@ pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
             "trust ratios within this run more than absolute rates, or measure on bare metal",
         ));
     }
-    warnings.push(warning(
-        "loopback",
-        "clients and server talk over loopback: no network card, and the receiver's protocol work \
-         is charged to the sender's CPU"
-            .to_owned(),
-        "read the figures as the server's own cost, not as what a network would give",
-    ));
+    if settings
+        .server_address
+        .is_none_or(|address| address.is_loopback())
+    {
+        warnings.push(warning(
+            "loopback",
+            "clients and server talk over loopback: no network card, and the receiver's protocol work \
+             is charged to the sender's CPU"
+                .to_owned(),
+            "read the figures as the server's own cost, not as what a network would give",
+        ));
+    }
     warnings
+}
+
+/// About what a server wrote on its output while it was measured.
+pub(super) fn of_output(bytes: u64) -> Option<Warning> {
+    (bytes > MUCH_OUTPUT).then(|| {
+        warning(
+            "output",
+            format!(
+                "the server wrote {} of output under load, which took its time, and that of the clients' \
+                 CPUs to read it",
+                format::bytes(bytes as f64)
+            ),
+            "make it say less (a log level, or its output to /dev/null)",
+        )
+    })
 }
 
 /// About one trial.
@@ -201,6 +223,20 @@ fn host_limited(trial: &Trial) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loopback_is_told_where_it_is_used() {
+        let told = |address: Option<&str>| {
+            let settings = Settings {
+                server_address: address.map(|address| address.parse().unwrap()),
+                ..Settings::default()
+            };
+            let warnings = of_run(&Host::default(), &settings);
+            warnings.iter().any(|warning| warning.kind == "loopback")
+        };
+        assert!(told(None) && told(Some("127.0.0.2")));
+        assert!(!told(Some("10.213.0.1")));
+    }
 
     #[test]
     fn probes_that_struggle_are_told() {

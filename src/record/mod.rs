@@ -5,7 +5,8 @@
 //! file a trial, named after [`Trial::file_stem`]; in `clients/`, what happened at a time is told since
 //! the load began, what took a time since the client did. A value that could not be measured is absent,
 //! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
-//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms.
+//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms. Whoever writes has the
+//! directory's [`Lock`]; reading needs none.
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
@@ -15,6 +16,7 @@ mod counts;
 mod hosts;
 mod limit;
 mod load;
+mod lock;
 mod purpose;
 mod settings;
 mod store;
@@ -36,6 +38,7 @@ pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
     ProbeClients, ServiceSample, Window,
 };
+pub use lock::Lock;
 pub use purpose::Purpose;
 pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Run, SCHEMA_VERSION, Trial};
+use super::{Failure, Lock, Run, SCHEMA_VERSION, Trial};
 
 /// What went wrong with a record, and where.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,20 @@ pub enum StoreError {
     /// The directory holds a record already.
     #[error("{0} holds a record already; name another directory with -o, or remove it")]
     Taken(PathBuf),
+    /// Another process writes it.
+    #[error(
+        "another throng is writing the record in {0}; wait until it has ended, or name another directory \
+         with -o"
+    )]
+    Busy(PathBuf),
+    /// It was there and is not any more.
+    #[error(
+        "{0} was removed or replaced while the run wrote to it, and so is what it had measured"
+    )]
+    Gone(PathBuf),
+    /// A part of a trial that wrote to the record itself could not, in its own words.
+    #[error("{0}")]
+    Told(String),
     /// There is no record.
     #[error("{0} holds no record (it has no run.json, nor study.json)")]
     Missing(PathBuf),
@@ -37,7 +52,7 @@ pub enum StoreError {
     },
 }
 
-fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+pub(super) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::File { what, path, source }
 }
@@ -47,6 +62,7 @@ fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Stor
 pub struct Store {
     directory: PathBuf,
     trials: File,
+    _lock: Lock,
 }
 
 impl Store {
@@ -54,16 +70,20 @@ impl Store {
     /// anything is measured.
     ///
     /// # Errors
-    /// When it cannot be written, or holds a record already.
+    /// When it cannot be written, holds a record already, or somebody else is about to write one there.
     pub fn create(directory: &Path) -> Result<Self, StoreError> {
-        if directory.join("run.json").exists() {
+        fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+        let lock = Lock::take(directory)?;
+        let path = directory.join("trials.jsonl");
+        let has_trials = fs::metadata(&path).is_ok_and(|trials| trials.len() > 0);
+        let others = ["run.json", super::study::FILE];
+        if has_trials || others.iter().any(|file| directory.join(file).exists()) {
             return Err(StoreError::Taken(directory.to_owned()));
         }
         for part in ["samples", "clients", "server"] {
             let path = directory.join(part);
             fs::create_dir_all(&path).map_err(file_error("create", &path))?;
         }
-        let path = directory.join("trials.jsonl");
         let trials = OpenOptions::new()
             .create(true)
             .append(true)
@@ -72,14 +92,18 @@ impl Store {
         Ok(Self {
             directory: directory.to_owned(),
             trials,
+            _lock: lock,
         })
     }
 
     /// Goes on with the record in `directory`; a last line cut off in the middle is taken out.
     ///
     /// # Errors
-    /// When there is none, it is not of a form this version knows, or it cannot be written.
+    /// When there is none, it is not of a form this version knows, it cannot be written, or somebody else
+    /// writes it.
     pub fn resume(directory: &Path) -> Result<(Self, Run, Vec<Trial>), StoreError> {
+        read(directory)?;
+        let lock = Lock::take(directory)?;
         let run = read(directory)?;
         let trials = read_trials(directory)?;
         let path = directory.join("trials.jsonl");
@@ -101,6 +125,7 @@ impl Store {
         let store = Self {
             directory: directory.to_owned(),
             trials: trials_file,
+            _lock: lock,
         };
         Ok((store, run, trials))
     }
@@ -131,16 +156,51 @@ impl Store {
     /// Adds a finished trial; it is on the disk when this returns.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, is not there any more, or this trial failed for want of it.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        self.check()?;
+        if let Some(failure) = &trial.failure {
+            self.refuse_own_fault(failure)?;
+        }
         let path = self.directory.join("trials.jsonl");
         let mut write = || -> io::Result<()> {
             let mut line = serde_json::to_vec(trial)?;
             line.push(b'\n');
-            self.trials.write_all(&line)?;
+            let before = self.trials.metadata()?.len();
+            self.trials.write_all(&line).inspect_err(|_| {
+                // A line cut off is read over, but none is better.
+                let _ = self.trials.set_len(before);
+            })?;
             self.trials.sync_data()
         };
-        write().map_err(file_error("write", &path))
+        write().map_err(file_error("write", &path))?;
+        self.check()
+    }
+
+    /// Makes sure that what is written is still found in the directory: a file that was removed takes
+    /// everything, and keeps nothing.
+    fn check(&self) -> Result<(), StoreError> {
+        let path = self.directory.join("trials.jsonl");
+        let open = self
+            .trials
+            .metadata()
+            .map_err(file_error("look at", &path))?;
+        let same = |found: fs::Metadata| (found.dev(), found.ino()) == (open.dev(), open.ino());
+        if fs::metadata(&path).is_ok_and(same) {
+            return Ok(());
+        }
+        Err(StoreError::Gone(self.directory.clone()))
+    }
+
+    /// Servers of ours and loads write their rows themselves. One that could not is no trial that failed:
+    /// what failed is the record, and all further trials would too.
+    fn refuse_own_fault(&self, failure: &Failure) -> Result<(), StoreError> {
+        let words = format!("cannot write {}", self.directory.display());
+        let mut lines = failure.output.lines().chain([failure.reason.as_str()]);
+        match lines.find_map(|line| line.find(&words).map(|at| &line[at..])) {
+            Some(line) => Err(StoreError::Told(line.to_owned())),
+            None => Ok(()),
+        }
     }
 }
 
@@ -173,7 +233,15 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
         file.sync_all()?;
         fs::rename(&draft, path)
     };
-    write().map_err(file_error("write", path))
+    write().map_err(|error| {
+        let _ = fs::remove_file(&draft);
+        file_error("write", path)(error)
+    })?;
+    // So that its name outlives a loss of power. Not every file system has that for directories.
+    if let Some(Ok(directory)) = path.parent().map(File::open) {
+        let _ = directory.sync_all();
+    }
+    Ok(())
 }
 
 /// Reads all finished trials of the record in `directory`, in the order in which they ran.
@@ -184,16 +252,24 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
 /// When a line is not of a form this version knows.
 pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
     let path = directory.join("trials.jsonl");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(file_error("read", &path)(error)),
     };
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    // Bytes, since the last line may have been cut off within a character.
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let whole = lines.filter_map(|line| line.strip_suffix(b"\n"));
     whole
-        .lines()
         .enumerate()
-        .map(|(number, line)| parse(&path, number + 1, line))
+        .map(|(number, line)| {
+            let text = std::str::from_utf8(line).map_err(|error| StoreError::Content {
+                path: path.clone(),
+                line: number + 1,
+                reason: error.to_string(),
+            })?;
+            parse(&path, number + 1, text)
+        })
         .collect()
 }
 

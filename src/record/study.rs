@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::{StoreError, read_file, write_whole};
+use super::Lock;
+use super::store::{StoreError, file_error, read_file, write_whole};
 
 /// `study.json`: a study and its parts. Each part has a record of its own in the directory of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,7 +144,7 @@ pub struct Claim {
     pub why: Option<String>,
 }
 
-const FILE: &str = "study.json";
+pub(super) const FILE: &str = "study.json";
 
 impl Study {
     /// Whether the directory holds one.
@@ -162,19 +163,18 @@ impl Study {
     /// Writes it into a directory, which is made, whole or not at all.
     ///
     /// # Errors
-    /// When it cannot be written, or the directory holds a record already.
-    pub fn create(&self, directory: &Path) -> Result<(), StoreError> {
-        let taken = [FILE, "run.json"]
+    /// When it cannot be written, the directory holds a record already, or somebody else is about to write
+    /// one there.
+    pub fn create(&self, directory: &Path) -> Result<Lock, StoreError> {
+        std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+        let lock = Lock::take(directory)?;
+        let taken = [FILE, "run.json", "trials.jsonl"]
             .iter()
             .any(|file| directory.join(file).exists());
         if taken {
             return Err(StoreError::Taken(directory.to_owned()));
         }
-        std::fs::create_dir_all(directory).map_err(|source| StoreError::File {
-            what: "create",
-            path: directory.to_owned(),
-            source,
-        })?;
-        write_whole(&directory.join(FILE), self)
+        write_whole(&directory.join(FILE), self)?;
+        Ok(lock)
     }
 }

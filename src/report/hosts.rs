@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::format::{ABSENT, counted, number, or_absent, time, whole};
-use crate::record::{HostPart, Trial};
+use crate::record::{HostPart, Purpose, Trial};
 
 /// What the tables are.
 pub(super) const NOTE: &str = "The clients of a trial were on several hosts. The last row is the whole load: counts \
@@ -37,12 +37,15 @@ pub(super) struct HostTable {
     pub(super) total: Option<[String; COLUMNS.len()]>,
 }
 
-/// The tables of a report: for each server the first trial with each number of clients, and each in which a
-/// host failed.
+/// The tables of a report: for each server the first trial with each number of clients, one that times it
+/// before others, and each in which a host failed.
 pub(super) fn tables(report: &Report<'_>) -> Vec<HostTable> {
     let mut shown: Vec<(&str, u32)> = Vec::new();
     let mut tables = Vec::new();
-    for trial in report.trials.iter().filter(|trial| !trial.hosts.is_empty()) {
+    let with_hosts = report.trials.iter().filter(|trial| !trial.hosts.is_empty());
+    let mut trials: Vec<&Trial> = with_hosts.collect();
+    trials.sort_by_key(|trial| trial.purpose != Purpose::Timed);
+    for trial in trials {
         let pair = (trial.server.as_str(), trial.clients);
         let has_failed = trial.hosts.iter().any(|host| host.failure.is_some());
         if (has_failed || !shown.contains(&pair)) && tables.len() < MOST_TABLES {

@@ -128,6 +128,7 @@ impl<S: AsFd> Conn<S> {
     pub fn feed(&mut self, bytes: &[u8]) {
         self.silent_looks = 0;
         if !matches!(self.state, State::Serving | State::Draining) {
+            self.line.received(bytes.len(), 0); // and thrown away
             return;
         }
         if !self.held.is_empty() || !self.has_room() {
@@ -373,6 +374,10 @@ impl<S: AsFd> Conn<S> {
                 Heard::Something
             }
             Ok(((bytes, room), _)) => {
+                if !answers {
+                    self.silent_looks = 0;
+                    self.line.received(bytes.len(), 0); // and thrown away
+                }
                 if answers && self.answer(bytes, &mut scratch.out) == Some(Errno::AGAIN) {
                     Heard::TooMuch
                 } else if !room.is_empty() && !to_the_end {

@@ -229,13 +229,16 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
         return Err(source.wrong(&at, "`quick` is a table of keys of a part"));
     };
     let mut keys = Vec::new();
-    for key in quick.keys() {
+    for (key, value) in &quick {
         let name = key.get_ref().as_ref();
         if OF_PART.contains(&name) || name == "quick" {
             let why = format!("`{name}` stays the same for a quick look");
             return Err(source.wrong(&key.span(), &why));
         }
         keys.push(name.to_owned());
+        if let DeValue::Table(options) = value.get_ref() {
+            keys.extend(options.keys().map(|option| option.get_ref().to_string()));
+        }
     }
     let mut part: Part = from_table(source, table.clone())?;
     let small = from_table(source, merged(Spanned::new(at, quick), &table))?;

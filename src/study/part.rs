@@ -110,7 +110,7 @@ pub struct Part {
     #[serde(skip)]
     pub written_clients: Vec<u32>,
     /// The part as it is for a quick look, where the file says anything about that, and the keys it says
-    /// there.
+    /// there, with those of its tables of options.
     #[serde(skip)]
     pub(super) quick: Option<Box<(Part, Vec<String>)>>,
     /// What was made smaller, in words.

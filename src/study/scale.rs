@@ -141,7 +141,7 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
     };
     let free = |key: &str| !keys.iter().any(|own| own == key);
     if part.is_search() {
-        bound_search(&mut part.limit, &whole.limit);
+        bound_search(&mut part.limit, &free);
     } else if free("clients") {
         part.clients = few(&part.clients, most_clients);
     }
@@ -175,18 +175,12 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
     let shorter = longest.max().map_or(1.0, |longest| {
         0.05_f64.min(longest.as_secs_f64()) / longest.as_secs_f64().max(1e-9)
     });
-    let chosen = whole.quick.as_deref().map(|(part, _)| part.load.clone());
-    let unchanged = move |name: &str| {
-        let own = chosen.as_ref().and_then(|load| load.get(name));
-        free(name) && own == whole.load.get(name)
-    };
-    options(&mut part, &unchanged, shorter, fewer.min(0.1));
+    options(&mut part, &free, shorter, fewer.min(0.1));
     part
 }
 
-/// Bounds a search for a quick look, but for what is said of that: what is another than in `whole`.
-fn bound_search(limit: &mut Options, whole: &Options) {
-    let said = |limit: &Options, name: &str| limit.get(name) != whole.get(name);
+/// Bounds a search for a quick look, but for what is said of that.
+fn bound_search(limit: &mut Options, free: &dyn Fn(&str) -> bool) {
     // A rate rises from where it begins; clients are few.
     let is_rate = limit.get("find").is_some_and(
         |find| matches!(&find.value, Value::Typed(values) if values.iter().any(|what| what == "rate")),
@@ -197,13 +191,13 @@ fn bound_search(limit: &mut Options, whole: &Options) {
             "from" | "most" if is_rate => most * 20,
             _ => most,
         };
-        if !said(limit, name) {
+        if free(name) {
             let number = number(limit, name).map_or(most, |number| number.min(most));
             limit.replace(name, &number.to_string());
         }
     }
     for (name, value) in QUICK_WITHIN {
-        if !said(limit, name) {
+        if free(name) {
             limit.replace(name, value);
         }
     }

@@ -78,6 +78,16 @@ fn parts_take_what_they_do_not_say() {
 }
 
 #[test]
+fn what_is_said_for_a_quick_look_holds_though_it_is_as_ever() {
+    let study = study(
+        "clients = [5]\n[[part]]\nname = \"a\"\nload = { think = \"4s\" }\nquick = { load = { think = \"4s\" } }\n",
+    );
+    let quick = study.scaled(Scale::Quick);
+    let words = quick.parts[0].load_options().words();
+    assert!(words.contains(&"--think=4s".to_owned()), "{words:?}");
+}
+
+#[test]
 fn a_factor_makes_all_of_it_smaller() {
     let study = study(
         "clients = [100, 2000]\nrepeats = 10\nduration = \"20s\"\nsize = \"10MB\"\n\

@@ -1,9 +1,11 @@
 //! Starting processes that never outlive us.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
+use rustix::net::SendFlags;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::CpuSet;
 
@@ -20,6 +22,22 @@ pub fn limit(command: &mut Command, limits: Vec<(Resource, u64)>) {
                 };
                 setrlimit(resource, both)?;
             }
+            Ok(())
+        });
+    }
+}
+
+/// Has the process that `command` becomes write its number, as a 32-bit integer, to a socket before it
+/// runs anything.
+pub fn announce(command: &mut Command, to: OwnedFd) {
+    // SAFETY: between fork and exec the closure makes two system calls, on a descriptor that it owns; it
+    // allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            let pid = rustix::process::getpid().as_raw_nonzero().get();
+            // Nobody has to be there who hears it.
+            let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            let _ = rustix::net::send(&to, &pid.to_ne_bytes(), how);
             Ok(())
         });
     }
@@ -89,6 +107,19 @@ mod tests {
         assert_eq!(output.stdout, b"77\n");
         let ours = rustix::process::getrlimit(Resource::Nofile);
         assert_ne!(ours.current, Some(77));
+    }
+
+    #[test]
+    fn the_child_tells_its_number_before_it_runs() {
+        use std::io::Read as _;
+        let (to, mut from) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut command = Command::new("true");
+        announce(&mut command, to.into());
+        let mut child = spawn(&mut command, &[]).unwrap();
+        let mut number = [0; 4];
+        from.read_exact(&mut number).unwrap();
+        assert_eq!(u32::from_ne_bytes(number), child.id());
+        child.wait().unwrap();
     }
 
     #[test]

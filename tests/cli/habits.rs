@@ -166,7 +166,7 @@ fn the_workflow_fails_when_a_server_got_slower() {
             "--duration 1s",
             "--duration 150ms --warm-up 20ms --probes cpu --control none",
         ),
-        ("--runs 10", "--runs 3"),
+        ("--runs 10", "--runs 2"),
         ("--clients 50", "--clients 8"),
         ("--fail-if-slower 10%", "--fail-if-slower 90%"),
     ] {

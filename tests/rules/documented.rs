@@ -1,7 +1,8 @@
 //! Pages that name the tests that keep what they say: the tests are there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+const FAULTS: &str = include_str!("../../docs/faults.md");
 const MEASURING: &str = include_str!("../../docs/measuring.md");
 const UPLOADS: &str = include_str!("../../docs/upload-cases.md");
 
@@ -55,5 +56,69 @@ fn every_case_of_uploads_has_a_test_that_exists() {
     for test in source.split("#[test]\nfn ").skip(1) {
         let name = test.split('(').next().unwrap_or_default();
         assert!(UPLOADS.contains(&format!("::{name}`")), "no row for {name}");
+    }
+}
+
+/// The cells of each row of the page of faults, without heads.
+fn faults() -> Vec<Vec<&'static str>> {
+    let rows = FAULTS.lines().filter(|line| line.starts_with('|'));
+    let rows = rows.map(|row| {
+        let cells = row.trim_matches('|').split('|');
+        cells.map(str::trim).collect::<Vec<_>>()
+    });
+    let is_head = |row: &Vec<&str>| row[0] == "fault" || row[0].starts_with("---");
+    rows.filter(|row| !is_head(row)).collect()
+}
+
+#[test]
+fn every_fault_has_a_promise_and_a_test_that_exists() {
+    let faults = faults();
+    assert!(faults.len() > 40, "{faults:?}");
+    for row in &faults {
+        assert_eq!(row.len(), 4, "fault, promise, what happens, tests: {row:?}");
+        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+        let tests = named(row[3]);
+        assert!(!tests.is_empty(), "no test: {row:?}");
+        they_exist(&tests);
+    }
+    for (place, row) in faults.iter().enumerate() {
+        let twice = faults[..place].iter().any(|other| other[0] == row[0]);
+        assert!(!twice, "two rows are about `{}`", row[0]);
+    }
+}
+
+/// All of the program's source, strings that go over several lines put together.
+fn source() -> String {
+    let mut source = String::new();
+    let mut places = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+    while let Some(place) = places.pop() {
+        if place.is_dir() {
+            let entries = std::fs::read_dir(&place).expect("src can be read");
+            places.extend(entries.map(|entry| entry.expect("src can be read").path()));
+        } else {
+            source += &std::fs::read_to_string(&place).expect("a source is UTF-8");
+        }
+    }
+    let mut lines = source.split("\\\n");
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |text, line| text + line.trim_start())
+}
+
+/// What is quoted is said by the program, or demanded by the test, in these words.
+#[test]
+fn the_words_of_a_fault_are_those_that_are_said() {
+    let source = source();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for row in faults() {
+        let tests = named(row[3]).into_iter();
+        let tests = tests.map(|(file, _)| std::fs::read_to_string(root.join(file)));
+        let tests: String = tests.map(|text| text.expect("the test is there")).collect();
+        for quoted in row[2].split('"').skip(1).step_by(2) {
+            for words in quoted.split('…').map(str::trim) {
+                let braced = words.replace('{', "{{").replace('}', "}}");
+                let said = source.contains(words) || source.contains(&braced);
+                assert!(said || tests.contains(words), "nobody says `{words}`");
+            }
+        }
     }
 }

@@ -6,10 +6,11 @@ mod search;
 use std::path::Path;
 
 use crate::cli::conduct::{self, Shown};
+use crate::cli::measuring::Measuring;
 use crate::cli::{Exit, Usage, has_viewer, report};
 use crate::measure::crew::Origin;
 use crate::measure::{self, RunPlan};
-use crate::record::{self, Ending, SCHEMA_VERSION, Store};
+use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Store};
 use crate::study::{Scale, Study};
 use resolve::Resolved;
 
@@ -27,8 +28,7 @@ pub(super) fn run(
     scale: Option<Scale>,
     parts: Vec<Resolved>,
     origin: &mut Origin,
-    directory: &Path,
-    json: bool,
+    measuring: &Measuring,
 ) -> anyhow::Result<Exit> {
     if let Some(first) = parts.iter().find_map(|part| part.record.skipped.as_ref())
         && parts.iter().all(|part| part.plan.is_err())
@@ -49,8 +49,8 @@ pub(super) fn run(
         parts: parts.iter().map(|part| part.record.clone()).collect(),
         claims: study.claims(),
     };
-    let taken = |error: record::StoreError| Usage(conduct::chain(&error));
-    whole.create(directory).map_err(taken)?;
+    let directory = &measuring.directory(&study.name)?;
+    let lock = whole.create(directory).map_err(conduct::refused)?;
     let mut ready = Vec::new();
     for part in parts {
         let Resolved { record, plan } = part;
@@ -67,16 +67,17 @@ pub(super) fn run(
             store,
         });
     }
-    conduct(ready, origin, directory, &whole, json)
+    conduct(ready, origin, directory, (&whole, lock), measuring.json)
 }
 
 /// Goes on with the parts that are not finished.
 pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyhow::Result<Exit> {
-    let whole = record::Study::read(directory).map_err(|error| Usage(conduct::chain(&error)))?;
+    let whole = record::Study::read(directory).map_err(conduct::refused)?;
+    let lock = Lock::take(directory).map_err(conduct::refused)?;
     let mut ready = Vec::new();
     for part in whole.parts.iter().filter(|part| part.skipped.is_none()) {
         let directory = directory.join(&part.name);
-        let run = record::read(&directory).map_err(|error| Usage(conduct::chain(&error)))?;
+        let run = record::read(&directory).map_err(conduct::refused)?;
         if run.ending == Ending::Complete {
             continue;
         }
@@ -88,17 +89,18 @@ pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyho
             store,
         });
     }
-    conduct(ready, origin, directory, &whole, json)
+    conduct(ready, origin, directory, (&whole, lock), json)
 }
 
+/// Runs the parts of a study whose directory is locked.
 fn conduct(
     parts: Vec<Ready>,
     origin: &mut Origin,
     directory: &Path,
-    whole: &record::Study,
+    (whole, _lock): (&record::Study, Lock),
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let stop = conduct::prepare()?;
+    let (stop, _keeper) = conduct::prepare()?;
     for part in &whole.parts {
         if let Some(why) = &part.skipped {
             anstream::eprintln!("part {} does not run here: {why}", part.name);
@@ -122,7 +124,8 @@ fn conduct(
             );
         }
         let mut shown = Shown::new(json);
-        let (run, trials) = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop)?;
+        let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
+        let (run, trials) = measured.map_err(|error| conduct::ended_by(&error, directory))?;
         drop(shown);
         if run.ending == Ending::HostLost {
             lost = Some(conduct::host_lost(&trials, directory));

@@ -9,7 +9,8 @@ use anyhow::Context as _;
 
 use super::super::follow::{Follower, Told};
 use super::super::probes::{self, Panel, Subject, Target, Tree};
-use super::super::process::{Heard, NoLine, Process, Whom};
+use super::super::process::{Heard, Process, Whom};
+use super::super::queue::NoLine;
 use super::{HostResult, Order, Report};
 use crate::load::merge::Contribution;
 

@@ -104,6 +104,19 @@ pub fn choose(names: &[String]) -> Result<Vec<&'static dyn ProbeKind>, UnknownNa
     Ok(kinds)
 }
 
+/// What trials have to be for, beside those that time, so that every one of these kinds measures that can:
+/// each purpose once, in order.
+pub fn other_purposes(kinds: &[&'static dyn ProbeKind]) -> Vec<Purpose> {
+    let can = kinds.iter().filter(|kind| kind.supported().is_ok());
+    let mut others: Vec<Purpose> = can
+        .map(|kind| kind.purpose())
+        .filter(|purpose| !purpose.is_timed())
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    others
+}
+
 /// What is measured in a trial.
 #[derive(Debug, Clone)]
 pub struct Target {

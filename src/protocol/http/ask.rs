@@ -72,13 +72,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Ask, usize)>, Fault> {
     }
 }
 
-/// Whether the request line names a version of HTTP, though none that is known here.
+/// Whether the request line names a version of HTTP where one belongs, though none that is known here.
+///
+/// Nothing behind it is looked at, which may not have come yet: the answer would depend on that.
 fn has_version(bytes: &[u8]) -> bool {
-    const NAME: &[u8] = b" HTTP/";
     let line = bytes.trim_ascii_start();
-    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    line.windows(NAME.len() + 1)
-        .any(|window| window.starts_with(NAME) && window[NAME.len()].is_ascii_digit())
+    let version = line.splitn(3, |&byte| byte == b' ').nth(2);
+    let number = version.and_then(|version| version.strip_prefix(b"HTTP/"));
+    number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
 fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {

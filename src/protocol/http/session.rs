@@ -322,6 +322,7 @@ mod tests {
                 "400 Bad Request",
             ),
             ("GET / FTP/1.1\r\n\r\n", "400 Bad Request"),
+            ("GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request"),
             ("GET / HTTP/2.0\r\n\r\n", "505 HTTP Version Not Supported"),
             ("GET / HTTP/1.2\r\n\r\n", "505 HTTP Version Not Supported"),
             (&many, "431 Request Header Fields Too Large"),

@@ -72,7 +72,14 @@ impl Part<'_> {
 }
 
 fn write(parts: &[Part<'_>], to: &mut dyn Write) -> anyhow::Result<()> {
-    for family in [runs(parts), trials(parts), errors(parts), limits(parts)] {
+    let families = [
+        runs(parts),
+        trials(parts),
+        errors(parts),
+        limits(parts),
+        causes(parts),
+    ];
+    for family in families {
         family.write(to)?;
     }
     for metric in METRICS {
@@ -241,6 +248,29 @@ fn limits(parts: &[Part<'_>]) -> Family {
                     ];
                     family.add(&part.labels(&of), tried.value as f64);
                 }
+            }
+        }
+    }
+    family
+}
+
+/// What gave way first; always 1.
+fn causes(parts: &[Part<'_>]) -> Family {
+    let mut family = Family::new(
+        "limit_cause_info",
+        "",
+        "what gave way first beyond the limit",
+    );
+    for part in parts {
+        let servers = part.report.limits.iter().flat_map(|limits| &limits.servers);
+        for server in servers {
+            if let Some(cause) = &server.cause {
+                let labels = part.labels(&[
+                    ("server", &server.server),
+                    ("kind", &cause.kind),
+                    ("cause", &cause.sentence),
+                ]);
+                family.add(&labels, 1.0);
             }
         }
     }

@@ -150,9 +150,10 @@ async fn serve(mut conn: Conn<TcpStream>, server: &Server, mut stopped: watch::R
                 }
             }
         } else {
-            let count = answers.len();
-            let written = within(server.idle_timeout, socket.write_all(answers)).await;
-            written.map(|()| conn.advance(count))
+            // Piece by piece: who takes something, however slowly, is not silent, and each is counted when it
+            // has left.
+            let written = within(server.idle_timeout, socket.write(answers)).await;
+            written.map(|count| conn.advance(count))
         };
         match moved {
             Ok(()) => {}

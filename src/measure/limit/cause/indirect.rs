@@ -80,19 +80,15 @@ pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
 
 /// The clients themselves.
 pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
-    let load = seen.trial.load.as_ref()?;
-    let used = seen.client("cpu_percent")?;
-    let may =
-        100.0 * f64::from(load.threads.max(1)).min(cpus(&seen.circumstances.settings.client_cpus));
+    let cpu = ClientsCpu::of(seen)?;
     let behind = seen.warned("behind-schedule");
-    let full = used >= may * FULL_PERCENT / 100.0;
     let server_full = server_full(seen).is_some();
-    (behind || (full && !server_full)).then(|| Sign {
+    (behind || (cpu.full && !server_full)).then(|| Sign {
         kind: "client",
         weight: Weight::Full,
         sentence: "the clients could do no more, which is no limit of the server".to_owned(),
         evidence: [
-            Some(format!("their CPU use was {used:.0} % of {may:.0} %")),
+            Some(cpu.words),
             behind.then(|| {
                 "requests left later than they were due though clients were free".to_owned()
             }),
@@ -101,6 +97,35 @@ pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
         .flatten()
         .collect(),
     })
+}
+
+/// What the clients used of the CPUs that they have: where they come from several hosts, on the fullest.
+struct ClientsCpu {
+    full: bool,
+    words: String,
+}
+
+impl ClientsCpu {
+    fn of(seen: &Seen<'_>) -> Option<Self> {
+        let hosts = seen.trial.hosts.iter();
+        let shares = hosts.filter_map(|host| Some((host.cpu_share? * 100.0, &host.name)));
+        if let Some((used, name)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            return Some(Self {
+                full: used >= FULL_PERCENT,
+                words: format!(
+                    "the fullest of {} was {name}, with {used:.0} % of its CPUs",
+                    counted(seen.trial.hosts.len() as u32, "client host")
+                ),
+            });
+        }
+        let threads = f64::from(seen.trial.load.as_ref()?.threads.max(1));
+        let used = seen.client("cpu_percent")?;
+        let may = 100.0 * threads.min(cpus(&seen.circumstances.settings.client_cpus));
+        Some(Self {
+            full: used >= may * FULL_PERCENT / 100.0,
+            words: format!("the clients' CPU use was {used:.0} % of {may:.0} %"),
+        })
+    }
 }
 
 /// The server's CPU use and how much it may use, where that is full.
@@ -156,7 +181,8 @@ fn cost(seen: &Seen<'_>) -> Option<String> {
 /// Neither side was full: it waited for something that is not measured.
 pub(super) fn waits(seen: &Seen<'_>) -> Option<Sign> {
     let load = seen.trial.load.as_ref()?;
-    let (server, client) = (seen.server("cpu_percent")?, seen.client("cpu_percent")?);
+    let server = seen.server("cpu_percent")?;
+    let clients = ClientsCpu::of(seen)?;
     let slow =
         seen.circumstances.find == Find::Rate || load.errors.is_empty() && load.never_served == 0;
     (slow && server_full(seen).is_none()).then(|| Sign {
@@ -164,8 +190,6 @@ pub(super) fn waits(seen: &Seen<'_>) -> Option<Sign> {
         weight: Weight::Exclusion,
         sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
             .to_owned(),
-        evidence: vec![format!(
-            "its CPU use was {server:.0} % and the clients' {client:.0} %"
-        )],
+        evidence: vec![format!("its CPU use was {server:.0} %"), clients.words],
     })
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::record::{Failure, Load, ServerCounts, Side};
+use crate::record::{Failure, HostPart, Load, ServerCounts, Side};
 
 fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();
@@ -200,6 +200,27 @@ fn a_full_cpu_is_the_cause_where_nothing_else_is() {
     assert_eq!(cause(&trial).kind, "server-waits");
     trial.client_side = Some(side(&[("cpu_percent", 99.0)]));
     assert_eq!(cause(&trial).kind, "client");
+}
+
+#[test]
+fn of_several_client_hosts_the_fullest_tells_whether_the_clients_could_do_no_more() {
+    let mut trial = broken();
+    trial.load.as_mut().unwrap().errors.clear();
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
+    let part = |name: &str, share| HostPart {
+        name: name.to_owned(),
+        cpu_share: Some(share),
+        ..HostPart::default()
+    };
+    trial.hosts = vec![part("north", 0.99), part("south", 0.3)];
+    let full = cause(&trial);
+    assert_eq!(full.kind, "client");
+    assert_eq!(
+        full.evidence[0],
+        "the fullest of 2 client hosts was north, with 99 % of its CPUs"
+    );
+    trial.hosts[0].cpu_share = Some(0.4);
+    assert_eq!(cause(&trial).kind, "server-waits");
 }
 
 #[test]

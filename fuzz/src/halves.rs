@@ -1,0 +1,345 @@
+//! Both halves of every protocol: whatever comes, and however it is cut, they say the same, within bounds.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::OnceLock;
+
+use throng::protocol::{
+    Busiest, Close, Custom, Decline, Dialogue, Expectation, Mix, OUTPUT_LIMIT, Offer, PROTOCOLS,
+    Processes, Protocol, Requester, Session, Settings, Used,
+};
+
+use super::bytes::{Choices, Cuts, edit};
+
+/// A session may pass [`OUTPUT_LIMIT`] by one reply; of a long one by a piece of it.
+pub(crate) const MOST_REPLY: usize = 66 * 1024;
+
+/// A machine that is always the same.
+#[derive(Debug)]
+struct Still;
+
+impl Processes for Still {
+    fn busiest(&self) -> io::Result<Busiest> {
+        let mut busiest = Busiest::default();
+        for (pid, name, user, kernel) in [
+            (1, &b"init"[..], 5, 10),
+            (300, b"a (b) c\n\x1b[31m", 100, 20),
+            (20, b"", u64::MAX, 60),
+        ] {
+            busiest.consider(Used::new(pid, name, user, kernel));
+        }
+        Ok(busiest)
+    }
+}
+
+/// The protocol of this name.
+pub(crate) fn protocol(name: &str) -> &'static dyn Protocol {
+    let found = PROTOCOLS
+        .iter()
+        .find(|protocol| protocol.info().name == name);
+    *found.expect("there is such a protocol")
+}
+
+/// What a server offers whose requests or replies have so many bytes.
+pub(crate) fn offer(size: usize) -> Offer {
+    Offer {
+        size,
+        max_upload: 1000,
+        processes: &Still,
+    }
+}
+
+/// What a session made of what came.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) answers: Vec<u8>,
+    pub(crate) requests: u64,
+    pub(crate) close: Close,
+    pub(crate) refused: bool,
+}
+
+/// Hands over `pieces`, and again what was left over, as a connection does. `filled` bytes of output
+/// have not left each time.
+pub(crate) fn hear<'a>(
+    session: &mut dyn Session,
+    pieces: impl Iterator<Item = &'a [u8]>,
+    filled: usize,
+) -> Said {
+    // Made once: to clear so much each time would be most of the work.
+    thread_local! {
+        static OUT: [RefCell<Vec<u8>>; 2] = const { [const { RefCell::new(Vec::new()) }; 2] };
+    }
+    let mut said = Said::default();
+    OUT.with(|buffers| {
+        let out = &mut *buffers[usize::from(filled > 0)].borrow_mut();
+        if out.len() < filled {
+            out.resize(filled, 0);
+        }
+        for mut piece in pieces {
+            while !piece.is_empty() && said.close == Close::No && !said.refused {
+                out.truncate(filled);
+                let step = session.receive(piece, out).unwrap_or_else(|_| {
+                    said.refused = true;
+                    throng::protocol::Step::default()
+                });
+                assert!(step.consumed <= piece.len(), "took more than there was");
+                assert!(
+                    step.reflected <= step.consumed,
+                    "answers what it did not take"
+                );
+                assert!(out.len() < OUTPUT_LIMIT + MOST_REPLY, "output has no bound");
+                let answered = &out[filled..];
+                let stands_still = step.consumed == 0 && answered.is_empty();
+                assert!(
+                    !stands_still || said.refused || step.close != Close::No,
+                    "neither takes anything nor answers"
+                );
+                said.answers.extend_from_slice(answered);
+                said.answers.extend_from_slice(&piece[..step.reflected]);
+                said.requests += step.requests;
+                said.close = step.close;
+                piece = &piece[step.consumed..];
+            }
+        }
+    });
+    said
+}
+
+/// Bytes that a server hears, cut and with little room for answers, say what they say at once.
+fn session(name: &str, sizes: &[usize], data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let size = sizes[choices.below(sizes.len())];
+    let room = usize::from(choices.byte()) + 1;
+    let cuts = Cuts::choose(&mut choices);
+    let mut wire = choices.rest();
+    if size > OUTPUT_LIMIT {
+        wire = &wire[..wire.len().min(100)]; // a few replies of that size are enough
+    }
+    let protocol = protocol(name);
+    let offer = offer(size);
+    let whole = hear(&mut *protocol.session(&offer), std::iter::once(wire), 0);
+    let pieces = cuts.pieces(wire);
+    let cut = hear(&mut *protocol.session(&offer), pieces, OUTPUT_LIMIT - room);
+    assert_eq!(whole.requests, cut.requests, "requests depend on the cuts");
+    assert_eq!(whole.close, cut.close, "the end depends on the cuts");
+    assert_eq!(whole.refused, cut.refused, "refusal depends on the cuts");
+    assert!(whole.answers == cut.answers, "answers depend on the cuts");
+}
+
+/// The server half of `echo`.
+pub fn echo_session(data: &[u8]) {
+    session("echo", &[1000, 1, 7], data);
+}
+
+/// The server half of `factorial`.
+pub fn factorial_session(data: &[u8]) {
+    session("factorial", &[8], data);
+}
+
+/// The server half of `upload`.
+pub fn upload_session(data: &[u8]) {
+    session("upload", &[8], data);
+}
+
+/// The server half of `top`.
+pub fn top_session(data: &[u8]) {
+    session("top", &[4], data);
+}
+
+/// The server half of `http`.
+pub fn http_session(data: &[u8]) {
+    session("http", &[20, 0, 1000, OUTPUT_LIMIT + 1], data);
+}
+
+/// What a requester made of what came.
+#[derive(Debug, Default, PartialEq)]
+struct Heard {
+    completed: u32,
+    declined: Option<Decline>,
+    close: bool,
+    refused: bool,
+}
+
+/// Begins so many requests, and gives what is sent, taken in these pieces.
+fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> {
+    let mut wire = Vec::new();
+    for _ in 0..count {
+        requester.begin();
+        // Some leave while others are begun.
+        let pending = requester.pending();
+        let sent = cuts.pieces(pending).next().map_or(0, <[u8]>::len);
+        wire.extend_from_slice(&pending[..sent]);
+        requester.advance(sent);
+    }
+    while !requester.pending().is_empty() {
+        wire.extend_from_slice(requester.pending());
+        requester.advance(requester.pending().len());
+    }
+    wire
+}
+
+/// Hands over pieces of a reply, and then its end.
+fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u8]>) -> Heard {
+    let mut heard = Heard::default();
+    let add = |heard: &mut Heard, result: Result<throng::protocol::Replies, _>| match result {
+        Ok(replies) => {
+            heard.completed += replies.completed;
+            heard.close |= replies.close;
+            if replies.completed > 0 {
+                heard.declined = replies.declined;
+            }
+        }
+        Err(throng::protocol::ProtocolError { what }) => {
+            assert!(!what.is_empty() && what.len() < 2000, "says too much");
+            heard.refused = true;
+        }
+    };
+    for piece in pieces {
+        if heard.refused {
+            return heard;
+        }
+        let result = requester.receive(piece);
+        add(&mut heard, result);
+    }
+    if !heard.refused {
+        let result = requester.finish();
+        add(&mut heard, result);
+    }
+    heard
+}
+
+/// Replies that clients hear, cut, say what they say at once. `answer` gives right replies to what is asked.
+fn requester(
+    dialogue: &dyn Dialogue,
+    settings: &Settings,
+    answer: impl Fn(&[u8]) -> Vec<u8>,
+    mut choices: Choices<'_>,
+) {
+    let client = u64::from(choices.byte());
+    let most = if dialogue.closes() { 1 } else { 8 };
+    let count = choices.below(most) + 1;
+    let is_right = choices.byte() < 128;
+    let cuts = Cuts::choose(&mut choices);
+    let mut patient = dialogue.requester(settings, client);
+    let mut eager = dialogue.requester(settings, client);
+    let asked = ask(&mut *patient, count, &Cuts::choose(&mut Choices::new(&[])));
+    let again = ask(&mut *eager, count, &cuts);
+    assert!(asked == again, "what is asked depends on how it leaves");
+    let mut wire = Vec::new();
+    if is_right {
+        wire = answer(&asked);
+        edit(&mut wire, &mut choices);
+    }
+    wire.extend_from_slice(choices.rest());
+    let whole = listen(
+        &mut *patient,
+        std::iter::once(&wire[..]).filter(|wire| !wire.is_empty()),
+    );
+    let cut = listen(&mut *eager, cuts.pieces(&wire));
+    assert!(
+        cut.completed as usize <= count,
+        "more replies than requests"
+    );
+    assert_eq!(whole.refused, cut.refused, "refusal depends on the cuts");
+    if !whole.refused {
+        assert_eq!(whole, cut, "what is heard depends on the cuts");
+    }
+    eager.forget();
+    assert!(
+        eager.pending().is_empty(),
+        "what is forgotten is still sent"
+    );
+}
+
+/// What throng's own server answers.
+fn own_answer(protocol: &'static dyn Protocol, size: usize) -> impl Fn(&[u8]) -> Vec<u8> {
+    move |asked| {
+        hear(
+            &mut *protocol.session(&offer(size)),
+            std::iter::once(asked),
+            0,
+        )
+        .answers
+    }
+}
+
+fn own_requester(name: &str, settings: &[Settings], size: usize, data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let settings = &settings[choices.below(settings.len())];
+    let protocol = protocol(name);
+    requester(protocol, settings, own_answer(protocol, size), choices);
+}
+
+fn sized(size: Mix<usize>) -> Settings {
+    Settings {
+        size,
+        ..Settings::default()
+    }
+}
+
+/// The client half of `echo`.
+pub fn echo_requester(data: &[u8]) {
+    let sizes = [Mix::One(10), Mix::One(1), Mix::Several(&[(5, 3), (60, 1)])];
+    own_requester("echo", &sizes.map(sized), 10, data);
+}
+
+/// The client half of `factorial`.
+pub fn factorial_requester(data: &[u8]) {
+    own_requester("factorial", &[Settings::default()], 8, data);
+}
+
+/// The client half of `upload`.
+pub fn upload_requester(data: &[u8]) {
+    // One that is taken, one of nothing, one that is declined, and several.
+    let sizes = [
+        Mix::One(20),
+        Mix::One(0),
+        Mix::One(1001),
+        Mix::Several(&[(5, 3), (1100, 1)]),
+    ];
+    own_requester("upload", &sizes.map(sized), 8, data);
+}
+
+/// The client half of `top`.
+pub fn top_requester(data: &[u8]) {
+    own_requester("top", &[Settings::default()], 4, data);
+}
+
+/// The client half of `http`.
+pub fn http_requester(data: &[u8]) {
+    let several = Settings {
+        paths: Mix::Several(&[("/a", 3), ("/b?c", 1)]),
+        ..Settings::default()
+    };
+    own_requester("http", &[Settings::default(), several], 100, data);
+}
+
+/// What is expected, and a reply that is right.
+const EXPECTED: [(&str, &[u8]); 10] = [
+    ("bytes:5", b"12345"),
+    ("text:+PONG\\r\\n", b"+PONG\r\n"),
+    ("until:\\r\\n", b"+PO\rNG\r\n"),
+    ("until:aab", b"aaaaab"),
+    ("until:abab", b"abaabab"),
+    ("regex:^\\+(OK|PONG)\\r\\n", b"+PONG\r\n"),
+    ("regex:END\\r?\\n", b"VALUE x\r\nEND\n"),
+    ("regex:(?s-u)^.\\xff.", b"a\xffb"),
+    ("regex:(?i)\\d{3}[ -]ok", b"220-OK"),
+    ("close", b"anything"),
+];
+
+/// The client half of what a user says.
+pub fn custom_requester(data: &[u8]) {
+    static ALL: OnceLock<Vec<Custom>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let custom = |(spec, _): &(&str, _)| {
+            let expectation = Expectation::parse(spec).expect("it can be read");
+            Custom::new(b"PING\r\n", Box::leak(Box::new(expectation))).expect("there is a request")
+        };
+        EXPECTED.iter().map(custom).collect()
+    });
+    let mut choices = Choices::new(data);
+    let which = choices.below(EXPECTED.len());
+    let answer = |asked: &[u8]| EXPECTED[which].1.repeat(asked.len() / b"PING\r\n".len());
+    requester(&all[which], &Settings::default(), answer, choices);
+}

@@ -1,0 +1,63 @@
+//! What is fuzzed: each target is an ordinary function of some bytes, which panics where something is
+//! not as it must be.
+//!
+//! libFuzzer calls them (`fuzz_targets/target.rs`), and so does `tests/fuzz.rs` of throng, which
+//! compiles this file as a module of its own and needs neither libFuzzer nor a nightly compiler.
+
+pub mod bytes;
+pub mod conn;
+pub mod halves;
+pub mod readers;
+pub mod values;
+
+/// Something that is fuzzed.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name, that of its program and of its corpus.
+    pub name: &'static str,
+    /// What it does with some bytes.
+    pub body: fn(&[u8]),
+    /// Inputs made of each of its corpus where a test runs it for a moment: fewer where one takes longer.
+    pub mutations: usize,
+}
+
+const fn target(name: &'static str, body: fn(&[u8]), mutations: usize) -> Target {
+    Target {
+        name,
+        body,
+        mutations,
+    }
+}
+
+/// Every target there is. To add one: a line here, a `[[bin]]` in `Cargo.toml`, and a corpus.
+pub const TARGETS: &[Target] = &[
+    target("echo_session", halves::echo_session, 300),
+    target("factorial_session", halves::factorial_session, 300),
+    target("upload_session", halves::upload_session, 300),
+    target("top_session", halves::top_session, 300),
+    target("http_session", halves::http_session, 300),
+    target("echo_requester", halves::echo_requester, 300),
+    target("factorial_requester", halves::factorial_requester, 300),
+    target("upload_requester", halves::upload_requester, 300),
+    target("top_requester", halves::top_requester, 300),
+    target("http_requester", halves::http_requester, 300),
+    target("custom_requester", halves::custom_requester, 300),
+    target("expectation", readers::expectation, 20),
+    target("conn_lending", conn::lending, 200),
+    target("conn_turns", conn::turns, 100),
+    target("study", readers::study, 30),
+    target("record", readers::record, 3),
+    target("record_values", readers::record_values, 30),
+    target("capture", readers::capture, 200),
+    target("crew", readers::crew, 100),
+    target("crew_values", readers::crew_values, 50),
+];
+
+/// The target of this name.
+///
+/// # Panics
+/// When there is none.
+pub fn find(name: &str) -> Target {
+    let found = TARGETS.iter().find(|target| target.name == name);
+    *found.expect("each program is named after its target")
+}

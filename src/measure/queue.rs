@@ -1,0 +1,108 @@
+//! Lines that a process wrote and nobody has read yet: bounded, whatever it writes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Instant;
+
+/// Lines that may wait to be read; more are dropped.
+const MOST_LINES: usize = 1024;
+/// Bytes of them, room for a few of the longest.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The end that lines come in at; several may have one.
+#[derive(Debug, Clone)]
+pub(super) struct Speaker {
+    lines: SyncSender<String>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+/// The end that they are read at.
+#[derive(Debug)]
+pub(super) struct Listener {
+    lines: Receiver<String>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
+
+/// Why a line did not come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoLine {
+    /// Not in time.
+    Late,
+    /// Nobody is left who could say one.
+    Ended,
+}
+
+/// An empty queue.
+pub(super) fn queue() -> (Speaker, Listener) {
+    let (sender, receiver) = sync_channel(MOST_LINES);
+    let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let speaker = Speaker {
+        lines: sender,
+        waiting_bytes: Arc::clone(&waiting_bytes),
+    };
+    let listener = Listener {
+        lines: receiver,
+        waiting_bytes,
+    };
+    (speaker, listener)
+}
+
+impl Speaker {
+    /// Adds a line, unless too much waits already.
+    pub(super) fn say(&self, line: &str) {
+        let bytes = line.len();
+        if self.waiting_bytes.fetch_add(bytes, Relaxed) + bytes > MOST_BYTES
+            || self.lines.try_send(line.to_owned()).is_err()
+        {
+            self.waiting_bytes.fetch_sub(bytes, Relaxed);
+        }
+    }
+}
+
+impl Listener {
+    /// The next line, awaited until `deadline`.
+    pub(super) fn next(&self, deadline: Instant) -> Result<String, NoLine> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let line = self.lines.recv_timeout(left).map_err(|error| match error {
+            RecvTimeoutError::Timeout => NoLine::Late,
+            RecvTimeoutError::Disconnected => NoLine::Ended,
+        })?;
+        self.waiting_bytes.fetch_sub(line.len(), Relaxed);
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_lines_that_nobody_reads_keeps_few_bytes() {
+        let (speaker, listener) = queue();
+        let line = "x".repeat(1 << 20);
+        for _ in 0..50 {
+            speaker.say(&line);
+        }
+        for _ in 0..4 {
+            assert_eq!(listener.next(Instant::now()).unwrap().len(), 1 << 20);
+        }
+        assert_eq!(listener.next(Instant::now()), Err(NoLine::Late));
+        // What was read makes room.
+        speaker.say("again");
+        drop(speaker);
+        assert_eq!(listener.next(Instant::now()).as_deref(), Ok("again"));
+        assert_eq!(listener.next(Instant::now()), Err(NoLine::Ended));
+    }
+
+    #[test]
+    fn short_lines_are_few_too() {
+        let (speaker, listener) = queue();
+        for _ in 0..2 * MOST_LINES {
+            speaker.say("");
+        }
+        drop(speaker);
+        let lines = std::iter::from_fn(|| listener.next(Instant::now()).ok());
+        assert_eq!(lines.count(), MOST_LINES);
+    }
+}

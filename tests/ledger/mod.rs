@@ -1,0 +1,169 @@
+//! What both sides of a load have counted, client by client: the rows of its clients beside the rows of its server.
+//!
+//! Each client has a source address of its own, so that the server's rows tell whose connection each was, however
+//! often a client came.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context as _, ensure};
+
+/// What a client says of all its connections.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) connections: u64,
+    pub(crate) requests: u64,
+    pub(crate) replies: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) errors: u64,
+    /// The first one.
+    pub(crate) error: String,
+}
+
+/// What the server says of the connections from one address.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) connections: u64,
+    pub(crate) requests: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    /// How they ended.
+    pub(crate) outcomes: BTreeMap<String, u64>,
+}
+
+/// Both sides of one client.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Both {
+    pub(crate) told: Told,
+    pub(crate) counted: Counted,
+}
+
+/// Both sides of all clients, by their addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) clients: BTreeMap<IpAddr, Both>,
+    /// Connections from elsewhere.
+    pub(crate) others: BTreeMap<SocketAddr, Counted>,
+}
+
+impl Ledger {
+    /// Puts the two CSV files of a load side by side. A client that was never connected has no address, and nothing
+    /// to account for.
+    pub(crate) fn read(clients: &str, server: &str) -> anyhow::Result<Self> {
+        let mut ledger = Self::default();
+        for row in rows(clients)? {
+            let Some(source) = row.get("source").filter(|source| !source.is_empty()) else {
+                ensure!(
+                    row["connections"] == "0",
+                    "a client without an address: {row:?}"
+                );
+                continue;
+            };
+            let source: SocketAddr = source
+                .parse()
+                .with_context(|| format!("the source in {row:?}"))?;
+            let count = |name: &str| number(&row, name);
+            let told = Told {
+                connections: count("connections")?,
+                requests: count("requests")?,
+                replies: count("replies")?,
+                sent: count("bytes_sent")?,
+                received: count("bytes_received")?,
+                errors: count("errors")?,
+                error: row["error"].to_owned(),
+            };
+            let before = ledger.clients.insert(
+                source.ip(),
+                Both {
+                    told,
+                    ..Both::default()
+                },
+            );
+            ensure!(before.is_none(), "two clients come from {}", source.ip());
+        }
+        for row in rows(server)? {
+            let address: SocketAddr = row["address"]
+                .parse()
+                .with_context(|| format!("the address in {row:?}"))?;
+            let counted = match ledger.clients.get_mut(&address.ip()) {
+                Some(client) => &mut client.counted,
+                None => ledger.others.entry(address).or_default(),
+            };
+            counted.connections += 1;
+            counted.requests += number(&row, "requests")?;
+            counted.bytes_in += number(&row, "bytes_in")?;
+            counted.bytes_out += number(&row, "bytes_out")?;
+            *counted
+                .outcomes
+                .entry(row["outcome"].to_owned())
+                .or_default() += 1;
+        }
+        Ok(ledger)
+    }
+}
+
+impl Both {
+    /// Whether both sides have counted the same.
+    pub(crate) fn agree(&self) -> bool {
+        let (told, counted) = (&self.told, &self.counted);
+        told.connections == counted.connections
+            && told.requests == counted.requests
+            && told.replies == counted.requests
+            && told.sent == counted.bytes_in
+            && told.received == counted.bytes_out
+    }
+
+    /// Whether they have counted what they can have, where a connection was cut: nothing has come that was not
+    /// sent, on either way, and no reply without a request.
+    pub(crate) fn is_possible(&self) -> bool {
+        let (told, counted) = (&self.told, &self.counted);
+        told.replies <= counted.requests
+            && counted.requests <= told.requests
+            && counted.bytes_in <= told.sent
+            && told.received <= counted.bytes_out
+    }
+}
+
+impl fmt::Display for Both {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (told, counted) = (&self.told, &self.counted);
+        write!(
+            f,
+            "connections {}/{}, requests {}/{}, replies {}, bytes {}/{} in, {}/{} out, {} errors{}, {:?}",
+            told.connections,
+            counted.connections,
+            told.requests,
+            counted.requests,
+            told.replies,
+            told.sent,
+            counted.bytes_in,
+            told.received,
+            counted.bytes_out,
+            told.errors,
+            if told.error.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", told.error)
+            },
+            counted.outcomes
+        )
+    }
+}
+
+/// The rows of a CSV file, by column.
+fn rows(csv: &str) -> anyhow::Result<Vec<BTreeMap<&str, &str>>> {
+    let mut lines = csv.lines();
+    let header = lines.next().context("a CSV file without a header")?;
+    Ok(lines
+        .map(|line| header.split(',').zip(line.split(',')).collect())
+        .collect())
+}
+
+fn number(row: &BTreeMap<&str, &str>, name: &str) -> anyhow::Result<u64> {
+    let value = row.get(name).copied().unwrap_or_default();
+    value
+        .parse()
+        .with_context(|| format!("{name} is `{value}` in {row:?}"))
+}
