@@ -23,12 +23,12 @@ mod lab;
 mod limit;
 mod list;
 #[cfg(target_os = "linux")]
+mod live;
+#[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod output;
-#[cfg(target_os = "linux")]
-mod progress;
 mod report;
 #[cfg(target_os = "linux")]
 mod run;
@@ -271,8 +271,9 @@ fn is_usage(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether somebody is looking: progress is drawn only then.
+/// Whether somebody is looking, at a terminal on which a view can be drawn: one that can move its cursor.
 #[cfg(target_os = "linux")]
 fn has_viewer() -> bool {
-    std::io::stderr().is_terminal()
+    let can_move = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    can_move && std::io::stderr().is_terminal()
 }

@@ -9,6 +9,7 @@ mod jobs;
 mod lists;
 mod loads;
 mod scale;
+mod terminal;
 mod uploads;
 mod usage;
 

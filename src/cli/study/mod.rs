@@ -50,7 +50,7 @@ pub(super) fn run(
         claims: study.claims(),
     };
     let directory = &measuring.directory(&study.name)?;
-    let lock = whole.create(directory).map_err(conduct::refused)?;
+    let lock = whole.create(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in parts {
         let Resolved { record, plan } = part;
@@ -72,13 +72,13 @@ pub(super) fn run(
 
 /// Goes on with the parts that are not finished.
 pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyhow::Result<Exit> {
-    let whole = record::Study::read(directory).map_err(conduct::refused)?;
-    let lock = Lock::take(directory).map_err(conduct::refused)?;
+    let whole = record::Study::read(directory).map_err(Usage::from)?;
+    let lock = Lock::take(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in whole.parts.iter().filter(|part| part.skipped.is_none()) {
-        let found = record::directory(directory, &part.name).map_err(conduct::refused)?;
+        let found = record::directory(directory, &part.name).map_err(Usage::from)?;
         let directory = found.unwrap_or_else(|| directory.join(&part.name));
-        let run = record::read(&directory).map_err(conduct::refused)?;
+        let run = record::read(&directory).map_err(Usage::from)?;
         if run.ending == Ending::Complete {
             continue;
         }
