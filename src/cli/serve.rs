@@ -27,6 +27,10 @@ use crate::sys::process;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 #[command(after_help = "\
 Examples:
   throng serve epoll

@@ -221,7 +221,7 @@ fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
     let start = before.iter().rposition(|&byte| byte == b'\n');
     StoreError::Content {
         path: path.to_owned(),
-        line: line + before.iter().filter(|&&byte| byte == b'\n').count(),
+        line: line + before.split(|&byte| byte == b'\n').count() - 1,
         column: before.len() - start.map_or(0, |at| at + 1) + 1,
         reason: reason.to_owned(),
     }
