@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::asking::Asking;
 use super::live::{Forecast, Live, TICK};
-use super::{Exit, Usage, has_viewer, lab, report};
+use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::foresee;
 use crate::measure::crew::Origin;
 use crate::measure::keeper::Keeper;
@@ -35,12 +35,12 @@ pub(super) fn conduct(
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
-        anstream::eprintln!(
+        output::note(&format!(
             "interrupted: {} of {} trials are in {}",
             trials.len(),
             run.trials_planned,
             directory.display()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
     if run.ending == Ending::HostLost {
@@ -106,7 +106,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 
 /// An earlier run, with what it has.
 pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
-    let (store, run, done) = Store::resume(directory).map_err(refused)?;
+    let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
@@ -204,10 +204,10 @@ impl Said {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
                 // More than the accept queue holds would mostly wait for SYNs to be sent again.
                 let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
-                anstream::eprintln!(
+                output::note(&format!(
                     "warning: {shortage}: there will be {room} at once, as one process and its accept \
                      queue have room for (--at-once)"
-                );
+                ));
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
             }
@@ -250,12 +250,14 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
 
 /// A record in this directory that does not hold one yet.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
-    Store::create(directory).map_err(refused)
+    Store::create(directory).map_err(Usage::from)
 }
 
-/// Why there is no record to write to, which is known before anything is started.
-pub(super) fn refused(error: StoreError) -> Usage {
-    Usage(chain(&error))
+impl From<StoreError> for Usage {
+    /// Why there is no record to write to, which is known before anything is started.
+    fn from(error: StoreError) -> Self {
+        Self(chain(&error))
+    }
 }
 
 /// This program, to start servers and loads with.
@@ -330,9 +332,9 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
         if let Some(live) = &self.live {
-            live.end(told(trial));
+            live.end(&told(trial));
         } else if self.plain {
-            anstream::eprintln!("{}", told(trial));
+            output::note(&told(trial));
         }
     }
 }

@@ -40,6 +40,9 @@ pub(super) struct Arguments {
     /// Where to listen; port 0 lets the kernel choose.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777")]
     listen: SocketAddr,
+    /// Allow an address that is not on this machine's loopback: everybody who reaches it may connect then.
+    #[arg(long)]
+    allow_remote: bool,
     /// What to say; `throng list protocols` says what there is.
     #[arg(long, default_value = "echo")]
     protocol: String,
@@ -110,6 +113,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
     protocol.supported()?;
     let tuning = arguments.tuning.resolve(model)?;
+    let address = arguments.listen.ip();
+    if !address.is_loopback() && !arguments.allow_remote {
+        return Err(Usage(format!(
+            "{address} is not on this machine's loopback: everybody who reaches it could connect; say \
+             --allow-remote if that network is yours"
+        ))
+        .into());
+    }
     let log = arguments.log.as_ref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
         process::bind_to(cpus)?;

@@ -26,6 +26,9 @@ use crate::report::render::interactive;
 use crate::report::study::StudyReport;
 use shown::Shown;
 
+/// What a browser is told to refuse: to load anything, or send anything anywhere.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                      img-src data: blob:; base-uri 'none'; form-action 'none'";
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
@@ -80,6 +83,7 @@ fn document(title: &str, colours: &str, body: &Markup, has_figures: bool) -> Mar
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " – throng" }
