@@ -57,6 +57,7 @@ fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
 fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone())
         .section(SECTION)
+        .source(concat!("throng ", env!("CARGO_PKG_VERSION")))
         .manual("User Commands");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -72,7 +73,7 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     if !command.has_subcommands() {
         let mut see = Roff::new();
         see.control("SH", ["SEE ALSO"]);
-        see.control("BR", ["throng", " (1)"]);
+        see.control("BR", ["throng", "(1)"]);
         see.to_writer(&mut page)?;
     }
     Ok(page)

@@ -46,7 +46,7 @@ time_t time(time_t *at) {
     if (at) *at = now.tv_sec;
     return now.tv_sec;
 }
-"#;
+";
 
 /// More than anything here takes, and far less than the clock is set by.
 const HOURS_S: f64 = 2.0 * 3600.0;
