@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{finish, json, text, throng_run, trial_lines};
 
-const LIBRARY: &str = r#"
+const LIBRARY: &str = r"
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -66,7 +66,7 @@ impl Chain {
 
     /// The run that begins the record, or goes on with it.
     fn command(&self) -> Command {
-        // It was killed before it had anything to go on with.
+        // It may have been killed before it had anything to go on with.
         if let Err(StoreError::Missing(_)) = record::read(&self.record()) {
             return run(self.kind, &self.record());
         }
