@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use throng::record::{self, Trial};
+use throng::record::{self, Load, ServerCounts, Trial};
 
 use super::ledger::{Both, Ledger};
 use super::read;
@@ -45,10 +45,8 @@ pub(crate) fn check(record: &Path, model: &str, clients: u32) -> anyhow::Result<
     };
     ensure!(trial.failure.is_none(), "it failed: {:?}", trial.failure);
     let load = trial.load.as_ref().context("a load")?;
-    let counts = trial
-        .server_counts
-        .as_ref()
-        .context("counts of the server")?;
+    let counts = trial.server_counts.as_ref();
+    let counts = counts.context("counts of the server")?;
     let one_at_a_time = model == "iterative";
     let unanswered = served(load, counts, clients, one_at_a_time)?;
 
