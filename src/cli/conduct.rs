@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use super::asking::Asking;
 use super::live::{Forecast, Live, TICK};
-use super::{Exit, Usage, has_viewer, lab, report};
+use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::foresee;
 use crate::measure::crew::Origin;
 use crate::measure::keeper::Keeper;
@@ -35,12 +35,12 @@ pub(super) fn conduct(
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
-        anstream::eprintln!(
+        output::note(&format!(
             "interrupted: {} of {} trials are in {}",
             trials.len(),
             run.trials_planned,
             directory.display()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
     if run.ending == Ending::HostLost {
@@ -204,10 +204,10 @@ impl Said {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
                 // More than the accept queue holds would mostly wait for SYNs to be sent again.
                 let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
-                anstream::eprintln!(
+                output::note(&format!(
                     "warning: {shortage}: there will be {room} at once, as one process and its accept \
                      queue have room for (--at-once)"
-                );
+                ));
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
             }
@@ -332,9 +332,9 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
         if let Some(live) = &self.live {
-            live.end(told(trial));
+            live.end(&told(trial));
         } else if self.plain {
-            anstream::eprintln!("{}", told(trial));
+            output::note(&told(trial));
         }
     }
 }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::output::harmless;
 use crate::measure::Glimpse;
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
@@ -61,7 +62,8 @@ impl Live {
     /// Something begins: its place among others, what it is, how its time passes, and whether it has a
     /// server that is measured.
     pub(super) fn begin(&self, heading: &str, what: &str, clock: Clock, has_server: bool) {
-        self.shared.lock().state = Some(State::new(heading, what, clock, has_server));
+        let (heading, what) = (harmless(heading), harmless(what));
+        self.shared.lock().state = Some(State::new(&heading, &what, clock, has_server));
         self.start();
     }
 
@@ -73,8 +75,8 @@ impl Live {
     }
 
     /// It has ended: this line stays.
-    pub(super) fn end(&self, line: String) {
-        self.shared.lock().ended.push(line);
+    pub(super) fn end(&self, line: &str) {
+        self.shared.lock().ended.push(harmless(line));
         self.shared.changed.notify_one();
     }
 
