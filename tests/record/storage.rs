@@ -112,10 +112,10 @@ fn a_record_that_becomes_read_only_ends_a_run_and_keeps_what_was_there() {
            [ \"$(wc -l < \"$1/record/trials.jsonl\")\" -ge 2 ] && break
            sleep 0.01
          done 2> /dev/null
-         mount --bind \"$1/record/server\" \"$1/record/server\" || exit 78
-         mount -o remount,bind,ro \"$1/record/server\" || exit 79
+         mount -t tmpfs -o ro none \"$1/record/server\" || {{ kill $!; exit 78; }}
          wait $!
          code=$?
+         umount \"$1/record/server\"
          cp -r \"$1/record\" \"$2\" && exit $code"
     );
     let Some((directory, output)) = with_own_mounts(&script) else {
