@@ -169,7 +169,13 @@ fn listening(mut command: Command) -> Running {
 /// A capture of clients that come, ask and go for two seconds.
 fn capture(network: &Network, file: &Path) {
     let mut serve = inside(&network.server, THRONG);
-    serve.args(["serve", "epoll", "--listen", "10.213.0.1:7777"]);
+    serve.args([
+        "serve",
+        "epoll",
+        "--listen",
+        "10.213.0.1:7777",
+        "--allow-remote",
+    ]);
     let _server = listening(serve);
     let mut tcpdump = inside(&network.client, "tcpdump");
     tcpdump

@@ -115,8 +115,9 @@ pub fn record_values(data: &[u8]) {
     let mut choices = Choices::new(data);
     let mut value = base[choices.below(base.len())].clone();
     values::change(&mut value, &mut choices);
-    let run = serde_json::from_value::<Run>(value["run"].take());
-    let trials = serde_json::from_value::<Vec<Trial>>(value["trials"].take());
+    let path = Path::new("a");
+    let run = record::parse::<Run>(path, 1, &value["run"].to_string());
+    let trials = record::parse::<Vec<Trial>>(path, 1, &value["trials"].to_string());
     if let (Ok(run), Ok(trials)) = (run, trials) {
         render(&run, &trials, &Logs::default());
     }

@@ -3,18 +3,18 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use super::asking::Asking;
-use super::progress::Bar;
-use super::{Exit, Usage, has_viewer, lab, report};
+use super::live::{Forecast, Live, TICK};
+use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::foresee;
 use crate::measure::crew::Origin;
 use crate::measure::keeper::Keeper;
 use crate::measure::plan::Jobs;
-use crate::measure::{self, Observer, RunPlan, Started, host, probes, strays};
+use crate::measure::{self, Glimpse, Observer, RunPlan, Started, host, probes, strays};
 use crate::protocol::{self, Dialogue};
 use crate::record::{Ending, Limit, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
 use crate::report::format;
@@ -35,12 +35,12 @@ pub(super) fn conduct(
     drop(shown);
     let missed = report::make(&directory, json)?;
     if stop.requested() {
-        anstream::eprintln!(
+        output::note(&format!(
             "interrupted: {} of {} trials are in {}",
             trials.len(),
             run.trials_planned,
             directory.display()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
     if run.ending == Ending::HostLost {
@@ -106,7 +106,7 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 
 /// An earlier run, with what it has.
 pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunPlan)> {
-    let (store, run, done) = Store::resume(directory).map_err(refused)?;
+    let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
@@ -204,10 +204,10 @@ impl Said {
             (Err(shortage), Some(room)) if self.at_once.is_none() => {
                 // More than the accept queue holds would mostly wait for SYNs to be sent again.
                 let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
-                anstream::eprintln!(
+                output::note(&format!(
                     "warning: {shortage}: there will be {room} at once, as one process and its accept \
                      queue have room for (--at-once)"
-                );
+                ));
                 settings.load_options.push(format!("--at-once={room}"));
                 Ok(())
             }
@@ -249,15 +249,14 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// A record in this directory that does not hold one yet.
-pub(super) fn create(directory: &Path) -> anyhow::Result<Store> {
-    Store::create(directory).map_err(refused)
+pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
+    Store::create(directory).map_err(Usage::from)
 }
 
-/// Why there is no record to write to: wrong usage, unless the machine is to blame.
-pub(super) fn refused(error: StoreError) -> anyhow::Error {
-    match error {
-        StoreError::File { .. } => error.into(),
-        _ => Usage(chain(&error)).into(),
+impl From<StoreError> for Usage {
+    /// Why there is no record to write to, which is known before anything is started.
+    fn from(error: StoreError) -> Self {
+        Self(chain(&error))
     }
 }
 
@@ -284,25 +283,27 @@ fn jobs(load: &Load) -> String {
     format!("{done} of {} clients done{time}", load.clients)
 }
 
-/// How the run goes: a bar on a terminal, plain lines elsewhere.
+/// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
 pub(super) struct Shown {
-    bar: Option<Bar>,
+    live: Option<Live>,
     plain: bool,
+    forecast: Forecast,
 }
 
 impl Shown {
     pub(super) fn new(json: bool) -> Self {
         Self {
-            bar: has_viewer().then(|| Bar::new("starting")),
+            live: has_viewer().then(Live::new),
             plain: !has_viewer() && !json,
+            forecast: Forecast::new(),
         }
     }
 }
 
 impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
-        if let Some(bar) = &self.bar {
-            bar.set(started.index as f64 / started.total as f64);
+        let clock = self.forecast.begin(started.foreseen, Instant::now());
+        if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);
             // How many a search will take, nobody knows.
             if !started.purpose.seeks_limit() {
@@ -310,37 +311,57 @@ impl Observer for Shown {
             }
             let load = match started.rate_per_s {
                 Some(rate) => format!("{rate} requests a second"),
-                None => format!("{} clients", started.clients),
+                None => format::counted(started.clients, "client"),
             };
             let what = started.purpose.occasion(started.round, started.percent);
-            bar.say(&format!("{number}: {} with {load}, {what}", started.server));
+            let what = format!("{} with {load}, {what}", started.server);
+            live.begin(&number, &what, clock, true);
+        }
+    }
+
+    fn wants_figures_every(&self) -> Option<Duration> {
+        self.live.as_ref().map(|_| TICK)
+    }
+
+    fn sees(&mut self, glimpse: &Glimpse) {
+        if let Some(live) = &self.live {
+            live.see(glimpse, None);
         }
     }
 
     fn ended(&mut self, trial: &Trial) {
-        if self.plain {
-            let told = match (&trial.failure, &trial.load) {
-                (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
-                (None, Some(load)) if load.completion.is_some() => jobs(load),
-                (None, Some(load)) => format!(
-                    "{:.0} replies/s, {} of {} clients served",
-                    load.window.replies_per_s, load.served, load.clients
-                ),
-                (None, None) => "no figures".to_owned(),
-            };
-            let special = match trial.purpose.words(trial.percent()) {
-                words if words.is_empty() => words,
-                words => format!(" ({words})"),
-            };
-            let (server, clients) = (&trial.server, trial.clients);
-            let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
-                let why = attempt.reasons.first();
-                match why {
-                    Some(why) => format!("; {} broke: {why}", attempt.value),
-                    None => format!("; {} held", attempt.value),
-                }
-            });
-            anstream::eprintln!("{server} with {clients} clients{special}: {told}{verdict}");
+        self.forecast.end(Instant::now());
+        if let Some(live) = &self.live {
+            live.end(&told(trial));
+        } else if self.plain {
+            output::note(&told(trial));
         }
     }
+}
+
+/// What came of a trial, on a line.
+fn told(trial: &Trial) -> String {
+    let told = match (&trial.failure, &trial.load) {
+        (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+        (None, Some(load)) if load.completion.is_some() => jobs(load),
+        (None, Some(load)) => format!(
+            "{:.0} replies/s, {} of {} clients served",
+            load.window.replies_per_s, load.served, load.clients
+        ),
+        (None, None) => "no figures".to_owned(),
+    };
+    let special = match trial.purpose.words(trial.percent()) {
+        words if words.is_empty() => words,
+        words => format!(" ({words})"),
+    };
+    let (server, clients) = (&trial.server, trial.clients);
+    let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
+        let why = attempt.reasons.first();
+        match why {
+            Some(why) => format!("; {} broke: {why}", attempt.value),
+            None => format!("; {} held", attempt.value),
+        }
+    });
+    let line = format!("{server} with {clients} clients{special}: {told}{verdict}");
+    format::printable(&line)
 }

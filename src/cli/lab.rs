@@ -92,7 +92,13 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
         Origin::Here if had > 0 => Err(Usage(format!(
             "this run had its clients on {had} client hosts; go on with as many, with throng-mpi"
         ))),
-        Origin::Here => Ok(()),
+        Origin::Here => match run.settings.server_address {
+            Some(address) if !address.is_loopback() => Err(Usage(format!(
+                "this run had its servers on {address}, which is not on this machine's loopback, though it \
+                 had no client hosts; nothing is sent there"
+            ))),
+            _ => Ok(()),
+        },
         Origin::Crew(crew) if crew.hosts().len() == had => {
             check(run.settings.server_address, true, crew.hosts())
         }

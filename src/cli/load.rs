@@ -118,6 +118,9 @@ pub(super) struct Arguments {
     /// before closing the connections.
     #[arg(long, hide = true)]
     controlled: bool,
+    /// Tell figures there too, again and again after this time.
+    #[arg(long, hide = true, value_name = "TIME", requires = "controlled", value_parser = values::positive_duration)]
+    figures_every: Option<Duration>,
     /// Be one of several processes that have this load together, from 0/N to N-1/N, and print what puts
     /// their results together.
     #[arg(long, hide = true, value_name = "NUMBER/OF", value_parser = values::share,
@@ -153,9 +156,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let mut outcome = if arguments.controlled {
         let waits_at_start = arguments.shape.until().is_some();
-        load::run(&plan, &mut Controlled::new(stop, waits_at_start))?
+        let figures_every = arguments.figures_every;
+        load::run(
+            &plan,
+            &mut Controlled::new(stop, waits_at_start, figures_every),
+        )?
     } else {
-        load::run(&plan, &mut Shown::new(stop))?
+        load::run(&plan, &mut Shown::new(stop, &plan))?
     };
     outcome.load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &outcome.load));
     if let Some((path, mut csv)) = csv {

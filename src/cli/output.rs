@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+use crate::report::format::shown;
+
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -22,12 +24,46 @@ pub(super) fn error(error: &anyhow::Error) {
         }
         message.push_str(&cause);
     }
-    anstream::eprintln!("{ERROR}error:{ERROR:#} {message}");
+    anstream::eprintln!("{ERROR}error:{ERROR:#} {}", harmless(&message));
 }
 
 /// Prints what the user should know beside the result.
 pub(super) fn warning(message: &str) {
-    anstream::eprintln!("{WARNING}warning:{WARNING:#} {message}");
+    anstream::eprintln!("{WARNING}warning:{WARNING:#} {}", harmless(message));
+}
+
+/// Prints a line on standard error that says how things go.
+#[cfg(target_os = "linux")]
+pub(super) fn note(message: &str) {
+    anstream::eprintln!("{}", harmless(message));
+}
+
+/// Text in which a terminal obeys nothing but the colours that throng has itself, whatever a server or a
+/// file said of what is told in it.
+pub(super) fn harmless(text: &str) -> String {
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = colour(rest).unwrap_or(0);
+        if length > 0 {
+            harmless.push_str(&rest[..length]);
+        } else {
+            harmless.push(shown(c));
+        }
+        rest = &rest[length.max(c.len_utf8())..];
+    }
+    harmless
+}
+
+/// Bytes of the sequence for bold, dim, a colour, or the end of these, that the text begins with.
+fn colour(text: &str) -> Option<usize> {
+    let (numbers, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
+    let plain = |number: &str| {
+        let number = number.parse::<u8>();
+        number.is_ok_and(|number| matches!(number, 0..=2 | 22 | 30..=37 | 39 | 90..=97))
+    };
+    let is_ours = numbers.split(';').all(plain);
+    is_ours.then_some("\u{1b}[".len() + numbers.len() + 1)
 }
 
 /// Prints a value as JSON, indented, on standard output.
@@ -49,7 +85,7 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 /// Prints text on standard output, without colours when it is not a terminal.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    ignore_broken_pipe(writeln!(out, "{}", text.trim_end()))
+    ignore_broken_pipe(writeln!(out, "{}", harmless(text.trim_end())))
 }
 
 /// Lets something write itself on standard output.
@@ -75,4 +111,34 @@ pub(super) fn width() -> usize {
         .and_then(|columns| columns.parse().ok());
     told.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
         .unwrap_or(80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_from_outside() {
+        let style = AnsiColor::Cyan.on_default().bold();
+        let ours = format!("{ERROR}error:{ERROR:#} {style}x{style:#}\n\ty \u{e4}");
+        assert_eq!(harmless(&ours), ours);
+        for evil in [
+            "\u{1b}[2J",             // clears it
+            "\u{1b}]0;title\u{7}",   // renames it
+            "\u{1b}]52;c;eA==\u{7}", // writes into the clipboard
+            "\u{1b}[8m",             // hides what follows
+            "\u{1b}[31;5m",          // blinks
+            "\u{9b}2J",              // the same without an escape
+            "\r\u{8}",               // writes over what stands there
+            "\u{202e}",              // turns it round
+            "\u{1b}",
+            "\u{1b}[",
+        ] {
+            let shown = harmless(evil);
+            assert!(
+                !shown.contains(|c: char| c.is_control() || c == '\u{202e}'),
+                "{shown:?}"
+            );
+        }
+    }
 }

@@ -27,6 +27,10 @@ use crate::sys::process;
 use crate::sys::signal::Stop;
 
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 #[command(after_help = "\
 Examples:
   throng serve epoll
@@ -40,6 +44,9 @@ pub(super) struct Arguments {
     /// Where to listen; port 0 lets the kernel choose.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777")]
     listen: SocketAddr,
+    /// Allow an address that is not on this machine's loopback: everybody who reaches it may connect then.
+    #[arg(long)]
+    allow_remote: bool,
     /// What to say; `throng list protocols` says what there is.
     #[arg(long, default_value = "echo")]
     protocol: String,
@@ -110,6 +117,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
     protocol.supported()?;
     let tuning = arguments.tuning.resolve(model)?;
+    let address = arguments.listen.ip();
+    if !address.is_loopback() && !arguments.allow_remote {
+        return Err(Usage(format!(
+            "{address} is not on this machine's loopback: everybody who reaches it could connect; say \
+             --allow-remote if that network is yours"
+        ))
+        .into());
+    }
     let log = arguments.log.as_ref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
         process::bind_to(cpus)?;

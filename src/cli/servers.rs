@@ -13,8 +13,9 @@ use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 
 /// Options of `throng serve` that are the same for all servers, and who says them.
-const COMMON: [(&str, &str); 6] = [
+const COMMON: [(&str, &str); 7] = [
     ("listen", "throng gives every server an address"),
+    ("allow_remote", "throng gives every server an address"),
     ("protocol", "it is said once, for all servers"),
     ("size", "it is said once, for all servers"),
     ("cpus", "--server-cpus says it for all servers"),
@@ -40,6 +41,7 @@ pub(super) fn own(
     let matches = Line::command().try_get_matches_from(line).map_err(wrong)?;
     let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {
+        let name = name.replace('_', "-");
         return Err(Usage(format!("{model}: --{name} is not its own choice: {why}")).into());
     }
     let serve = Line::from_arg_matches(&matches).map_err(wrong)?.serve;
@@ -57,6 +59,12 @@ pub(super) fn own(
         option("--backlog", settings.backlog.to_string());
     }
     command.extend(options.iter().cloned());
+    if settings
+        .server_address
+        .is_some_and(|address| !address.is_loopback())
+    {
+        command.push("--allow-remote".to_owned());
+    }
     command.push("--json".to_owned());
     let info = checked.info();
     let limit = serve.limit(checked);

@@ -68,7 +68,7 @@ impl Sum {
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.total = self.total.saturating_add(other.total);
     }
 

@@ -186,7 +186,7 @@ impl Whole {
             None => began,
             Some(_) => self.began.min(began),
         };
-        let since_began = |seconds: f64| began + (seconds * 1e9).round() as i128;
+        let since_began = |seconds: f64| began.saturating_add((seconds * 1e9).round() as i128);
         if let Some(from) = pieces.from_ns {
             let (from, until) = (
                 i128::from(from) - offset,
@@ -241,7 +241,7 @@ impl Whole {
     /// The figures of all parts together; none where there was none.
     pub fn load(mut self) -> Option<Load> {
         let mut load = self.load.take()?;
-        let since_began = |at: i128| (at - self.began) as f64 / 1e9;
+        let since_began = |at: i128| at.saturating_sub(self.began) as f64 / 1e9;
         load.window.duration_s = match (self.from, self.until) {
             // All have windows of one length; that they did not begin at once makes none longer.
             _ if self.timed => self.longest_s,
@@ -312,15 +312,15 @@ impl Whole {
     }
 }
 
-/// Adds what is counted, and nothing else.
+/// Adds what is counted, and nothing else; what a host says may be anything.
 fn add_counts(sum: &mut Load, part: &Load) {
-    sum.clients += part.clients;
-    sum.connected += part.connected;
-    sum.served += part.served;
-    sum.never_served += part.never_served;
-    sum.connections += part.connections;
-    sum.requests += part.requests;
-    sum.verified += part.verified;
+    sum.clients = sum.clients.saturating_add(part.clients);
+    sum.connected = sum.connected.saturating_add(part.connected);
+    sum.served = sum.served.saturating_add(part.served);
+    sum.never_served = sum.never_served.saturating_add(part.never_served);
+    sum.connections = sum.connections.saturating_add(part.connections);
+    sum.requests = sum.requests.saturating_add(part.requests);
+    sum.verified = sum.verified.saturating_add(part.verified);
     add_each(&mut sum.declined, &part.declined);
     add_window(&mut sum.window, &part.window);
     add_each(&mut sum.errors, &part.errors);
@@ -329,11 +329,11 @@ fn add_counts(sum: &mut Load, part: &Load) {
         part.open_loop.as_ref(),
         |sum, part| {
             *sum = OpenLoop {
-                due: sum.due + part.due,
-                waited: sum.waited + part.waited,
-                never_sent: sum.never_sent + part.never_sent,
-                unanswered: sum.unanswered + part.unanswered,
-                lost: sum.lost + part.lost,
+                due: sum.due.saturating_add(part.due),
+                waited: sum.waited.saturating_add(part.waited),
+                never_sent: sum.never_sent.saturating_add(part.never_sent),
+                unanswered: sum.unanswered.saturating_add(part.unanswered),
+                lost: sum.lost.saturating_add(part.lost),
                 response_time: None,
             }
         },
@@ -353,7 +353,7 @@ fn add_counts(sum: &mut Load, part: &Load) {
     if rank(&part.stopped_by) < rank(&sum.stopped_by) {
         sum.stopped_by.clone_from(&part.stopped_by);
     }
-    sum.threads += part.threads;
+    sum.threads = sum.threads.saturating_add(part.threads);
 }
 
 fn both<T: Clone>(sum: Option<T>, part: Option<&T>, add: impl Fn(&mut T, &T)) -> Option<T> {
@@ -368,14 +368,15 @@ fn both<T: Clone>(sum: Option<T>, part: Option<&T>, add: impl Fn(&mut T, &T)) ->
 
 fn add_each(sum: &mut BTreeMap<String, u64>, part: &BTreeMap<String, u64>) {
     for (name, count) in part {
-        *sum.entry(name.clone()).or_default() += count;
+        let sum = sum.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*count);
     }
 }
 
 fn add_window(sum: &mut Window, part: &Window) {
-    sum.replies += part.replies;
-    sum.bytes_sent += part.bytes_sent;
-    sum.bytes_received += part.bytes_received;
+    sum.replies = sum.replies.saturating_add(part.replies);
+    sum.bytes_sent = sum.bytes_sent.saturating_add(part.bytes_sent);
+    sum.bytes_received = sum.bytes_received.saturating_add(part.bytes_received);
     add_slices(&mut sum.slices, &part.slices);
     let tenths = part.slices_by_tenth.len().max(sum.slices_by_tenth.len());
     sum.slices_by_tenth.resize(tenths, Vec::new());
@@ -388,22 +389,22 @@ fn add_window(sum: &mut Window, part: &Window) {
 fn add_slices(sum: &mut Vec<u64>, part: &[u64]) {
     sum.resize(sum.len().max(part.len()), 0);
     for (sum, part) in sum.iter_mut().zip(part) {
-        *sum += part;
+        *sum = sum.saturating_add(*part);
     }
 }
 
 fn add_jobs(sum: &mut Completion, part: &Completion) {
-    sum.at_once += part.at_once;
-    sum.clients_done += part.clients_done;
-    sum.failed += part.failed;
-    sum.not_done += part.not_done;
+    sum.at_once = sum.at_once.saturating_add(part.at_once);
+    sum.clients_done = sum.clients_done.saturating_add(part.clients_done);
+    sum.failed = sum.failed.saturating_add(part.failed);
+    sum.not_done = sum.not_done.saturating_add(part.not_done);
     sum.service_sample = sum.service_sample.or(part.service_sample);
     add_each(&mut sum.connect_failures, &part.connect_failures);
 }
 
 fn add_probe(sum: &mut ProbeClients, part: &ProbeClients) {
-    sum.clients += part.clients;
-    sum.due += part.due;
+    sum.clients = sum.clients.saturating_add(part.clients);
+    sum.due = sum.due.saturating_add(part.due);
     add_each(&mut sum.errors, &part.errors);
 }
 

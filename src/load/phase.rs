@@ -13,10 +13,13 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use super::{Plan, Until};
 
 /// Where a load stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Clients connect and wait for their first answers.
     Settle,

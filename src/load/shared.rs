@@ -146,11 +146,13 @@ impl Shared {
         let asked = self.times_asked.load(Relaxed);
         if published.times_given.load(Relaxed) < asked {
             published.times_given.store(asked, Relaxed);
-            let times = crowd.times().clone();
-            *published
-                .times
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(times);
+            let given = published.times.lock();
+            let mut given = given.unwrap_or_else(PoisonError::into_inner);
+            // Into the same memory as the last time, which a thread that loads has no time to get anew.
+            match &mut *given {
+                Some(times) => times.copy_from(crowd.times()),
+                None => *given = Some(crowd.times().clone()),
+            }
         }
     }
 

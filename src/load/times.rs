@@ -57,6 +57,11 @@ impl Times {
         }
     }
 
+    /// Makes it the same as another one.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        self.0.copy_from_slice(&other.0[..]);
+    }
+
     /// How many were counted.
     pub(super) fn len(&self) -> u64 {
         self.0.iter().sum()

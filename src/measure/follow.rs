@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::glimpse::{Glimpse, Rate};
 use super::probes::{Moment, Panel};
+pub(super) use crate::load::phase::Phase;
 
 /// Time between two samples.
 const TICK: Duration = Duration::from_millis(100);
@@ -28,22 +30,40 @@ pub(super) enum Told<R> {
     Result(Box<R>),
 }
 
-/// A phase that a load tells of, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Phase {
-    Settle,
-    WarmUp,
-    Steady,
-    Drain,
-    Hold,
-}
-
 /// How far the clients are.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
     /// Connected now.
     pub(super) present: u64,
+    pub(super) answered: u64,
+    pub(super) done: u64,
+    pub(super) failed: u64,
+    pub(super) lost: u64,
+    /// Replies; only told where figures are.
+    pub(super) verified: Option<u64>,
+    /// The same of times so far.
+    pub(super) p50_ns: Option<u64>,
+    pub(super) p99_ns: Option<u64>,
+}
+
+impl Progress {
+    /// That of several parts together. Percentiles of parts say nothing about the whole.
+    pub(super) fn together(parts: impl Iterator<Item = Self>) -> Self {
+        let add = |sum: Self, part: Self| Self {
+            present: sum.present + part.present,
+            answered: sum.answered + part.answered,
+            done: sum.done + part.done,
+            failed: sum.failed + part.failed,
+            lost: sum.lost + part.lost,
+            verified: sum
+                .verified
+                .zip(part.verified)
+                .map(|(sum, part)| sum + part),
+            p50_ns: None,
+            p99_ns: None,
+        };
+        parts.reduce(add).unwrap_or_default()
+    }
 }
 
 impl<R: DeserializeOwned> Told<R> {
@@ -56,15 +76,32 @@ impl<R: DeserializeOwned> Told<R> {
             waits: bool,
             /// No result has it.
             present: u64,
+            #[serde(default)]
+            answered: u64,
+            #[serde(default)]
+            done: u64,
+            #[serde(default)]
+            failed: u64,
+            #[serde(default)]
+            lost: u64,
+            verified: Option<u64>,
+            p50_ns: Option<u64>,
+            p99_ns: Option<u64>,
         }
-        match serde_json::from_str(line) {
-            Ok(Line {
-                phase,
-                waits,
-                present,
-            }) => {
-                let progress = Progress { present };
-                Some(match phase {
+        match serde_json::from_str::<Line>(line) {
+            Ok(line) => {
+                let progress = Progress {
+                    present: line.present,
+                    answered: line.answered,
+                    done: line.done,
+                    failed: line.failed,
+                    lost: line.lost,
+                    verified: line.verified,
+                    p50_ns: line.p50_ns,
+                    p99_ns: line.p99_ns,
+                };
+                let waits = line.waits;
+                Some(match line.phase {
                     Some(phase) => Self::Phase {
                         phase,
                         waits,
@@ -83,6 +120,9 @@ pub(super) struct Follower {
     /// The place of that one.
     clients: usize,
     phase: Phase,
+    progress: Progress,
+    rate: Rate,
+    replies_per_s: Option<f64>,
     /// When the next sample is due if nothing else happens.
     due: Instant,
 }
@@ -93,6 +133,9 @@ impl Follower {
         Self {
             clients,
             phase: Phase::Settle,
+            progress: Progress::default(),
+            rate: Rate::default(),
+            replies_per_s: None,
             due: Instant::now(),
         }
     }
@@ -137,8 +180,53 @@ impl Follower {
     }
 
     /// The clients' own count of those connected, beside what the kernel counts.
-    pub(super) fn note(&self, progress: Progress, panels: &mut [Panel]) {
+    pub(super) fn note(&mut self, progress: Progress, panels: &mut [Panel]) {
         panels[self.clients].note("connected", progress.present as f64);
+        self.learn(progress);
+    }
+
+    /// The same between two phases, where it may be as before.
+    pub(super) fn note_news(&mut self, progress: Progress, panels: &mut [Panel]) {
+        if progress.present == self.progress.present {
+            self.learn(progress);
+        } else {
+            self.note(progress, panels);
+        }
+    }
+
+    fn learn(&mut self, progress: Progress) {
+        self.progress = progress;
+        if let Some(replies) = progress.verified {
+            self.replies_per_s = self.rate.at(Instant::now(), replies);
+        }
+    }
+
+    /// What is known by now, with what the panels saw last.
+    pub(super) fn glimpse(&self, [server, client, network]: [&Panel; 3]) -> Glimpse {
+        let Progress {
+            present,
+            answered,
+            done,
+            failed,
+            lost,
+            p50_ns,
+            p99_ns,
+            ..
+        } = self.progress;
+        Glimpse {
+            phase: self.phase.name(),
+            present,
+            answered,
+            done,
+            failed,
+            lost,
+            replies_per_s: self.replies_per_s,
+            p50_ns,
+            p99_ns,
+            established: network.last("established").map(|count| count as u64),
+            server_cpu_percent: server.last("cpu_percent"),
+            client_cpu_percent: client.last("cpu_percent"),
+        }
     }
 }
 

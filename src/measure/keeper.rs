@@ -28,7 +28,7 @@ use crate::sys::spawn;
 const MARK: &str = "THRONG_RUN";
 /// The hidden subcommand that a keeper is started with.
 pub const SUBCOMMAND: &str = "keep";
-/// How long a keeper looks for processes to end.
+/// How long a keeper looks for processes to end, and is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
 /// What it is told when throng ends and has ended everything itself.
 const IN_ORDER: i32 = 0;
@@ -76,9 +76,16 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        if let Some(line) = line().take() {
+        if let Some(line) = line().take()
+            && !std::thread::panicking()
+        {
             line.tell(IN_ORDER);
         }
+        let deadline = Instant::now() + LIMIT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

@@ -6,6 +6,7 @@
 mod control_group;
 pub mod crew;
 mod follow;
+mod glimpse;
 pub mod host;
 pub mod keeper;
 mod limit;
@@ -28,5 +29,6 @@ mod trial;
 mod verify;
 pub mod warnings;
 
+pub use glimpse::{Foreseen, Glimpse, Rate};
 pub use run::{Observer, RunPlan, Started, begun, run, utc_now};
 pub use server::LIMITS;

@@ -247,7 +247,7 @@ impl Process {
         }
         let stopped = if !self.has_ended() {
             Stopped::Late
-        } else if whom == Whom::Group {
+        } else if whom == Whom::Group && self.reaped.is_none() {
             self.wait_for_group(deadline)
         } else {
             Stopped::InTime

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::crew::Origin;
+use super::glimpse::{Foreseen, Glimpse};
 use super::plan::{Entrant, Jobs, Planned, Rounds, interleave};
 use super::probes::{ProbeKind, other_purposes};
 use super::server::{Launch, State};
@@ -74,10 +75,11 @@ impl RunPlan {
     }
 
     /// What is told of a trial that begins.
-    fn starts(&self, planned: &Planned, index: usize, total: usize) -> Started<'_> {
+    fn starts(&self, planned: &Planned, index: usize, foreseen: &[f64]) -> Started<'_> {
         Started {
             index,
-            total,
+            total: foreseen.len(),
+            foreseen: Some(Foreseen::of(foreseen, index, self.jobs.is_none())),
             server: &self.server(planned).name,
             clients: planned.clients,
             rate_per_s: None,
@@ -136,6 +138,8 @@ pub struct Started<'a> {
     pub index: usize,
     /// How many there are.
     pub total: usize,
+    /// What it takes, and what the others do, where it is known which these are.
+    pub foreseen: Option<Foreseen>,
     /// Name of the server.
     pub server: &'a str,
     /// Number of clients.
@@ -154,8 +158,20 @@ pub struct Started<'a> {
 pub trait Observer {
     /// A trial begins.
     fn begins(&mut self, started: &Started<'_>);
+    /// How often it wants to see figures of the load while it runs; none: not at all.
+    fn wants_figures_every(&self) -> Option<Duration> {
+        None
+    }
+    /// Told many times a second while a load runs, between two samples, so it must be quick.
+    fn sees(&mut self, _: &Glimpse) {}
     /// A trial has ended and is on disk.
     fn ended(&mut self, trial: &Trial);
+}
+
+/// Who attends a trial: somebody who sees it, and somebody who may stop it.
+pub(super) struct Audience<'a> {
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) stop: Stop,
 }
 
 /// Runs all trials, or as many as there is time for until a signal asks to stop.
@@ -173,18 +189,24 @@ pub fn run(
         return limit::run(plan, asked, origin, store, observer, stop);
     }
     let order = plan.order();
+    let foreseen: Vec<f64> = order
+        .iter()
+        .map(|planned| told::foreseen(plan, planned.purpose))
+        .collect();
     let run = begin(plan, order.len(), store)?;
     let mut trials = plan.done.clone();
+    let audience = &mut Audience { observer, stop };
     for (index, planned) in order.iter().enumerate() {
         if plan.done.iter().any(|trial| trial.index as usize == index) {
             continue;
         }
-        observer.begins(&plan.starts(planned, index, order.len()));
-        let (measured, trial) = one_trial(plan, origin, store, &trials, index, planned, stop)?;
+        let started = plan.starts(planned, index, &foreseen);
+        audience.observer.begins(&started);
+        let (measured, trial) = one_trial(plan, origin, store, &trials, index, planned, audience)?;
         if measured == Measured::CutShort {
             break;
         }
-        observer.ended(&trial);
+        audience.observer.ended(&trial);
         trials.push(trial);
         if measured == Measured::HostLost {
             return end(run, trials, Ending::HostLost, store);
@@ -286,7 +308,7 @@ fn one_trial(
     done: &[Trial],
     index: usize,
     planned: &Planned,
-    stop: Stop,
+    audience: &mut Audience<'_>,
 ) -> anyhow::Result<(Measured, Trial)> {
     let server = &plan.server(planned).name;
     let mut trial = Trial {
@@ -305,7 +327,7 @@ fn one_trial(
         trial.failure = Some(no_rate(planned.clients));
         Measured::Whole
     } else {
-        measure(plan, origin, store, planned, &mut trial, stop)?
+        measure(plan, origin, store, planned, &mut trial, audience)?
     };
     if measured != Measured::CutShort {
         store.add_trial(&trial)?;
@@ -332,7 +354,7 @@ pub(super) fn measure(
     store: &Store,
     planned: &Planned,
     trial: &mut Trial,
-    stop: Stop,
+    audience: &mut Audience<'_>,
 ) -> anyhow::Result<Measured> {
     let settings = &plan.settings;
     let began = Instant::now();
@@ -353,7 +375,7 @@ pub(super) fn measure(
             },
             load: Words {
                 program: plan.program.clone(),
-                options: told::words(plan, trial),
+                options: told::words(plan, trial, audience.observer.wants_figures_every()),
                 threads: settings.load_threads,
                 at_once: plan.at_once,
                 rows: store.csv("clients", trial),
@@ -369,7 +391,7 @@ pub(super) fn measure(
             files: store.file("captures", trial, ""),
         },
         origin,
-        stop,
+        audience,
     );
     if result.interrupted {
         return Ok(Measured::CutShort);

@@ -22,8 +22,24 @@ fn duration_s(settings: &Settings, purpose: Purpose) -> f64 {
     }
 }
 
-/// The words behind `throng load`, but for what depends on where it runs.
-pub(super) fn words(plan: &RunPlan, trial: &Trial) -> Vec<String> {
+/// What a trial of this purpose takes beside what its settings say: a server to start and to verify, clients
+/// that come, rest and go.
+const BESIDE_S: f64 = 0.5;
+/// Where several hosts tell figures, how far apart two of these are at least.
+const FIGURES_APART: Duration = Duration::from_millis(5);
+
+/// What a trial of this purpose takes by its settings; 1 where these do not say it.
+pub(super) fn foreseen(plan: &RunPlan, purpose: Purpose) -> f64 {
+    if plan.jobs.is_some() {
+        return 1.0;
+    }
+    let coming = plan.coming.as_secs_f64();
+    coming + plan.settings.warm_up_s + duration_s(&plan.settings, purpose) + BESIDE_S
+}
+
+/// The words behind `throng load`, but for what depends on where it runs. If somebody wants to see figures
+/// every so often, it tells them.
+pub(super) fn words(plan: &RunPlan, trial: &Trial, figures_every: Option<Duration>) -> Vec<String> {
     let settings = &plan.settings;
     let seconds = |value: f64| format!("{}us", (value * 1e6).round());
     let mut load = vec!["--controlled".to_owned()];
@@ -48,6 +64,11 @@ pub(super) fn words(plan: &RunPlan, trial: &Trial) -> Vec<String> {
             option("--duration", seconds(duration));
             option("--warm-up", seconds(settings.warm_up_s));
         }
+    }
+    if let Some(every) = figures_every {
+        let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
+        let every = every.max(FIGURES_APART.saturating_mul(hosts));
+        option("--figures-every", seconds(every.as_secs_f64()));
     }
     option("--connect-timeout", seconds(settings.connect_timeout_s));
     option("--patience", seconds(settings.patience_s));

@@ -10,13 +10,13 @@ use super::follow::{Follower, Told};
 use super::loading::Loading;
 use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Heard, Process, Stopped};
+use super::run::Audience;
 use super::server::{Launch, Server, still};
 use super::stage::{Halt, Stage, failed};
 use super::strays;
 use super::verify::{Rigour, verify};
 use crate::protocol::{Dialogue, Settings};
 use crate::record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
-use crate::sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -92,15 +92,15 @@ pub(super) struct Result {
 }
 
 /// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
-pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result {
+pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
     let mut result = Result::default();
-    let attempted = attempt(setup, origin, stop, &mut result);
+    let attempted = attempt(setup, origin, audience, &mut result);
     // Also after a failure: what was prepared is to be cleared away.
     match attempted.and(setup.launch.conclude()) {
         Ok(()) => {}
         // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
         // it was not they who failed.
-        Err(Halt::Failed(_)) if stop.requested() => result.interrupted = true,
+        Err(Halt::Failed(_)) if audience.stop.requested() => result.interrupted = true,
         // Figures of a load that went wrong would pass for those of one that did not.
         Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
             // That it failed is what was asked for, and why shows in what was seen until then.
@@ -121,13 +121,18 @@ pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, stop: Stop) -> Result 
     result
 }
 
-fn attempt(setup: &Setup<'_>, origin: &mut Origin, stop: Stop, result: &mut Result) -> Stage<()> {
+fn attempt(
+    setup: &Setup<'_>,
+    origin: &mut Origin,
+    audience: &mut Audience<'_>,
+    result: &mut Result,
+) -> Stage<()> {
     let prepare = |subject| {
         let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
         move || Panel::prepare(&probes, subject, purpose)
     };
     let launch = &setup.launch;
-    let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
+    let (mut server_side, server) = launch.start(prepare(Subject::Processes), audience.stop)?;
     let Server {
         process: mut server,
         address,
@@ -163,7 +168,7 @@ fn attempt(setup: &Setup<'_>, origin: &mut Origin, stop: Stop, result: &mut Resu
     let mut panels = [server_side, client_side, network];
     let limit = setup.load_limit;
     let written_before = server.written_bytes();
-    let watched = watch(&mut load, &mut server, &mut panels, limit, stop);
+    let watched = watch(&mut load, &mut server, &mut panels, limit, audience);
     load.stop(STOP_LIMIT);
     result.note_hosts(load);
     if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
@@ -277,9 +282,9 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
 fn watch(
     load: &mut Loading<'_>,
     server: &mut Process,
-    panels: &mut [Panel],
+    panels: &mut [Panel; 3],
     limit: Duration,
-    stop: Stop,
+    audience: &mut Audience<'_>,
 ) -> Stage<Load> {
     let deadline = Instant::now() + limit + SLACK;
     let mut follower = Follower::new(CLIENTS);
@@ -296,7 +301,7 @@ fn watch(
                     return failed("load", format!("{error:#}"), String::new());
                 }
             }
-            News::Told(Told::Progress(progress)) => follower.note(progress, panels),
+            News::Told(Told::Progress(progress)) => follower.note_news(progress, panels),
             News::Told(Told::Result(figures)) => return Ok(*figures),
             News::Failed { reason, output } => return failed("load", reason, output),
             News::Nothing | News::Late => {}
@@ -305,7 +310,7 @@ fn watch(
         if Instant::now() < deadline.min(follower.due()) {
             continue;
         }
-        if stop.requested() {
+        if audience.stop.requested() {
             return Err(Halt::Interrupted);
         }
         if Instant::now() >= deadline {
@@ -317,6 +322,7 @@ fn watch(
             return failed("load", "the server ended", String::new());
         }
         follower.sample(panels);
+        audience.observer.sees(&follower.glimpse(panels.each_ref()));
     }
 }
 

@@ -1,11 +1,12 @@
 //! What the clients of a trial saw.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
+use std::io::{Cursor, Read as _};
 
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use flate2::bufread::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use serde::{Deserialize, Serialize};
@@ -288,12 +289,47 @@ impl Latency {
         let bytes = BASE64_STANDARD
             .decode(&self.histogram)
             .context("a histogram in the record is not base64; the record is damaged")?;
-        Deserializer::new()
-            .deserialize(&mut Cursor::new(bytes))
-            .ok()
+        histogram(&bytes)
             .context("a histogram in the record is not an HdrHistogram; the record is damaged")
     }
 }
+
+/// A compressed histogram of the second version (V2). What it says about its own size is not believed: it
+/// is told how much there is.
+fn histogram(compressed: &[u8]) -> Option<Histogram<u64>> {
+    let (head, rest) = compressed.split_first_chunk::<HISTOGRAM_HEAD>()?;
+    if !head.starts_with(&COMPRESSED.to_be_bytes()) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let mut inflated = ZlibDecoder::new(rest).take(MOST_HISTOGRAM);
+    let count = inflated.read_to_end(&mut bytes).ok()?;
+    let number = |at: usize| {
+        bytes
+            .get(at..at + 4)?
+            .try_into()
+            .ok()
+            .map(u32::from_be_bytes)
+    };
+    let (cookie, length, digits) = (number(0)?, number(4)?, number(12)?);
+    let fits = length as usize <= count.checked_sub(INNER_HEAD)? && digits <= MOST_DIGITS;
+    if cookie == COMPRESSED || !fits {
+        return None;
+    }
+    Deserializer::new()
+        .deserialize(&mut Cursor::new(bytes))
+        .ok()
+}
+
+/// What a compressed histogram begins with; then the bytes that follow.
+const COMPRESSED: u32 = 0x1c84_9314;
+const HISTOGRAM_HEAD: usize = 8;
+/// Bytes before the counts of one that is not compressed.
+const INNER_HEAD: usize = 40;
+/// Significant digits of its values; with more it would take more memory.
+const MOST_DIGITS: u32 = 3;
+/// Most bytes of one: the widest that throng writes have a tenth.
+const MOST_HISTOGRAM: u64 = 4 << 20;
 
 /// How evenly clients were served. Over clients with at least one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -335,4 +371,56 @@ pub struct Correlation {
     /// Upper end of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+
+    use super::*;
+
+    /// A histogram that says that it has so many digits and so many bytes behind its head, of which
+    /// there are four.
+    fn claims(digits: u32, length: u32, low: u64, high: u64) -> Vec<u8> {
+        let head = [0x1c84_9313, length, 0, digits]
+            .map(u32::to_be_bytes)
+            .concat();
+        let range = [low, high, 1.0_f64.to_bits()]
+            .map(u64::to_be_bytes)
+            .concat();
+        let mut to = ZlibEncoder::new(Vec::new(), Compression::fast());
+        to.write_all(&[&head[..], &range, &[2, 4, 1, 6]].concat())
+            .unwrap();
+        let body = to.finish().unwrap();
+        let length = body.len() as u32;
+        [
+            &[COMPRESSED, length].map(u32::to_be_bytes).concat()[..],
+            &body,
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn a_histogram_takes_no_more_memory_than_it_has_values() {
+        assert_eq!(histogram(&claims(3, 4, 1, 1 << 40)).unwrap().len(), 6);
+        for (digits, length) in [(3, 5), (3, u32::MAX), (5, 4), (u32::MAX, 4)] {
+            assert!(histogram(&claims(digits, length, 1, 1 << 40)).is_none());
+        }
+        assert!(histogram(&claims(3, 4, u64::MAX, 0)).is_none());
+        let twice = [&COMPRESSED.to_be_bytes()[..], &[0; 4], &claims(3, 4, 1, 9)].concat();
+        for cut in 0..twice.len() {
+            assert!(histogram(&twice[..cut]).is_none());
+        }
+        // A few KB that would become many.
+        let mut to = ZlibEncoder::new(Vec::new(), Compression::best());
+        to.write_all(&vec![0; 64 << 20]).unwrap();
+        let bomb = [
+            &[COMPRESSED, 0].map(u32::to_be_bytes).concat()[..],
+            &to.finish().unwrap(),
+        ];
+        assert!(histogram(&bomb.concat()).is_none());
+    }
 }

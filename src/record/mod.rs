@@ -18,6 +18,7 @@ mod limit;
 mod load;
 mod lock;
 mod purpose;
+mod reading;
 mod settings;
 mod store;
 mod study;
@@ -40,6 +41,7 @@ pub use load::{
 };
 pub use lock::Lock;
 pub use purpose::Purpose;
+pub use reading::{directory, is_plain, open_in, parse, refuse_link};
 pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};

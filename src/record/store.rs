@@ -5,7 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Failure, Lock, Run, SCHEMA_VERSION, Trial};
+use super::reading;
+use super::{Failure, Lock, Run, Trial};
 
 /// What went wrong with a record, and where.
 #[derive(Debug, thiserror::Error)]
@@ -41,12 +42,14 @@ pub enum StoreError {
     #[error("{0} holds no record (it has no run.json, nor study.json)")]
     Missing(PathBuf),
     /// A file is not what a record has there.
-    #[error("{path}, line {line}: {reason}")]
+    #[error("{path}, line {line}, column {column}: {reason}")]
     Content {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+        /// The byte of that line, from 1.
+        column: usize,
         /// What is wrong.
         reason: String,
     },
@@ -56,6 +59,9 @@ pub(super) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Err
     let path = path.to_owned();
     move |source| StoreError::File { what, path, source }
 }
+
+/// The directories of files that single trials leave.
+const PARTS: [&str; 3] = ["samples", "clients", "server"];
 
 /// A record being written.
 #[derive(Debug)]
@@ -80,7 +86,7 @@ impl Store {
         if has_trials || others.iter().any(|file| directory.join(file).exists()) {
             return Err(StoreError::Taken(directory.to_owned()));
         }
-        for part in ["samples", "clients", "server"] {
+        for part in PARTS {
             let path = directory.join(part);
             fs::create_dir_all(&path).map_err(file_error("create", &path))?;
         }
@@ -106,6 +112,10 @@ impl Store {
         let lock = Lock::take(directory)?;
         let run = read(directory)?;
         let trials = read_trials(directory)?;
+        // Nothing is written where a link leads.
+        for part in PARTS {
+            reading::refuse_links_in(directory, part)?;
+        }
         let path = directory.join("trials.jsonl");
         let open = || -> io::Result<File> {
             let file = OpenOptions::new()
@@ -209,17 +219,8 @@ impl Store {
 /// # Errors
 /// When there is none, or it is not of a form this version knows.
 pub fn read(directory: &Path) -> Result<Run, StoreError> {
-    let path = directory.join("run.json");
-    if !path.exists() {
-        return Err(StoreError::Missing(directory.to_owned()));
-    }
-    read_file(&path)
-}
-
-/// Reads a file that is one JSON value with the version of its form.
-pub(super) fn read_file<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
-    let text = fs::read_to_string(path).map_err(file_error("read", path))?;
-    parse(path, 1, &text)
+    let run = reading::file(&directory.join("run.json"))?;
+    run.ok_or_else(|| StoreError::Missing(directory.to_owned()))
 }
 
 /// Writes a JSON value into a file, whole or not at all.
@@ -227,7 +228,9 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let write = || -> io::Result<()> {
-        let mut file = File::create(&draft)?;
+        // One that was left, or a link to somewhere else.
+        let _ = fs::remove_file(&draft);
+        let mut file = File::create_new(&draft)?;
         serde_json::to_writer_pretty(&mut file, value)?;
         file.write_all(b"\n")?;
         file.sync_all()?;
@@ -252,54 +255,10 @@ pub(super) fn write_whole<T: serde::Serialize>(path: &Path, value: &T) -> Result
 /// When a line is not of a form this version knows.
 pub fn read_trials(directory: &Path) -> Result<Vec<Trial>, StoreError> {
     let path = directory.join("trials.jsonl");
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(file_error("read", &path)(error)),
-    };
-    // Bytes, since the last line may have been cut off within a character.
-    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
-    let whole = lines.filter_map(|line| line.strip_suffix(b"\n"));
+    let whole = reading::whole_lines(&path)?;
     whole
+        .lines()
         .enumerate()
-        .map(|(number, line)| {
-            let text = std::str::from_utf8(line).map_err(|error| StoreError::Content {
-                path: path.clone(),
-                line: number + 1,
-                reason: error.to_string(),
-            })?;
-            parse(&path, number + 1, text)
-        })
+        .map(|(number, line)| reading::parse(&path, number + 1, line))
         .collect()
-}
-
-fn parse<T: serde::de::DeserializeOwned>(
-    path: &Path,
-    line: usize,
-    text: &str,
-) -> Result<T, StoreError> {
-    let wrong = |line: usize, reason: String| StoreError::Content {
-        path: path.to_owned(),
-        line,
-        reason,
-    };
-    // The version first: a newer form would only give puzzling errors about its fields.
-    if let Ok(Version {
-        schema_version: Some(version),
-    }) = serde_json::from_str(text)
-        && version > SCHEMA_VERSION
-    {
-        let reason = format!(
-            "the record has form {version} and this version of throng knows up to {SCHEMA_VERSION}"
-        );
-        return Err(wrong(line, reason));
-    }
-    serde_json::from_str(text)
-        .map_err(|error| wrong(line + error.line().saturating_sub(1), error.to_string()))
-}
-
-/// The version of the form alone, whatever else a file holds.
-#[derive(serde::Deserialize)]
-struct Version {
-    schema_version: Option<u32>,
 }

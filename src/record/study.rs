@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Lock;
-use super::store::{StoreError, file_error, read_file, write_whole};
+use super::reading::{self, is_plain};
+use super::store::{StoreError, file_error, write_whole};
 
 /// `study.json`: a study and its parts. Each part has a record of its own in the directory of its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,7 @@ pub struct Study {
 #[serde(deny_unknown_fields)]
 pub struct StudyPart {
     /// Its name, and that of its directory.
+    #[serde(deserialize_with = "directory_name")]
     pub name: String,
     /// Its heading.
     pub title: String,
@@ -64,6 +67,17 @@ pub struct StudyPart {
     /// What was published.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+}
+
+/// A name that becomes a directory, and part of links, leads nowhere else.
+fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    if is_plain(&name) {
+        Ok(name)
+    } else {
+        let why = format!("`{name}` is no name of a part: letters, digits, `-` and `_` only");
+        Err(D::Error::custom(why))
+    }
 }
 
 /// Numbers of clients, or a server, that a part does without.
@@ -157,7 +171,9 @@ impl Study {
     /// # Errors
     /// When there is none, or it is not of a form this version knows.
     pub fn read(directory: &Path) -> Result<Self, StoreError> {
-        read_file(&directory.join(FILE))
+        let path = directory.join(FILE);
+        let study: Option<Self> = reading::file(&path)?;
+        study.ok_or_else(|| StoreError::Missing(directory.to_owned()))
     }
 
     /// Writes it into a directory, which is made, whole or not at all.

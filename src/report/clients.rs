@@ -1,19 +1,15 @@
 //! The clients of single trials, read from `clients/*.csv` of a record.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::str::FromStr;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 
-use crate::record::{Purpose, Run, Trial};
+use super::lines::{Lines, number};
+use crate::record::{self, Purpose, Run, Trial};
 
 /// Clients kept for plotting over all servers; more are thinned out evenly.
 const MOST_POINTS: usize = 20_000;
-
-/// Lines read of one file; no trial has more clients.
-const MOST_LINES: usize = 2_000_000;
 
 /// The clients of one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,15 +48,12 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     let share = MOST_POINTS / run.servers.len().max(1);
     let mut logs = Vec::new();
     for trial in first_at_largest(run, trials) {
-        let path = dir
-            .join("clients")
-            .join(format!("{}.csv", trial.file_stem()));
-        let rows = match File::open(&path) {
-            Ok(file) => parse(BufReader::new(file)),
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => Err(error.into()),
-        }
-        .with_context(|| format!("cannot read {}", path.display()))?;
+        let name = trial.file_stem() + ".csv";
+        let Some(file) = record::open_in(dir, "clients", &name)? else {
+            continue;
+        };
+        let rows = parse(BufReader::new(file))
+            .with_context(|| format!("cannot read {}", dir.join("clients").join(name).display()))?;
         logs.push(ClientLog {
             server: trial.server.clone(),
             clients: trial.clients,
@@ -96,34 +89,29 @@ pub(super) fn first_at_largest<'a>(
 }
 
 /// Reads the CSV; columns are found by their names in its first line.
-fn parse(reader: impl std::io::BufRead) -> anyhow::Result<Vec<ClientRow>> {
-    let mut lines = reader.take(MOST_LINES as u64 * 512).lines();
-    let header = lines.next().context("it is empty")??;
-    let column = |name: &str| {
-        header
-            .split(',')
-            .position(|title| title == name)
-            .with_context(|| format!("it has no column {name}"))
+fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
+    let mut lines = Lines::of(reader);
+    let header = lines.header()?;
+    let column = |name: &'static str| {
+        let found = header.split(',').position(|title| title == name);
+        let place = found.with_context(|| format!("it has no column {name}"))?;
+        Ok::<_, anyhow::Error>((name, place))
     };
-    let columns = [
-        column("connected_at_us")?,
-        column("first_answer_us")?,
-        column("window_replies")?,
-    ];
+    let connected_at = column("connected_at_us")?;
+    let first_answer = column("first_answer_us")?;
+    let window_replies = column("window_replies")?;
     let mut rows = Vec::new();
-    for (number, line) in lines.enumerate() {
-        if rows.len() == MOST_LINES {
-            bail!("it has more than {MOST_LINES} lines");
-        }
-        let line = line?;
+    while let Some((number, line)) = lines.next_line()? {
         let fields: Vec<&str> = line.split(',').collect();
-        let field = |place: usize| fields.get(place).copied().unwrap_or_default();
-        let line = number + 2;
+        let field = |(name, place): (&str, usize)| {
+            let text = fields.get(place).copied().unwrap_or_default();
+            value(text, number, name)
+        };
         rows.push(ClientRow {
             place: 0,
-            connected_at_us: value(field(columns[0]), line)?,
-            first_answer_us: value(field(columns[1]), line)?,
-            window_replies: value(field(columns[2]), line)?,
+            connected_at_us: field(connected_at)?,
+            first_answer_us: field(first_answer)?,
+            window_replies: field(window_replies)?.map(|replies| replies as u64),
         });
     }
     let connected_at = |row: &ClientRow| row.connected_at_us.unwrap_or(f64::INFINITY);
@@ -135,14 +123,11 @@ fn parse(reader: impl std::io::BufRead) -> anyhow::Result<Vec<ClientRow>> {
 }
 
 /// A field as a number; an empty one is absent.
-fn value<T: FromStr>(text: &str, line: usize) -> anyhow::Result<Option<T>> {
+fn value(text: &str, line: usize, column: &str) -> anyhow::Result<Option<f64>> {
     if text.is_empty() {
         return Ok(None);
     }
-    match text.parse() {
-        Ok(value) => Ok(Some(value)),
-        Err(_) => bail!("line {line}: `{text}` is not a number"),
-    }
+    number(text, line, column).map(Some)
 }
 
 /// At most `most` rows, evenly spaced.
@@ -175,7 +160,10 @@ mod tests {
     fn a_bad_number_names_its_line() {
         let text = format!("{HEADER}\n0,0,x,many,,,,,,,,\n");
         let error = parse(text.as_bytes()).unwrap_err();
-        assert_eq!(error.to_string(), "line 2: `many` is not a number");
+        assert_eq!(
+            error.to_string(),
+            "line 2, column connected_at_us: `many` is not a number"
+        );
     }
 
     #[test]

@@ -5,6 +5,20 @@ use super::summary::Quantity;
 /// What stands for a value that was not measured.
 pub const ABSENT: &str = "–";
 
+/// What stands for a character that a terminal would obey instead of showing it.
+const UNSHOWN: char = '\u{fffd}';
+
+/// The character, if it is one to look at or ends a line: no control character, whose sequences move the
+/// cursor or worse, and none that turns the direction of what follows.
+pub fn shown(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => UNSHOWN,
+        c if c.is_control() => UNSHOWN,
+        c => c,
+    }
+}
+
 /// The value as `text` writes it, or "–".
 pub fn or_absent(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| ABSENT.to_owned(), text)

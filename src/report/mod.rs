@@ -19,6 +19,7 @@ pub mod format;
 pub mod histograms;
 mod hosts;
 pub mod limit;
+mod lines;
 pub mod metrics;
 pub mod pace;
 pub mod palette;
@@ -99,6 +100,7 @@ impl<'a> Report<'a> {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            trials,
             limits: limits.as_ref(),
         };
         let figures = FIGURES
@@ -172,11 +174,9 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
         clients: clients::read_largest(dir, &run, &trials)?,
         series: series::read_largest(dir, &run, &trials)?,
     };
-    let earlier = dir.join(record::BASELINE);
-    let baseline = if earlier.is_dir() {
-        Some((record::read(&earlier)?, record::read_trials(&earlier)?))
-    } else {
-        None
+    let baseline = match record::directory(dir, record::BASELINE)? {
+        Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),
+        None => None,
     };
     Ok(Loaded {
         run,
@@ -195,6 +195,7 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
     let mut written = export(dir, |exporter, to| exporter.render(report, to))?;
     if !report.figures.is_empty() {
         let pictures = dir.join("figures");
+        record::refuse_link(&pictures)?;
         fs::create_dir_all(&pictures)
             .with_context(|| format!("cannot make {}", pictures.display()))?;
         for figure in &report.figures {
@@ -202,6 +203,8 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
                 pictures.join(format!("{}.svg", figure.id)),
                 pictures.join(format!("{}.png", figure.id)),
             );
+            record::refuse_link(&svg)?;
+            record::refuse_link(&png)?;
             render::still::svg(figure, &svg)?;
             render::still::png(figure, &png)?;
             written.extend([svg, png]);
@@ -234,6 +237,7 @@ fn export(
     for exporter in EXPORTERS {
         let path = dir.join(exporter.file_name());
         let cannot_write = || format!("cannot write {}", path.display());
+        record::refuse_link(&path)?;
         let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
         render(*exporter, &mut to).with_context(cannot_write)?;
         to.flush().with_context(cannot_write)?;

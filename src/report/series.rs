@@ -1,16 +1,16 @@
 //! What was measured over the time of single trials, read from `samples/*.csv` of a record.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
 use super::clients::first_at_largest;
-use crate::record::{Load, Run, Trial};
+use super::lines::{Lines, number, shown};
+use crate::record::{self, Load, Run, Trial};
 
-/// Samples read of one file; a trial of an hour has fewer.
-const MOST_LINES: usize = 2_000_000;
+/// Metrics of one file; the probes have a tenth of it.
+const MOST_METRICS: usize = 1000;
 
 /// Points kept of one measurement; more are thinned out evenly.
 const MOST_POINTS: usize = 400;
@@ -64,22 +64,17 @@ impl TimeSeries {
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
     let mut all = Vec::new();
     for trial in first_at_largest(run, trials) {
-        let path = dir
-            .join("samples")
-            .join(format!("{}.csv", trial.file_stem()));
+        let name = trial.file_stem() + ".csv";
         let mut series = TimeSeries {
             server: trial.server.clone(),
             clients: trial.clients,
             metrics: Vec::new(),
         };
-        match File::open(&path) {
-            Ok(file) => series
+        if let Some(file) = record::open_in(dir, "samples", &name)? {
+            let path = || dir.join("samples").join(&name);
+            series
                 .parse(BufReader::new(file))
-                .with_context(|| format!("cannot read {}", path.display()))?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
+                .with_context(|| format!("cannot read {}", path().display()))?;
         }
         let load = trial.load.as_ref();
         series.metrics.extend(load.and_then(rates));
@@ -94,29 +89,24 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
 
 impl TimeSeries {
     fn parse(&mut self, reader: impl BufRead) -> anyhow::Result<()> {
-        let mut lines = reader.lines();
-        let header = lines.next().context("it is empty")??;
+        let mut lines = Lines::of(reader);
+        let header = lines.header()?;
         if header != "at_s,side,metric,value" {
-            bail!("its first line is `{header}`");
+            bail!("its first line is `{}`", shown(&header));
         }
-        for (place, line) in lines.enumerate() {
-            if place == MOST_LINES {
-                bail!("it has more than {MOST_LINES} lines");
-            }
-            let line = line?;
+        while let Some((place, line)) = lines.next_line()? {
             let fields: Vec<&str> = line.split(',').collect();
             let &[at, side, metric, value] = fields.as_slice() else {
-                bail!("line {}: `{line}` has not four fields", place + 2);
-            };
-            let number = |text: &str| -> anyhow::Result<f64> {
-                text.parse()
-                    .with_context(|| format!("line {}: `{text}` is not a number", place + 2))
+                bail!("line {place}: `{}` has not four fields", shown(&line));
             };
             let sample = Sample {
-                at_s: number(at)?,
-                value: number(value)?,
+                at_s: number(at, place, "at_s")?,
+                value: number(value, place, "value")?,
             };
             self.add(side, metric, sample);
+            if self.metrics.len() > MOST_METRICS {
+                bail!("line {place}: `{metric}` is one metric too many");
+            }
         }
         Ok(())
     }
@@ -221,7 +211,7 @@ mod tests {
             ),
             (
                 "0.1,server,cpu_percent,much",
-                "line 2: `much` is not a number",
+                "line 2, column value: `much` is not a number",
             ),
         ] {
             let error = parsed(&format!("at_s,side,metric,value\n{line}\n")).unwrap_err();

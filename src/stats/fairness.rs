@@ -99,11 +99,11 @@ impl Counts {
             self.least.min(other.least)
         };
         self.most = self.most.max(other.most);
-        self.squares += other.squares;
+        self.squares = self.squares.saturating_add(other.squares);
         for (&step, &(clients, total)) in &other.steps {
             let sum = self.steps.entry(step).or_default();
-            sum.0 += clients;
-            sum.1 += total;
+            sum.0 = sum.0.saturating_add(clients);
+            sum.1 = sum.1.saturating_add(total);
         }
     }
 
@@ -134,7 +134,7 @@ impl Counts {
             max: self.most,
             jain: total * total / (number * self.squares as f64),
             slowest_decile_share: slowest / total,
-            starved: starved.map(|step| step.0).sum::<u64>() as u32,
+            starved: starved.map(|step| u128::from(step.0)).sum::<u128>() as u32,
         })
     }
 }

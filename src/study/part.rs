@@ -468,10 +468,7 @@ fn spanned_name<'de, D: Deserializer<'de>>(from: D) -> Result<Spanned<String>, D
 }
 
 fn checked_name(name: &str) -> Result<(), &'static str> {
-    let plain = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if !plain || name.is_empty() || name.starts_with('-') {
+    if !record::is_plain(name) {
         return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
     }
     Ok(())

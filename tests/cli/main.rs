@@ -5,10 +5,12 @@ mod arrivals;
 mod crowds;
 mod dialogues;
 mod foreign;
+mod habits;
 mod jobs;
 mod lists;
 mod loads;
 mod scale;
+mod terminal;
 mod uploads;
 mod usage;
 

@@ -36,7 +36,13 @@ fn a_taken_port_is_told() {
 
 #[test]
 fn an_address_of_another_machine_is_told() {
-    let told = throng(&["serve", "epoll", "--listen", "192.0.2.1:0"]);
+    let told = throng(&[
+        "serve",
+        "epoll",
+        "--listen",
+        "192.0.2.1:0",
+        "--allow-remote",
+    ]);
     told.is_usage_error(&["192.0.2.1 is no address of this machine", "ip address"]);
 }
 

@@ -1,6 +1,7 @@
 //! Servers that fail, each in a way of its own: the trial says which, and the run goes on.
 
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
     for (name, command) in servers {
         arguments.extend([*command, "-n", *name]);
     }
-    arguments.extend(["-r", "1", "-d", "150ms", "--control", "none"]);
+    arguments.extend(["-r", "1", "-d", "600ms", "--control", "none"]);
     arguments.extend(more);
     let ran = compare(&arguments);
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
@@ -31,6 +32,16 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
             .unwrap_or_else(|| panic!("{name} had no trial: {}", ran.err))
     };
     assert_eq!(of("good").failure, None);
+    let report = std::fs::read_to_string(ran.record().join("report.md")).expect("a report");
+    let report = report.replace('\\', ""); // as escaped as Markdown has it
+    for (name, _) in servers {
+        let why = of(name)
+            .failure
+            .as_ref()
+            .map_or("", |failure| &failure.reason);
+        assert!(ran.err.contains(why), "{why} is not said: {}", ran.err);
+        assert!(report.contains(why), "{why} is not in {report}");
+    }
     servers
         .iter()
         .map(|(name, _)| {
@@ -71,7 +82,7 @@ fn every_trouble_is_told_and_ended() {
             ("deaf", "sleep 60"),
             ("short", "sh -c 'echo out of cheese >&2; exit 3'"),
         ],
-        &["--start-timeout", "2s"],
+        &["--start-timeout", "5s"],
     );
     drop(occupied);
     let expected = [
@@ -88,11 +99,162 @@ fn every_trouble_is_told_and_ended() {
         ("start", "accepted no connection", ""),
         ("start", "exit status: 3", "out of cheese"),
     ];
+    are_as(&found, &expected);
+}
+
+/// Each in this stage, for this reason, with this output.
+fn are_as(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
+    assert_eq!(found.len(), expected.len());
     for ((stage, reason, output), expected) in found.iter().zip(expected) {
         assert_eq!(stage, expected.0, "{reason}: {output}");
         assert!(reason.contains(expected.1), "{expected:?}: {reason}");
         assert!(output.contains(expected.2), "{expected:?}: {output}");
     }
+}
+
+/// Stopped by a signal, out of memory, or only a parent of those who go on.
+#[test]
+fn servers_that_hang_leak_or_leave_children_say_why() {
+    let troubles = ["hang", "still", "leak", "abandon", "brood"];
+    let Some(servers) = troubles.map(python).into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let named: Vec<(&str, &str)> = troubles
+        .into_iter()
+        .zip(servers.iter().map(String::as_str))
+        .collect();
+    // Threads of Python take much address space and little memory.
+    let found = failures(
+        &named,
+        &["--start-timeout", "5s", "--server-limit", "as=2GiB"],
+    );
+    let expected = [
+        ("stop", "stands still, stopped by a signal (SIGSTOP)", ""),
+        ("start", "stands still, stopped by a signal (SIGSTOP)", ""),
+        ("load", "exit status: 9", "out of memory"),
+        ("load", "exit status: 0 and left ", ""),
+        ("stop", "the server stopped, but 1 process (python", ""),
+    ];
+    are_as(&found, &expected);
+}
+
+/// The kernel kills without a word to the server.
+#[test]
+fn a_server_killed_for_want_of_memory_says_so() {
+    let Some(server) = python("gorge") else {
+        return;
+    };
+    let Some(group) = Group::of_memory(48 << 20) else {
+        println!("not tried: no control group of memory can be made here");
+        return;
+    };
+    let inside = format!(
+        "sh -c 'echo $$ > {}/cgroup.procs; exec {server}'",
+        group.0.display()
+    );
+    let found = failures(&[("gorging", &inside)], &[]);
+    are_as(
+        &found,
+        &[(
+            "load",
+            "signal: 9 (SIGKILL): the kernel kills where memory runs out",
+            "",
+        )],
+    );
+}
+
+/// A control group that is gone afterwards.
+struct Group(PathBuf);
+
+impl Group {
+    fn of_memory(bytes: u64) -> Option<Self> {
+        let name = format!("throng-test-{}", std::process::id());
+        let places = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup/unified", "memory.max"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ];
+        places.into_iter().find_map(|(mount, limit)| {
+            let directory = Path::new(mount).join(&name);
+            std::fs::create_dir(&directory).ok()?;
+            let group = Self(directory);
+            let limit = group.0.join(limit);
+            // Else it would be a file of its own.
+            let is_there = limit.exists();
+            (is_there && std::fs::write(limit, bytes.to_string()).is_ok()).then_some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        // It is busy until the last process has gone from it.
+        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Lines, and on the other stream one line without an end: neither is kept, and neither holds up the server.
+#[test]
+fn a_flood_of_output_costs_no_memory_and_is_told() {
+    const MOST_KIB: u64 = 400 << 10;
+    let Some(flooding) = python("flood") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let mut command = Command::new(THRONG);
+    command.args([
+        "compare", "epoll", &flooding, "-n", "good", "-n", "flooding", "-r", "1",
+    ]);
+    command.args([
+        "-c",
+        "8",
+        "-d",
+        "1s",
+        "--warm-up",
+        "0s",
+        "--control",
+        "none",
+    ]);
+    command.args(["--probes", "cpu", "-o"]).arg(&record);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let mut most = 0;
+    let status = loop {
+        most = most.max(peak_memory_kib(run.id()).unwrap_or(0));
+        if let Some(status) = run.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.code(), Some(0));
+    assert!((1..MOST_KIB).contains(&most), "{most} KiB");
+    let trials = throng::record::read_trials(&record).unwrap();
+    let of_flooding = trials.iter().find(|trial| trial.server == "flooding");
+    let trial = of_flooding.expect("it had its trial");
+    assert_eq!(trial.failure, None);
+    let load = trial.load.as_ref().expect("figures");
+    assert_eq!(load.served, 8, "{:?}", load.errors);
+    let mut warnings = trial.warnings.iter();
+    let told = warnings.find(|warning| warning.kind == "output");
+    let told = &told.expect("a warning").message;
+    assert!(told.contains("of output under load"), "{told}");
+    let written = std::fs::metadata(record.join("trials.jsonl"))
+        .unwrap()
+        .len();
+    assert!(written < 1 << 20, "{written} bytes");
+}
+
+/// The most memory that a process ever had.
+fn peak_memory_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 #[test]

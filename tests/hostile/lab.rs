@@ -82,7 +82,8 @@ impl Lab {
     /// Starts `throng serve` on the server host.
     pub(super) fn server(&self, options: &str) -> Server {
         let mut command = self.on("server", THRONG);
-        command.arg("serve").args(options.split_whitespace());
+        command.args(["serve", "--allow-remote"]);
+        command.args(options.split_whitespace());
         Server::spawn_on("10.213.0.1:0", command).expect("it listens")
     }
 

@@ -3,13 +3,19 @@
 
 mod below;
 mod captures;
+mod clock;
 mod failures;
 mod full;
 mod interruption;
+mod killed;
+mod marked;
 mod metrics;
 mod network;
+mod phases;
 mod runs;
 mod schemas;
+mod storage;
+mod together;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -342,13 +342,23 @@ fn a_torn_last_line_is_left_out() {
 }
 
 #[test]
+fn a_last_line_torn_within_a_character_is_left_out() {
+    let directory = record_of("{}", &format!("{TRIAL}\n"));
+    let path = directory.path().join("trials.jsonl");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"{\"server\":\"\xc3");
+    std::fs::write(path, bytes).unwrap();
+    assert_eq!(record::read_trials(directory.path()).unwrap().len(), 1);
+}
+
+#[test]
 fn a_wrong_line_in_the_middle_is_named() {
     let directory = record_of("{}", &format!("{TRIAL}\n{{\"index\":1}}\n{TRIAL}\n"));
     let error = record::read_trials(directory.path())
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("trials.jsonl, line 2: missing field"),
+        error.contains("trials.jsonl, line 2, column 11: missing field"),
         "{error}"
     );
 }

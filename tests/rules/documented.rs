@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 const FAULTS: &str = include_str!("../../docs/faults.md");
+const THREATS: &str = include_str!("../../THREATS.md");
 const MEASURING: &str = include_str!("../../docs/measuring.md");
 const UPLOADS: &str = include_str!("../../docs/upload-cases.md");
 
@@ -84,6 +85,25 @@ fn every_fault_has_a_promise_and_a_test_that_exists() {
     for (place, row) in faults.iter().enumerate() {
         let twice = faults[..place].iter().any(|other| other[0] == row[0]);
         assert!(!twice, "two rows are about `{}`", row[0]);
+    }
+}
+
+#[test]
+fn every_threat_has_a_promise_and_a_test_that_exists() {
+    let (_, promised) = THREATS
+        .split_once("## What is promised")
+        .expect("it is there");
+    let rows = promised.lines().filter(|line| line.starts_with("| "));
+    let rows: Vec<Vec<&str>> = rows
+        .map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect())
+        .filter(|row: &Vec<&str>| row[0] != "threat")
+        .collect();
+    assert!(rows.len() > 20, "{rows:?}");
+    for row in &rows {
+        assert_eq!(row.len(), 3, "threat, promise, tests: {row:?}");
+        let tests = named(row[2]);
+        assert!(!tests.is_empty(), "no test: {row:?}");
+        they_exist(&tests);
     }
 }
 

@@ -6,61 +6,76 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::super::progress::Bar;
+use super::super::live::{self, Live};
 use super::super::{has_viewer, output};
-use crate::load::Watcher;
+use super::targets;
 use crate::load::phase::{Phase, Progress};
+use crate::load::{Plan, Until, Watcher};
+use crate::measure::{Glimpse, Rate};
 use crate::report::format;
 use crate::sys::signal::Stop;
 
-/// How often the figures of the live line change.
-const REFRESH: Duration = Duration::from_millis(500);
-
-/// For people: a line that lives, where there is a terminal.
+/// For people: a view that lives, where there is a terminal.
 pub(super) struct Shown {
     stop: Stop,
-    bar: Option<Bar>,
+    live: Option<Live>,
     rate: Rate,
-    /// Median and 99th percentile so far.
-    times: Option<(u64, u64)>,
+    times: TimesSoFar,
 }
 
 impl Shown {
-    pub(super) fn new(stop: Stop) -> Self {
+    pub(super) fn new(stop: Stop, plan: &Plan) -> Self {
+        let live = has_viewer().then(|| {
+            let live = Live::new();
+            let clients = format::counted(plan.clients, "client");
+            let what = format!("{} with {clients}", targets(plan));
+            let full_s = match plan.until {
+                Until::Duration(duration) => Some((plan.warm_up + duration).as_secs_f64()),
+                _ => None,
+            };
+            live.begin("load", &what, live::Clock::of_share(full_s), false);
+            live
+        });
         Self {
             stop,
-            bar: has_viewer().then(|| Bar::new("connecting")),
+            live,
             rate: Rate::default(),
-            times: None,
+            times: TimesSoFar::default(),
         }
     }
 }
 
 impl Watcher for Shown {
-    fn enter(&mut self, phase: Phase, _: &Progress) -> anyhow::Result<()> {
-        if let Some(bar) = &self.bar {
-            bar.say(phase.name());
-        }
+    fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
         Ok(())
     }
 
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64) {
-        if let Some(bar) = &self.bar {
-            bar.set(share_done);
-            let rate = self.rate.at(Instant::now(), progress.verified);
-            bar.say(&line(phase, progress, rate, self.times));
+        if let Some(live) = &self.live {
+            live.see(
+                &Glimpse {
+                    phase: phase.name(),
+                    present: progress.present(),
+                    answered: progress.answered,
+                    done: progress.done,
+                    failed: progress.failed,
+                    lost: progress.lost,
+                    replies_per_s: self.rate.at(Instant::now(), progress.verified),
+                    p50_ns: self.times.p50_ns,
+                    p99_ns: self.times.p99_ns,
+                    ..Glimpse::default()
+                },
+                Some(share_done),
+            );
         }
     }
 
     fn times_every(&self) -> Option<Duration> {
-        self.bar.as_ref().map(|_| REFRESH)
+        self.live.as_ref().map(|_| live::TICK)
     }
 
     fn see_times(&mut self, times: &Histogram<u64>) {
-        self.times = (!times.is_empty()).then(|| {
-            let at = |percentile| times.value_at_percentile(percentile);
-            (at(50.0), at(99.0))
-        });
+        self.times = TimesSoFar::of(times);
     }
 
     fn interrupted(&self) -> bool {
@@ -68,65 +83,51 @@ impl Watcher for Shown {
     }
 }
 
-/// What a load does at the moment.
-fn line(phase: Phase, progress: &Progress, rate: Option<f64>, times: Option<(u64, u64)>) -> String {
-    let mut parts = vec![format!("{}: {} clients", phase.name(), progress.present())];
-    if progress.done > 0 {
-        parts.push(format!("{} done", progress.done));
-    } else if progress.answered < progress.connected {
-        parts.push(format!("{} served", progress.answered));
-    }
-    if let Some(rate) = rate {
-        parts.push(format!("{}/s", format::number(rate)));
-    }
-    if let Some((median, most)) = times {
-        let time = |nanoseconds: u64| format::time(nanoseconds as f64 / 1e3);
-        parts.push(format!("p50 {}, p99 {}", time(median), time(most)));
-    }
-    if progress.failed + progress.lost > 0 {
-        parts.push(format!(
-            "{} failed, {} requests lost",
-            progress.failed, progress.lost
-        ));
-    }
-    parts.join(", ")
+/// Percentiles so far.
+#[derive(Clone, Copy, Default)]
+struct TimesSoFar {
+    p50_ns: Option<u64>,
+    p99_ns: Option<u64>,
 }
 
-/// Replies a second, over the time since it was last worked out.
-#[derive(Default)]
-struct Rate {
-    last: Option<(Instant, u64)>,
-    per_s: Option<f64>,
-}
-
-impl Rate {
-    fn at(&mut self, now: Instant, replies: u64) -> Option<f64> {
-        let Some((then, before)) = self.last else {
-            self.last = Some((now, replies));
-            return None;
-        };
-        let passed = now.saturating_duration_since(then);
-        if passed >= REFRESH {
-            self.per_s = Some(replies.saturating_sub(before) as f64 / passed.as_secs_f64());
-            self.last = Some((now, replies));
+impl TimesSoFar {
+    fn of(times: &Histogram<u64>) -> Self {
+        let at = |percentile| (!times.is_empty()).then(|| times.value_at_percentile(percentile));
+        Self {
+            p50_ns: at(50.0),
+            p99_ns: at(99.0),
         }
-        self.per_s
     }
 }
 
-/// One line on standard output for each phase, and where more clients are connected than before.
+/// One line on standard output for each phase, where more or fewer clients are connected than before, and
+/// where figures are due.
 #[derive(Serialize)]
 struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<&'static str>,
     connected: u64,
     answered: u64,
+    done: u64,
     failed: u64,
+    lost: u64,
     /// Clients connected now.
     present: u64,
+    #[serde(flatten)]
+    figures: Option<Figures>,
     /// Whether a line is awaited before it goes on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waits: bool,
+}
+
+/// What changes with every reply.
+#[derive(Serialize)]
+struct Figures {
+    verified: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p99_ns: Option<u64>,
 }
 
 /// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
@@ -136,17 +137,22 @@ pub(super) struct Controlled {
     waits_at_start: bool,
     /// When clients were last told of, and how many were there.
     told: Option<(Instant, u64)>,
+    /// How often to tell figures, where somebody wants to see them.
+    figures_every: Option<Duration>,
+    times: TimesSoFar,
 }
 
 /// Least time between two lines about clients.
 const NEWS: Duration = Duration::from_millis(100);
 
 impl Controlled {
-    pub(super) fn new(stop: Stop, waits_at_start: bool) -> Self {
+    pub(super) fn new(stop: Stop, waits_at_start: bool, figures_every: Option<Duration>) -> Self {
         Self {
             stop,
             waits_at_start,
             told: None,
+            figures_every,
+            times: TimesSoFar::default(),
         }
     }
 
@@ -165,8 +171,15 @@ impl Controlled {
             waits: phase.is_some_and(|phase| self.waits(phase)),
             connected: progress.connected,
             answered: progress.answered,
+            done: progress.done,
             failed: progress.failed,
+            lost: progress.lost,
             present: progress.present(),
+            figures: self.figures_every.map(|_| Figures {
+                verified: progress.verified,
+                p50_ns: self.times.p50_ns,
+                p99_ns: self.times.p99_ns,
+            }),
         })
     }
 }
@@ -182,13 +195,23 @@ impl Watcher for Controlled {
     }
 
     fn watch(&mut self, _: Phase, progress: &Progress, _: f64) {
-        let is_news = self
-            .told
-            .is_some_and(|(at, count)| count != progress.present() && at.elapsed() >= NEWS);
+        let is_news = self.told.is_some_and(|(at, count)| {
+            let passed = at.elapsed();
+            let is_due = self.figures_every.is_some_and(|every| passed >= every);
+            is_due || count != progress.present() && passed >= NEWS
+        });
         if is_news {
             // Whoever does not listen any more shows when the next phase is told.
             let _ = self.tell(None, progress);
         }
+    }
+
+    fn times_every(&self) -> Option<Duration> {
+        self.figures_every
+    }
+
+    fn see_times(&mut self, times: &Histogram<u64>) {
+        self.times = TimesSoFar::of(times);
     }
 
     fn interrupted(&self) -> bool {
@@ -208,58 +231,5 @@ impl Watcher for Unseen {
 
     fn interrupted(&self) -> bool {
         self.0.requested()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_says_what_matters_now() {
-        let progress = Progress {
-            connected: 2000,
-            answered: 2000,
-            ..Progress::default()
-        };
-        let times = Some((12_345_678, 40_000_000));
-        let shown = line(Phase::Steady, &progress, Some(148_213.4), times);
-        assert_eq!(
-            shown,
-            "steady: 2000 clients, 148,000/s, p50 12.3 ms, p99 40.0 ms"
-        );
-        let progress = Progress {
-            connected: 10,
-            answered: 4,
-            failed: 2,
-            gone: 2,
-            lost: 3,
-            ..progress
-        };
-        assert_eq!(
-            line(Phase::Settle, &progress, None, None),
-            "settle: 8 clients, 4 served, 2 failed, 3 requests lost"
-        );
-        let progress = Progress {
-            connected: 50,
-            done: 40,
-            gone: 41,
-            failed: 1,
-            ..Progress::default()
-        };
-        assert_eq!(
-            line(Phase::Steady, &progress, None, None),
-            "steady: 9 clients, 40 done, 1 failed, 0 requests lost"
-        );
-    }
-
-    #[test]
-    fn a_rate_is_of_the_time_since_the_last_one() {
-        let mut rate = Rate::default();
-        let start = Instant::now();
-        assert_eq!(rate.at(start, 100), None);
-        assert_eq!(rate.at(start + REFRESH / 2, 150), None);
-        assert_eq!(rate.at(start + REFRESH, 200), Some(200.0));
-        assert_eq!(rate.at(start + REFRESH * 3 / 2, 900), Some(200.0));
     }
 }

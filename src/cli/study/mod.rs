@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::cli::conduct::{self, Shown};
 use crate::cli::measuring::Measuring;
-use crate::cli::{Exit, Usage, has_viewer, report};
+use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::crew::Origin;
 use crate::measure::{self, RunPlan};
 use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Store};
@@ -50,7 +50,7 @@ pub(super) fn run(
         claims: study.claims(),
     };
     let directory = &measuring.directory(&study.name)?;
-    let lock = whole.create(directory).map_err(conduct::refused)?;
+    let lock = whole.create(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in parts {
         let Resolved { record, plan } = part;
@@ -72,12 +72,13 @@ pub(super) fn run(
 
 /// Goes on with the parts that are not finished.
 pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyhow::Result<Exit> {
-    let whole = record::Study::read(directory).map_err(conduct::refused)?;
-    let lock = Lock::take(directory).map_err(conduct::refused)?;
+    let whole = record::Study::read(directory).map_err(Usage::from)?;
+    let lock = Lock::take(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in whole.parts.iter().filter(|part| part.skipped.is_none()) {
-        let directory = directory.join(&part.name);
-        let run = record::read(&directory).map_err(conduct::refused)?;
+        let found = record::directory(directory, &part.name).map_err(Usage::from)?;
+        let directory = found.unwrap_or_else(|| directory.join(&part.name));
+        let run = record::read(&directory).map_err(Usage::from)?;
         if run.ending == Ending::Complete {
             continue;
         }
@@ -103,10 +104,10 @@ fn conduct(
     let (stop, _keeper) = conduct::prepare()?;
     for part in &whole.parts {
         if let Some(why) = &part.skipped {
-            anstream::eprintln!("part {} does not run here: {why}", part.name);
+            output::note(&format!("part {} does not run here: {why}", part.name));
         }
         for left_out in &part.left_out {
-            anstream::eprintln!("part {}: {}", part.name, left_out.words());
+            output::note(&format!("part {}: {}", part.name, left_out.words()));
         }
     }
     let (count, mut nothing) = (parts.len(), None);
@@ -116,12 +117,12 @@ fn conduct(
             break;
         }
         if has_viewer() || !json {
-            anstream::eprintln!(
+            output::note(&format!(
                 "part {} of {count}, {}: {}",
                 place + 1,
                 part.name,
                 part.title
-            );
+            ));
         }
         let mut shown = Shown::new(json);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
@@ -137,10 +138,10 @@ fn conduct(
     }
     report::make(directory, json)?;
     if stop.requested() {
-        anstream::eprintln!(
+        output::note(&format!(
             "interrupted: what was measured is in {}",
             directory.display()
-        );
+        ));
         return Ok(Exit::Interrupted);
     }
     if let Some(lost) = lost {

@@ -51,7 +51,7 @@ struct Part {
     record: HostPart,
     phase: Phase,
     waits: bool,
-    present: u64,
+    progress: Progress,
     done: bool,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Gathering<'a> {
                 },
                 phase: Phase::Settle,
                 waits: false,
-                present: 0,
+                progress: Progress::default(),
                 done: false,
             }
         };
@@ -184,12 +184,12 @@ impl<'a> Gathering<'a> {
                 waits,
                 progress,
             }) => {
-                part.present = progress.present;
+                part.progress = progress;
                 (part.phase, part.waits) = (phase, waits);
                 self.entered()
             }
             Some(Told::Progress(progress)) => {
-                part.present = progress.present;
+                part.progress = progress;
                 self.tell()
             }
             Some(Told::Result(_)) | None => News::Nothing,
@@ -224,9 +224,7 @@ impl<'a> Gathering<'a> {
     }
 
     fn progress(&self) -> Progress {
-        Progress {
-            present: self.parts.iter().map(|part| part.present).sum(),
-        }
+        Progress::together(self.parts.iter().map(|part| part.progress))
     }
 
     fn finished(&mut self, place: usize, result: HostResult) -> News {
@@ -260,7 +258,7 @@ impl<'a> Gathering<'a> {
             (starts, _, _) => *starts = None,
         }
         part.done = true;
-        part.present = 0;
+        part.progress.present = 0;
         self.whole.add(seen, clock.map(|clock| clock.offset_ns))
     }
 

@@ -97,7 +97,7 @@ impl Hand {
                 Some(Report::Line(line))
             }
             Told::Progress(progress) => {
-                self.follower.note(progress, &mut self.panels);
+                self.follower.note_news(progress, &mut self.panels);
                 Some(Report::Line(line))
             }
             Told::Result(seen) => Some(self.finish(*seen)),

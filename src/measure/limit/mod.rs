@@ -6,7 +6,9 @@ mod verdict;
 
 use super::crew::Origin;
 use super::plan::Planned;
-use super::run::{Measured, Observer, RunPlan, Started, begin, end, ending, measure, utc_now};
+use super::run::{
+    Audience, Measured, Observer, RunPlan, Started, begin, end, ending, measure, utc_now,
+};
 use super::search::{Bounds, Known, Point, Search, Verdict};
 use crate::record::{
     Attempt, Ending, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
@@ -213,6 +215,7 @@ impl Hunt<'_> {
         observer.begins(&Started {
             index: self.trials.len(),
             total: self.total,
+            foreseen: None,
             server: self.name(),
             clients,
             rate_per_s: self.plan.rate_of(trial.attempt.as_ref()),
@@ -226,7 +229,10 @@ impl Hunt<'_> {
             store,
             &planned,
             &mut trial,
-            self.stop,
+            &mut Audience {
+                observer: &mut *observer,
+                stop: self.stop,
+            },
         )?;
         if measured == Measured::CutShort {
             self.interrupted = true;

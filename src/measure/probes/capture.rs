@@ -10,7 +10,7 @@ use std::io::BufWriter;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 
@@ -32,6 +32,9 @@ const BLOCK: Duration = Duration::from_millis(1100);
 const BUFFER_KIB: &str = "65536";
 /// All headers that there can be in front of the payload, with every option.
 const HEADER_BYTES: &str = "128";
+
+/// By how much a clock is off that was set, and not only read a moment before the other.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
 
 /// Of more clients, a half, a quarter and so on is captured, so that no more remain than these.
 const MOST_CAPTURED: u32 = 1000;
@@ -176,6 +179,7 @@ impl ProbeKind for Capture {
 struct Capturing {
     one_in: u32,
     tcpdump: Option<Process>,
+    clock: Option<Clock>,
     report: Option<Report>,
     dropped: Option<u64>,
 }
@@ -198,6 +202,7 @@ impl Probe for Capturing {
         );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
+        self.clock = Some(Clock::look());
         while let Ok(line) = tcpdump.line(deadline) {
             if line.contains("listening on") {
                 return Ok(());
@@ -224,6 +229,11 @@ impl Probe for Capturing {
         tcpdump.stop(LIMIT, Whom::Leader);
         while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
             self.dropped = dropped(&line).or(self.dropped);
+        }
+        if self.clock.as_ref().is_some_and(Clock::was_set) {
+            anyhow::bail!(
+                "the machine's clock was set while packets were captured, so the times between them are wrong"
+            );
         }
         let path = capture_file(target);
         let name = || path.display().to_string();
@@ -316,6 +326,31 @@ fn command(target: &Target, file: &Path) -> Command {
     command
 }
 
+/// The clock by which the kernel stamps packets, beside one that nobody sets.
+struct Clock {
+    wall: SystemTime,
+    steady: Instant,
+}
+
+impl Clock {
+    fn look() -> Self {
+        Self {
+            wall: SystemTime::now(),
+            steady: Instant::now(),
+        }
+    }
+
+    /// Whether somebody set it since. Being kept in time (NTP) moves it by half a millisecond a second.
+    fn was_set(&self) -> bool {
+        let passed = self.steady.elapsed();
+        let off = match self.wall.elapsed() {
+            Ok(shown) => shown.abs_diff(passed),
+            Err(back) => back.duration() + passed,
+        };
+        off > CLOCK_STEP + passed / 1000
+    }
+}
+
 /// One of how many connections is captured, a power of two.
 fn one_in(clients: u32) -> u32 {
     clients.div_ceil(MOST_CAPTURED).next_power_of_two()
@@ -379,6 +414,14 @@ fn dropped(line: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_is_noticed_whichever_way() {
+        let Clock { wall, steady } = Clock::look();
+        let set = |wall| Clock { wall, steady }.was_set();
+        let hour = Duration::from_hours(1);
+        assert!(!set(wall) && set(wall + hour) && set(wall - hour));
+    }
 
     #[test]
     fn drops_are_read_from_what_tcpdump_says() {

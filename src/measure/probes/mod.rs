@@ -212,6 +212,9 @@ pub trait Probe: Send {
     }
 }
 
+/// How many samples back one is still the last of its metric: those of a few looks with all probes.
+const RECENT: usize = 64;
+
 /// All probes on one subject, in one trial.
 pub struct Panel {
     probes: Vec<(&'static str, Box<dyn Probe>)>,
@@ -307,6 +310,13 @@ impl Panel {
             self.side.slowest_sample_ms = self.side.slowest_sample_ms.max(took_ms);
         }
         self.target = Some(target);
+    }
+
+    /// The value of a metric in the time series that was seen last, if that was not long ago.
+    pub fn last(&self, metric: &str) -> Option<f64> {
+        let mut latest = self.samples.iter().rev().take(RECENT);
+        let (_, sample) = latest.find(|(_, sample)| sample.metric == metric)?;
+        Some(sample.value)
     }
 
     /// Adds to the time series what the subject told of itself.

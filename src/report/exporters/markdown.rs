@@ -12,7 +12,7 @@ use crate::report::columns::{COLUMNS, Column};
 use crate::report::comparison::Comparison;
 use crate::report::costs::{COSTS, NOTE};
 use crate::report::events::{self, Cell, Mark};
-use crate::report::format::{counted, whole};
+use crate::report::format::{counted, shown, whole};
 use crate::report::hosts;
 use crate::report::limit::{self, Limits};
 use crate::report::scalability::columns as scalability;
@@ -412,7 +412,7 @@ fn escape(text: &str) -> String {
                 escaped.push('\\');
                 escaped.push(c);
             }
-            _ => escaped.push(c),
+            _ => escaped.push(shown(c)),
         }
     }
     escaped
@@ -420,6 +420,7 @@ fn escape(text: &str) -> String {
 
 /// A code block that nothing inside can end: its fence is longer than any run of backticks.
 fn fenced(text: &str) -> String {
+    let text: String = text.chars().map(shown).collect();
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}text\n{text}\n{fence}")
@@ -443,5 +444,14 @@ mod tests {
     fn nothing_from_outside_is_read_as_markdown() {
         assert_eq!(escape("<b>|*x*|\n# y"), r"&lt;b&gt;\|\*x\*\| # y");
         assert_eq!(fenced("a```b"), "````text\na```b\n````");
+        // Nor by a terminal that the file is shown on.
+        assert_eq!(
+            escape("\u{1b}[2J\u{9b}m\u{202e}"),
+            "\u{fffd}\\[2J\u{fffd}m\u{fffd}"
+        );
+        assert_eq!(
+            fenced("\u{1b}c\r\n\tx"),
+            "```text\n\u{fffd}c\u{fffd}\n\tx\n```"
+        );
     }
 }

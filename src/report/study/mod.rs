@@ -52,9 +52,13 @@ pub struct StudyReport<'a> {
 /// When a file is missing or damaged, naming it.
 pub fn load(dir: &Path) -> anyhow::Result<LoadedStudy> {
     let study = record::Study::read(dir)?;
-    let of_part = |part: &StudyPart| match part.skipped {
-        Some(_) => Ok(None),
-        None => crate::report::load(&dir.join(&part.name)).map(Some),
+    let of_part = |part: &StudyPart| {
+        if part.skipped.is_some() {
+            return Ok(None);
+        }
+        // One that was not begun has none, and then the error names it.
+        let found = record::directory(dir, &part.name)?;
+        crate::report::load(&found.unwrap_or_else(|| dir.join(&part.name))).map(Some)
     };
     let parts = study
         .parts

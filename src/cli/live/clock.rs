@@ -1,0 +1,221 @@
+//! How much of the time has passed, and how much is left.
+
+use std::time::{Duration, Instant};
+
+use crate::measure::Foreseen;
+
+/// The time of what runs.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Clock {
+    /// When all of it began.
+    began: Instant,
+    known: Known,
+}
+
+/// What is known of how long it takes.
+#[derive(Debug, Clone)]
+enum Known {
+    /// What this one and the others take, when this one began, and the seconds that something foreseen to
+    /// take one has taken until now.
+    Trials {
+        foreseen: Foreseen,
+        since: Instant,
+        pace: Option<f64>,
+    },
+    /// A share done is told, of so many seconds, if that is known.
+    Share {
+        full_s: Option<f64>,
+    },
+    Nothing,
+}
+
+/// What there is to show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Times {
+    pub(super) passed: Duration,
+    pub(super) left: Option<Duration>,
+    /// From 0 to 1.
+    pub(super) share: Option<f64>,
+}
+
+/// What trials that ended took, beside what they were foreseen to take.
+#[derive(Debug, Clone)]
+pub(in crate::cli) struct Forecast {
+    began: Instant,
+    current: Option<(Foreseen, Instant)>,
+    foreseen: f64,
+    took: Duration,
+}
+
+impl Forecast {
+    /// Before the first one.
+    pub(in crate::cli) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            current: None,
+            foreseen: 0.0,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// A trial begins.
+    pub(in crate::cli) fn begin(&mut self, foreseen: Option<Foreseen>, now: Instant) -> Clock {
+        self.current = foreseen.map(|foreseen| (foreseen, now));
+        let pace = |foreseen: Foreseen| match self.foreseen {
+            sum if sum > 0.0 => Some(self.took.as_secs_f64() / sum),
+            _ => foreseen.in_seconds.then_some(1.0),
+        };
+        let known = foreseen.map_or(Known::Nothing, |foreseen| Known::Trials {
+            foreseen,
+            since: now,
+            pace: pace(foreseen),
+        });
+        Clock {
+            began: self.began,
+            known,
+        }
+    }
+
+    /// It has ended.
+    pub(in crate::cli) fn end(&mut self, now: Instant) {
+        if let Some((foreseen, since)) = self.current.take() {
+            self.foreseen += foreseen.this;
+            self.took += now.saturating_duration_since(since);
+        }
+    }
+}
+
+impl Clock {
+    /// That of something of which a share is told.
+    pub(in crate::cli) fn of_share(full_s: Option<f64>) -> Self {
+        Self {
+            began: Instant::now(),
+            known: Known::Share { full_s },
+        }
+    }
+
+    /// The times now, with the share that was told.
+    pub(super) fn times(&self, told: Option<f64>, now: Instant) -> Times {
+        let passed = now.saturating_duration_since(self.began);
+        let (left, share) = match &self.known {
+            Known::Nothing => (None, None),
+            Known::Share { full_s } => {
+                let left = told.and_then(|share| left_of(share, *full_s, passed));
+                (left, told)
+            }
+            Known::Trials {
+                foreseen,
+                since,
+                pace,
+            } => {
+                let running = now.saturating_duration_since(*since).as_secs_f64();
+                // One that takes longer than was foreseen ends at any moment.
+                let done = pace.map_or(0.0, |pace| (running / pace).min(foreseen.this));
+                let left = foreseen.this - done + foreseen.after;
+                let all = foreseen.before + foreseen.this + foreseen.after;
+                (
+                    pace.map(|pace| seconds(left * pace)),
+                    (all > 0.0).then(|| (foreseen.before + done) / all),
+                )
+            }
+        };
+        Times {
+            passed,
+            left,
+            share,
+        }
+    }
+}
+
+/// What is left after this share of a time, which is known or follows from what has passed.
+fn left_of(share: f64, full_s: Option<f64>, passed: Duration) -> Option<Duration> {
+    let rest = (1.0 - share).clamp(0.0, 1.0);
+    match full_s {
+        Some(full_s) => Some(seconds(full_s * rest)),
+        // From less nothing can be told.
+        None if share >= 0.01 => Some(seconds(passed.as_secs_f64() * rest / share)),
+        None => None,
+    }
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORESEEN: Foreseen = Foreseen {
+        before: 4.0,
+        this: 2.0,
+        after: 6.0,
+        in_seconds: true,
+    };
+
+    #[test]
+    fn what_is_left_follows_from_how_long_the_others_took() {
+        let mut forecast = Forecast::new();
+        let start = Instant::now();
+        let clock = forecast.begin(Some(FORESEEN), start);
+        let times = clock.times(None, start + Duration::from_secs(1));
+        assert_eq!(times.left, Some(Duration::from_secs(7)));
+        assert!((times.share.unwrap() - 5.0 / 12.0).abs() < 1e-9);
+        // It took twice as long as foreseen; so will the others.
+        forecast.end(start + Duration::from_secs(4));
+        let next = Foreseen {
+            before: 6.0,
+            after: 4.0,
+            ..FORESEEN
+        };
+        let clock = forecast.begin(Some(next), start);
+        assert_eq!(clock.times(None, start).left, Some(Duration::from_secs(12)));
+        let late = clock.times(None, start + Duration::from_mins(1));
+        assert_eq!(late.left, Some(Duration::from_secs(8)));
+        assert!((late.share.unwrap() - 8.0 / 12.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_no_setting_says_is_known_after_the_first() {
+        let mut forecast = Forecast::new();
+        let start = Instant::now();
+        let foreseen = Foreseen {
+            before: 0.0,
+            this: 1.0,
+            after: 3.0,
+            in_seconds: false,
+        };
+        assert_eq!(
+            forecast
+                .begin(Some(foreseen), start)
+                .times(None, start)
+                .left,
+            None
+        );
+        forecast.end(start + Duration::from_secs(5));
+        let clock = forecast.begin(Some(foreseen), start);
+        assert_eq!(clock.times(None, start).left, Some(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn nobody_knows_how_long_a_search_takes() {
+        let clock = Forecast::new().begin(None, Instant::now());
+        let times = clock.times(None, Instant::now());
+        assert_eq!((times.left, times.share), (None, None));
+    }
+
+    #[test]
+    fn a_share_that_is_told_says_what_is_left() {
+        let clock = Clock::of_share(Some(10.0));
+        let at = clock.began + Duration::from_secs(100);
+        let times = |clock: &Clock, share| clock.times(share, at).left.map(|left| left.as_secs());
+        assert_eq!(times(&clock, Some(0.25)), Some(7), "7.5 s");
+        assert_eq!(times(&clock, None), None);
+        let unknown = Clock {
+            known: Known::Share { full_s: None },
+            ..clock
+        };
+        assert_eq!(times(&unknown, Some(0.25)), Some(300));
+        assert_eq!(times(&unknown, Some(0.0)), None);
+    }
+}

@@ -1,0 +1,361 @@
+//! What a view shows: what runs, as it is at the moment, drawn into a buffer of any size.
+
+use std::time::{Duration, Instant};
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::clock::{Clock, Times};
+use super::trend::Trend;
+use crate::measure::Glimpse;
+use crate::report::format::{self, ABSENT, or_absent, printable};
+
+/// Colours that can be read on light and on dark ground.
+const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
+const BAR: Style = Style::new().fg(Color::Cyan);
+const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
+
+/// From this width on, figures stand in two columns.
+const ROOMY: u16 = 119;
+/// Widths of a figure's name and of its value.
+const NAME: usize = 12;
+const VALUE: usize = 17;
+
+/// What runs.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    heading: String,
+    what: String,
+    clock: Clock,
+    has_server: bool,
+    glimpse: Glimpse,
+    share: Option<f64>,
+    times: Times,
+    rate: Trend,
+    slow: Trend,
+    server_cpu: Trend,
+    client_cpu: Trend,
+}
+
+impl State {
+    pub(super) fn new(heading: &str, what: &str, clock: Clock, has_server: bool) -> Self {
+        let glimpse = Glimpse {
+            phase: "starting",
+            ..Glimpse::default()
+        };
+        Self {
+            heading: heading.to_owned(),
+            what: printable(what),
+            times: clock.times(None, Instant::now()),
+            clock,
+            has_server,
+            glimpse,
+            share: None,
+            rate: Trend::default(),
+            slow: Trend::default(),
+            server_cpu: Trend::default(),
+            client_cpu: Trend::default(),
+        }
+    }
+
+    /// How it is, and which share of it is done where that is told.
+    pub(super) fn see(&mut self, glimpse: &Glimpse, share: Option<f64>, now: Instant) {
+        self.glimpse = *glimpse;
+        self.share = share;
+        self.times = self.clock.times(share, now);
+    }
+
+    /// Before each draw: what is at the moment joins what was.
+    pub(super) fn tick(&mut self, now: Instant) {
+        let glimpse = &self.glimpse;
+        self.times = self.clock.times(self.share, now);
+        self.rate.push(glimpse.replies_per_s);
+        self.slow.push(glimpse.p99_ns.map(|time| time as f64));
+        self.server_cpu.push(glimpse.server_cpu_percent);
+        self.client_cpu.push(glimpse.client_cpu_percent);
+    }
+
+    /// Figures with their course.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let glimpse = &self.glimpse;
+        let time = |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
+        let percent = |percent| or_absent(percent, |percent| format!("{percent:.0} %"));
+        let figure = |name, value, trend, full| Figure {
+            name,
+            value,
+            trend,
+            full,
+        };
+        let rate = or_absent(glimpse.replies_per_s, format::number);
+        let times = format!("{}, {}", time(glimpse.p50_ns), time(glimpse.p99_ns));
+        let mut figures = vec![
+            figure("replies/s", rate, &self.rate, 0.0),
+            figure("p50, p99", times, &self.slow, 0.0),
+        ];
+        if self.has_server {
+            let (server, client) = (glimpse.server_cpu_percent, glimpse.client_cpu_percent);
+            figures.extend([
+                figure("server CPU", percent(server), &self.server_cpu, 100.0),
+                figure("client CPU", percent(client), &self.client_cpu, 100.0),
+            ]);
+        }
+        figures
+    }
+
+    /// Clients in words, and what failed.
+    fn clients(&self) -> Line<'static> {
+        let glimpse = &self.glimpse;
+        let count = |count: u64| format::whole(count as f64);
+        let mut words = vec![
+            format!("{} connected", count(glimpse.present)),
+            format!("{} served", count(glimpse.answered)),
+        ];
+        if glimpse.done > 0 {
+            words.push(format!("{} done", count(glimpse.done)));
+        }
+        if self.has_server {
+            let established = glimpse.established.map_or(ABSENT.to_owned(), count);
+            words.push(format!("{established} established"));
+        }
+        let mut parts = vec![name("clients")];
+        let errors = match (glimpse.failed, glimpse.lost) {
+            (0, 0) => {
+                words.push("no errors".to_owned());
+                String::new()
+            }
+            (0, lost) => format!("{} requests lost", count(lost)),
+            (failed, 0) => format!("{} clients failed", count(failed)),
+            (failed, lost) => {
+                let (failed, lost) = (count(failed), count(lost));
+                format!("{failed} clients failed, {lost} requests lost")
+            }
+        };
+        if !errors.is_empty() {
+            // First, since what comes last has no room in a narrow terminal.
+            parts.extend([Span::styled(errors, BAD), Span::raw("; ")]);
+        }
+        parts.push(Span::raw(words.join(", ")));
+        Line::from(parts)
+    }
+
+    /// What runs and how far it is.
+    fn title(&self) -> Line<'_> {
+        Line::from(vec![
+            Span::styled(&self.heading, STRONG),
+            Span::raw("  "),
+            Span::raw(&self.what),
+            Span::raw("  "),
+            Span::styled(self.glimpse.phase, QUIET),
+        ])
+    }
+
+    /// How much of all is done: a bar as long as there is room, and the time.
+    fn progress(&self, width: usize) -> Line<'static> {
+        let time = match self.times.left {
+            Some(left) => format!("{} left", span(left)),
+            None => format!("{} so far", span(self.times.passed)),
+        };
+        let Some(share) = self.times.share else {
+            return Line::styled(time, QUIET);
+        };
+        let share = share.clamp(0.0, 1.0);
+        let words = format!(" {:>3.0} %  {time}", (share * 100.0).floor());
+        let room = width.saturating_sub(words.chars().count());
+        let done = (share * room as f64).floor() as usize;
+        Line::from(vec![
+            Span::styled("━".repeat(done), BAR),
+            Span::styled("─".repeat(room - done), QUIET),
+            Span::raw(words),
+        ])
+    }
+}
+
+/// A figure with its course.
+struct Figure<'a> {
+    name: &'static str,
+    value: String,
+    trend: &'a Trend,
+    /// What fills the height at least.
+    full: f64,
+}
+
+fn name(name: &str) -> Span<'static> {
+    Span::styled(format!("{name:NAME$}"), QUIET)
+}
+
+impl Figure<'_> {
+    fn line(&self, width: usize) -> Line<'static> {
+        let room = width.saturating_sub(NAME + VALUE + 2);
+        Line::from(vec![
+            name(self.name),
+            Span::raw(format!("{:VALUE$}  ", self.value)),
+            Span::styled(self.trend.bars(room, self.full), BAR),
+        ])
+    }
+}
+
+/// Draws it into so many columns and at most so many rows; what matters least has no row where these are
+/// few.
+pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
+    let width = usize::from(columns);
+    let figures = state.figures();
+    let mut lines = vec![
+        vec![state.title()],
+        vec![state.progress(width)],
+        vec![state.clients()],
+    ];
+    if columns >= ROOMY {
+        let half = width / 2;
+        for pair in figures.chunks(2) {
+            lines.push(pair.iter().map(|figure| figure.line(half - 2)).collect());
+        }
+    } else {
+        lines.extend(figures.iter().map(|figure| vec![figure.line(width)]));
+    }
+    lines.truncate(usize::from(rows));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines.len() as u16));
+    for (row, parts) in lines.iter().enumerate() {
+        let share = columns / parts.len() as u16;
+        for (place, part) in parts.iter().enumerate() {
+            let left = share * place as u16;
+            buffer.set_line(left, row as u16, part, columns - left);
+        }
+    }
+    buffer
+}
+
+/// A time as one says it: "45s", "2m 10s", "1h 05m".
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::Forecast;
+    use super::super::screen::lines;
+    use super::*;
+    use crate::measure::Foreseen;
+
+    fn running() -> State {
+        let foreseen = Foreseen {
+            before: 4.0,
+            this: 2.0,
+            after: 122.0,
+            in_seconds: true,
+        };
+        let start = Instant::now();
+        let clock = Forecast::new().begin(Some(foreseen), start);
+        let mut state = State::new(
+            "trial 3 of 64",
+            "epoll with 1000 clients, round 1",
+            clock,
+            true,
+        );
+        for step in 0_u32..100 {
+            let glimpse = Glimpse {
+                phase: "steady",
+                present: 1000,
+                answered: 1000,
+                replies_per_s: Some(148_000.0 + 9_000.0 * f64::from(step % 7)),
+                p50_ns: Some(2_040_000),
+                p99_ns: Some(21_400_000 + 1_000_000 * u64::from(step % 9)),
+                established: Some(1000),
+                server_cpu_percent: (step > 50).then_some(99.6),
+                client_cpu_percent: (step > 50).then_some(97.2),
+                ..Glimpse::default()
+            };
+            state.see(&glimpse, None, start);
+            state.tick(start);
+        }
+        state
+    }
+
+    /// The text, of which no line is wider than the view.
+    fn drawn(state: &State, columns: u16, rows: u16, colour: bool) -> String {
+        let lines = lines(&draw(state, columns, rows), colour);
+        let plain = |line: &String| anstream::adapter::strip_str(line).to_string();
+        let widest = lines.iter().map(|line| plain(line).chars().count()).max();
+        assert!(widest <= Some(columns.into()), "{lines:?}");
+        lines.join("\n")
+    }
+
+    #[test]
+    fn at_60_columns() {
+        insta::assert_snapshot!(drawn(&running(), 59, 23, false));
+    }
+
+    #[test]
+    fn at_80_columns() {
+        insta::assert_snapshot!(drawn(&running(), 79, 23, false));
+    }
+
+    #[test]
+    fn at_160_columns() {
+        insta::assert_snapshot!(drawn(&running(), 159, 23, false));
+    }
+
+    #[test]
+    fn in_colour() {
+        let coloured = drawn(&running(), 79, 23, true);
+        insta::assert_snapshot!(coloured.replace('\x1b', "␛"));
+        let plain = anstream::adapter::strip_str(&coloured).to_string();
+        assert_eq!(plain, drawn(&running(), 79, 23, false));
+    }
+
+    #[test]
+    fn a_search_that_has_just_begun() {
+        let clock = Forecast::new().begin(None, Instant::now());
+        let state = State::new("trial 1", "thread with 10 clients", clock, true);
+        insta::assert_snapshot!(drawn(&state, 79, 23, false));
+    }
+
+    #[test]
+    fn a_load_by_itself_that_meets_errors() {
+        let mut state = State::new("load", "127.0.0.1:7", Clock::of_share(Some(60.0)), false);
+        let glimpse = Glimpse {
+            phase: "settle",
+            present: 12,
+            answered: 10,
+            failed: 2,
+            lost: 3,
+            ..Glimpse::default()
+        };
+        state.see(&glimpse, Some(0.0), Instant::now());
+        insta::assert_snapshot!(drawn(&state, 79, 23, false));
+    }
+
+    #[test]
+    fn no_size_is_too_small() {
+        for columns in 1..40 {
+            for rows in 1..9 {
+                let text = drawn(&running(), columns, rows, false);
+                assert!(text.lines().count() <= rows.into());
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_steer_the_terminal() {
+        let clock = Forecast::new().begin(None, Instant::now());
+        let state = State::new("trial 1", "\x1b[2Jx with 1 client", clock, true);
+        assert!(!drawn(&state, 79, 23, true).contains("\x1b[2J"));
+    }
+
+    #[test]
+    fn times_are_said_as_one_says_them() {
+        let said = |seconds: u64| span(Duration::from_secs(seconds));
+        assert_eq!(
+            [said(0), said(59), said(130), said(3900)],
+            ["0s", "59s", "2m 10s", "1h 05m"]
+        );
+        assert_eq!(span(Duration::from_millis(59_700)), "1m 00s");
+    }
+}
