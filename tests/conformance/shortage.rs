@@ -80,31 +80,7 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
         command.args(["--max-clients", &DESCRIPTORS.to_string()]);
     }
     let server = Server::spawn(command)?;
-    let crowded = Command::new(THRONG)
-        .args([
-            "load",
-            &server.address().to_string(),
-            "-c",
-            &crowd.to_string(),
-            "--size",
-            &size,
-            "--json",
-        ])
-        .args([
-            "--eager",
-            "-d",
-            "200ms",
-            "--warm-up",
-            "0s",
-            "--patience",
-            "500ms",
-            "--connect-timeout",
-            "2s",
-        ])
-        .stdin(Stdio::null())
-        .output()?;
-    let said = String::from_utf8_lossy(&crowded.stderr);
-    let load: Value = serde_json::from_slice(&crowded.stdout).with_context(|| said.into_owned())?;
+    let load = load(&server, crowd, &size)?;
     // It is behind all who wait in the accept queue.
     subject
         .client(&server, 0)?
@@ -155,6 +131,31 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
         subject.model.info().name
     );
     Ok(())
+}
+
+/// What so many clients say at once, each asking on as soon as it is let in.
+fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
+    let mut command = Command::new(THRONG);
+    command.args([
+        "load",
+        &server.address().to_string(),
+        "--json",
+        "--size",
+        size,
+    ]);
+    command.args([
+        "-c",
+        &clients.to_string(),
+        "--eager",
+        "-d",
+        "200ms",
+        "--warm-up",
+        "0s",
+    ]);
+    command.args(["--patience", "500ms", "--connect-timeout", "2s"]);
+    let told = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&told.stderr);
+    serde_json::from_slice(&told.stdout).with_context(|| said.into_owned())
 }
 
 /// Those for whom there is none are turned away; those inside are served on, and the place of one who leaves is

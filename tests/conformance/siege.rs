@@ -278,8 +278,8 @@ fn what_no_protocol_allows_costs_one_connection(subject: &Subject) -> anyhow::Re
     let said = [
         &noise[..],
         b"\r\n\r\n\0\0\0\0",
-        &[b'x'; 300_000],
-        &[0; 20_000],
+        &vec![b'x'; 300_000],
+        &vec![0; 20_000],
         b"GET\n\n",
         b"top",
     ];

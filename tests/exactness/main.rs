@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use draw::Drawn;
@@ -170,6 +170,10 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
     }
     let output = load.wait_with_output()?;
     let strangers = struck?;
+    if !drawn.fault.stops_the_server() {
+        // What the last clients have sent may still be on its way.
+        until_all_have_left(server.address().port())?;
+    }
     let counts = if drawn.fault.stops_the_server() {
         server.counts()
     } else {
@@ -194,4 +198,26 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
             verdict::brief(&told)
         )
     })
+}
+
+/// Waits until a server on this port has closed every connection.
+fn until_all_have_left(port: u16) -> anyhow::Result<()> {
+    const LISTEN: &str = "0A";
+    let (local, deadline) = (format!(":{port:04X}"), Instant::now() + LIMIT);
+    let is_open = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields[1].ends_with(&local) && fields[3] != LISTEN && fields[9] != "0"
+    };
+    while std::fs::read_to_string("/proc/net/tcp")?
+        .lines()
+        .skip(1)
+        .any(is_open)
+    {
+        ensure!(
+            Instant::now() < deadline,
+            "the server keeps connections open"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
