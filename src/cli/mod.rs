@@ -8,6 +8,7 @@ mod arrival;
 mod asking;
 #[cfg(target_os = "linux")]
 mod compare;
+mod completions;
 #[cfg(target_os = "linux")]
 mod conduct;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ mod list;
 mod live;
 #[cfg(target_os = "linux")]
 mod load;
+mod man;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod output;
@@ -109,6 +111,10 @@ enum Command {
     /// Say what on this machine would spoil a measurement, and what mends it.
     #[cfg(target_os = "linux")]
     Doctor(doctor::Arguments),
+    /// Let a shell complete commands, options and names.
+    Completions(completions::Arguments),
+    /// Write manual pages.
+    Man(man::Arguments),
     /// Ends what a run started, once the run was killed.
     #[cfg(target_os = "linux")]
     #[command(name = keeper::SUBCOMMAND, hide = true)]
@@ -171,6 +177,7 @@ fn resumes_alone(subcommand: clap::Command) -> clap::Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    completions::answer();
     let cli = Cli::from_arg_matches_mut(&mut command().get_matches());
     let cli = cli.unwrap_or_else(|error| error.format(&mut command()).exit());
     #[cfg(target_os = "linux")]
@@ -235,6 +242,8 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         Command::List(arguments) => list::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Keep { mark } => keep(&mark),
     };
@@ -276,4 +285,73 @@ fn is_usage(error: &anyhow::Error) -> bool {
 fn has_viewer() -> bool {
     let can_move = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     can_move && std::io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// README and all pages of the documentation.
+    fn pages() -> Vec<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let docs = std::fs::read_dir(root.join("docs")).expect("there are pages");
+        let docs = docs.flatten().map(|entry| entry.path());
+        let is_page = |path: &PathBuf| path.extension().is_some_and(|end| end == "md");
+        docs.filter(is_page)
+            .chain([root.join("README.md")])
+            .collect()
+    }
+
+    /// The commands in a page, without the shell around them.
+    fn commands(page: &str) -> Vec<Vec<String>> {
+        let joined = page.replace("\\\n", " ");
+        let lines = joined
+            .lines()
+            .map(|line| line.trim().trim_start_matches("$ "));
+        let mut commands = Vec::new();
+        for line in lines.filter(|line| line.starts_with("throng ")) {
+            // What is no command is prose, of which a quote may have no end.
+            let words = shlex::split(line).unwrap_or_default();
+            for words in words.split(|word| ["&&", "|", ";"].contains(&word.as_str())) {
+                let command = words.iter().take_while(|word| *word != ">" && *word != "&");
+                let command: Vec<String> = command.cloned().collect();
+                if command.first().is_some_and(|first| first == "throng") {
+                    commands.push(command);
+                }
+            }
+        }
+        commands
+    }
+
+    /// The text between fences, and what is indented as they would be.
+    fn code(page: &str) -> String {
+        let mut fenced = false;
+        let mut code = String::new();
+        for line in page.lines() {
+            if line.starts_with("```") {
+                fenced = !fenced;
+            } else if fenced || line.starts_with("    ") {
+                code += line;
+                code.push('\n');
+            }
+        }
+        code
+    }
+
+    #[test]
+    fn every_command_in_the_pages_is_understood() {
+        let mut count = 0;
+        for page in pages() {
+            let text = std::fs::read_to_string(&page).unwrap();
+            for words in commands(&code(&text)) {
+                count += 1;
+                if let Err(error) = command().try_get_matches_from(&words) {
+                    panic!("{}: {}: {error}", page.display(), words.join(" "));
+                }
+            }
+        }
+        assert!(count > 30, "{count} commands");
+    }
 }

@@ -30,6 +30,26 @@ pub struct Times {
 /// # Errors
 /// When a histogram in the record cannot be read.
 pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Latency>) -> anyhow::Result<Option<Times>> {
+    let Some((whole, max_us)) = whole(parts)? else {
+        return Ok(None);
+    };
+    let at = |quantile| whole.value_at_quantile(quantile) as f64 / 1000.0;
+    Ok(Some(Times {
+        count: whole.len(),
+        p50_us: at(0.5),
+        p90_us: at(0.9),
+        p99_us: (whole.len() >= FEWEST_FOR_P99).then(|| at(0.99)),
+        max_us,
+    }))
+}
+
+/// All values, in nanoseconds, and the greatest in microseconds; `None` where there is no value.
+///
+/// # Errors
+/// When a histogram in the record cannot be read.
+pub fn whole<'a>(
+    parts: impl IntoIterator<Item = &'a Latency>,
+) -> anyhow::Result<Option<(Histogram<u64>, f64)>> {
     // One read from a record has a fixed range; this one grows to hold them all.
     let mut whole: Histogram<u64> = Histogram::new(3).context("cannot make a histogram")?;
     let mut max_us = f64::NEG_INFINITY;
@@ -40,17 +60,7 @@ pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Latency>) -> anyhow::Result
             .add(&histogram)
             .context("a histogram in the record has too great a range")?;
     }
-    if whole.is_empty() {
-        return Ok(None);
-    }
-    let at = |quantile| whole.value_at_quantile(quantile) as f64 / 1000.0;
-    Ok(Some(Times {
-        count: whole.len(),
-        p50_us: at(0.5),
-        p90_us: at(0.9),
-        p99_us: (whole.len() >= FEWEST_FOR_P99).then(|| at(0.99)),
-        max_us,
-    }))
+    Ok((!whole.is_empty()).then_some((whole, max_us)))
 }
 
 #[cfg(test)]

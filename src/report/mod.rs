@@ -100,6 +100,7 @@ impl<'a> Report<'a> {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            trials,
             limits: limits.as_ref(),
         };
         let figures = FIGURES

@@ -52,6 +52,8 @@ pub struct Book {
     words: &'static [AtomicU64],
     most_open: u64,
     began: Instant,
+    /// Who serves all clients that this process accepts, as it stands in a row: not shared.
+    owner: AtomicU64,
 }
 
 impl Book {
@@ -64,7 +66,14 @@ impl Book {
             words: shared::counters(TOTALS + ROWS * ROW_WORDS)?,
             most_open: max_clients.unwrap_or(u64::MAX),
             began: Instant::now(),
+            owner: AtomicU64::new(Worker::ANY.bits()),
         })
+    }
+
+    /// All clients that this process accepts from now on are `worker`'s: if it dies before it has begun to serve
+    /// one, it is [known](Self::lost) whose it was.
+    pub fn belongs_to(&self, worker: Worker) {
+        self.owner.store(worker.bits(), Relaxed);
     }
 
     /// A client was accepted; none when there are as many as may be.
@@ -83,11 +92,12 @@ impl Book {
                 IpAddr::V4(ip) => (ip.to_ipv6_mapped(), 1),
                 IpAddr::V6(ip) => (ip, 0),
             };
+            let owner = self.owner.load(Relaxed);
+            row[STATE].store(owner | u64::from(peer.port()) << 16 | is_ipv4 << 8, Relaxed);
             let bits = u128::from(address);
             row[ADDRESS].store((bits >> 64) as u64, Relaxed);
             row[ADDRESS + 1].store(bits as u64, Relaxed);
             row[CONNECTED_AT].store(self.now(), Relaxed);
-            row[STATE].store(u64::from(peer.port()) << 16 | is_ipv4 << 8, Relaxed);
         }
         Some(place)
     }
@@ -406,6 +416,18 @@ mod tests {
         let outcomes = BTreeMap::from([("process-died".to_owned(), 1)]);
         assert_eq!(counts.outcomes, outcomes);
         assert!(book.admit(peer).is_some());
+    }
+
+    #[test]
+    fn a_process_that_dies_before_it_serves_whom_it_accepted_leaves_no_line_open() {
+        let book = Book::open(Some(1)).unwrap();
+        let (peer, dead) = ("127.0.0.1:4000".parse().unwrap(), Worker::this_process());
+        book.belongs_to(dead);
+        assert!(book.admit(peer).is_some());
+        book.lost(dead);
+        let outcomes = BTreeMap::from([("process-died".to_owned(), 1)]);
+        assert_eq!(book.counts().outcomes, outcomes);
+        assert!(book.admit(peer).is_some(), "its place is free again");
     }
 
     #[test]

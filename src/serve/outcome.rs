@@ -16,16 +16,19 @@ pub enum Refusal {
     Processes,
     /// As many are being served as may be.
     Clients,
+    /// The kernel waits for no further socket (epoll): it has a limit for each user, or no memory.
+    Watches,
 }
 
 /// Each with its name in counts.
-pub(super) const REFUSALS: [(Refusal, &str); 6] = [
+pub(super) const REFUSALS: [(Refusal, &str); 7] = [
     (Refusal::Descriptors, "descriptors"),
     (Refusal::SetSize, "set-size"),
     (Refusal::Pool, "pool-size"),
     (Refusal::Threads, "threads"),
     (Refusal::Processes, "processes"),
     (Refusal::Clients, "max-clients"),
+    (Refusal::Watches, "watches"),
 ];
 
 /// How a connection ended.

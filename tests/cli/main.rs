@@ -5,6 +5,7 @@ mod arrivals;
 mod crowds;
 mod dialogues;
 mod foreign;
+mod habits;
 mod jobs;
 mod lists;
 mod loads;

@@ -221,6 +221,17 @@ impl Client {
         Ok(())
     }
 
+    /// Takes up to so many bytes, whatever they are; gives how many came.
+    pub(crate) fn take(&mut self, most: usize) -> anyhow::Result<usize> {
+        self.wait(PollFlags::IN, Instant::now() + LIMIT)?;
+        let count = self
+            .stream
+            .read(&mut vec![0; most])
+            .context("cannot receive")?;
+        ensure!(count > 0, "the server closed the connection");
+        Ok(count)
+    }
+
     /// Sends no more.
     pub(crate) fn half_close(&mut self) -> anyhow::Result<()> {
         self.send()?;

@@ -118,7 +118,11 @@ fn pool_is_full(subject: &Subject) -> anyhow::Result<()> {
 
 /// More clients than fit in: some are turned away, all others are served, also afterwards. Gives
 /// the server's counts and "turned away", the number of clients that saw it.
-fn crowd_too_large(subject: &Subject, server: Server, crowd: u64) -> anyhow::Result<Value> {
+pub(crate) fn crowd_too_large(
+    subject: &Subject,
+    server: Server,
+    crowd: u64,
+) -> anyhow::Result<Value> {
     let connect = |number| subject.client(&server, number);
     let clients = (0..crowd)
         .map(connect)

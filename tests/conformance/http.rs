@@ -1,6 +1,6 @@
 //! `http`: whatever a peer sends, it gets the right reply, and the others theirs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
@@ -24,10 +24,20 @@ pub(crate) const CASES: &[&Case] = &[
         applies: speaks_http,
         run: asks_and_never_reads,
     },
+    &Case {
+        name: "who_takes_slowly_is_not_idle",
+        applies: hands_over_whole_replies,
+        run: who_takes_slowly_is_not_idle,
+    },
 ];
 
 fn speaks_http(subject: &Subject) -> bool {
     subject.speaks("http")
+}
+
+/// Whether it waits in one call until a whole reply has left: a thread's send(), a task's write.
+fn hands_over_whole_replies(subject: &Subject) -> bool {
+    speaks_http(subject) && ["thread", "tokio"].contains(&subject.model.info().name)
 }
 
 const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -165,5 +175,32 @@ fn asks_and_never_reads(subject: &Subject) -> anyhow::Result<()> {
         .converse(1, FULL)
         .context("a client after it")?;
     server.stop()?;
+    Ok(())
+}
+
+/// A reply that takes its client twice the idle timeout, and longer: all that time something of it moves.
+fn who_takes_slowly_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
+    const LARGE: usize = 40_000_000;
+    const PIECES: usize = 50;
+    let server = subject.start_with(LARGE, &["--idle-timeout", "1s"])?;
+    let mut client = subject.client_asking(&server, 0, LARGE)?;
+    client.ask(1)?;
+    client.send()?;
+    let began = Instant::now();
+    let mut heard = 0;
+    while heard < LARGE {
+        // At most as fast as to be through in three times the timeout.
+        let due = Duration::from_secs(3) * (heard / (LARGE / PIECES)) as u32 / PIECES as u32;
+        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        heard += client
+            .take(LARGE / PIECES)
+            .with_context(|| format!("after {heard} of {LARGE} bytes"))?;
+    }
+    drop(client);
+    let counts = server.stop()?;
+    ensure!(
+        counts["outcomes"]["idle-timeout"].is_null(),
+        "it counted {counts}"
+    );
     Ok(())
 }

@@ -10,10 +10,14 @@ mod exchanges;
 mod http;
 mod limits;
 mod process;
+mod shortage;
+mod siege;
 mod top;
 mod trouble;
 mod upload;
 
+#[path = "../group/mod.rs"]
+mod group;
 #[path = "../server/mod.rs"]
 mod server;
 
@@ -217,6 +221,8 @@ fn main() -> ExitCode {
         top::CASES,
         http::CASES,
         limits::CASES,
+        siege::CASES,
+        shortage::CASES,
     ]
     .concat();
     let mut trials = Vec::new();

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use throng::protocol::{Decline, MAX_UPLOAD};
 
 use super::client::{Client, FULL};
-use super::process::{eventually, peak_memory, sockets};
+use super::process::{connections, eventually, peak_memory, sockets};
 use super::{Case, SIZE, Subject, serves_several};
 
 pub(crate) const CASES: &[&Case] = &[
@@ -24,6 +24,11 @@ pub(crate) const CASES: &[&Case] = &[
         name: "keeps_sending_after_the_refusal",
         applies: uploads,
         run: keeps_sending_after_the_refusal,
+    },
+    &Case {
+        name: "what_is_thrown_away_counts_as_read",
+        applies: uploads,
+        run: what_is_thrown_away_counts_as_read,
     },
     &Case {
         name: "half_an_upload",
@@ -119,6 +124,25 @@ fn keeps_sending_after_the_refusal(subject: &Subject) -> anyhow::Result<()> {
     );
     let counts = server.stop()?;
     subject.check(&counts, 2, 2)
+}
+
+/// Both sides count the same bytes, also of an upload that is declined while it comes.
+fn what_is_thrown_away_counts_as_read(subject: &Subject) -> anyhow::Result<()> {
+    const MORE: usize = 500_000;
+    let server = subject.start(SIZE)?;
+    let mut client = subject.client(&server, 0)?;
+    client.say(&u64::MAX.to_be_bytes())?;
+    client.expect(&[1, 0, 0, 0, 0, 0, 0, 0, 0])?;
+    client.say(&vec![7; MORE])?;
+    client.half_close()?;
+    client.hear_the_end()?;
+    drop(client);
+    eventually("it has read to the end", || {
+        Ok(connections(server.address().port())? == 0)
+    })?;
+    let counts = server.stop()?;
+    ensure!(counts["bytes_in"] == 8 + MORE, "it counted {counts}");
+    Ok(())
 }
 
 /// Of two clients that stop in the middle, one leaves in order and one vanishes.

@@ -176,7 +176,7 @@ impl Fault {
                 kill_process(server.pid(), Signal::CONT)?;
             }
             Self::ChildKilled => {
-                for _ in 0..1 + random.u32(..3) {
+                for _ in 0..=random.u32(..3) {
                     std::thread::sleep(somewhen / 3);
                     let pid = server.pid();
                     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;

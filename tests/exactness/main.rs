@@ -83,7 +83,7 @@ fn clients_and_servers_count_the_same() {
                     let outcome = carry_out(&drawn);
                     let mut sum = sum.lock().unwrap();
                     match outcome {
-                        Ok(verdict) => sum.add(&drawn, verdict, most.is_some()),
+                        Ok(verdict) => sum.add(&drawn, &verdict, most.is_some()),
                         Err(error) => sum.failures.push(format!("{drawn}\n  {error:#}")),
                     }
                 }
@@ -111,7 +111,7 @@ fn clients_and_servers_count_the_same() {
 }
 
 impl Sum {
-    fn add(&mut self, drawn: &Drawn, verdict: Verdict, lists: bool) {
+    fn add(&mut self, drawn: &Drawn, verdict: &Verdict, lists: bool) {
         self.trials += 1;
         self.connections += verdict.connections;
         self.requests += verdict.requests;

@@ -99,9 +99,7 @@ fn visit(
         Way::Silent => request.clear(),
         Way::Half | Way::HalfReset => request.truncate(random.usize(..request.len())),
         Way::Garbage => {
-            request = (0..1 + random.usize(..5000))
-                .map(|_| random.u8(..))
-                .collect()
+            request = (0..=random.usize(..5000)).map(|_| random.u8(..)).collect();
         }
         Way::Slow | Way::Unread => {}
     }

@@ -3,6 +3,9 @@
 mod planted;
 mod searches;
 
+#[path = "../group/mod.rs"]
+mod group;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;

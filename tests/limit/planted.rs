@@ -1,10 +1,10 @@
 //! Limits that were put there, each of another kind.
 
 use std::fs;
-use std::path::PathBuf;
 
 use throng::record::SearchEnding;
 
+use super::group::SmallGroup;
 use super::{THRONG, limit, python};
 
 #[test]
@@ -60,42 +60,14 @@ fn the_size_of_the_sets_of_select_is_found_exactly() {
     assert!(said.contains("FD_SETSIZE"), "{said}");
 }
 
-/// A control group that may have so many threads and processes; it goes with this.
-struct SmallGroup(PathBuf);
-
-impl SmallGroup {
-    fn make(pids: u32) -> Option<Self> {
-        let name = format!("throng-test-{}", std::process::id());
-        let made = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
-            .iter()
-            .find_map(|mount| {
-                let group = PathBuf::from(mount).join(&name);
-                fs::create_dir(&group).ok()?;
-                let group = Self(group);
-                fs::write(group.0.join("pids.max"), pids.to_string()).ok()?;
-                Some(group)
-            });
-        if made.is_none() {
-            println!("not tried: no control group that limits threads can be made here");
-        }
-        made
-    }
-}
-
-impl Drop for SmallGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn a_limit_of_threads_is_found_exactly() {
     let Some(group) = SmallGroup::make(40) else {
         return;
     };
     let server = format!(
-        "echo $$ > {}/cgroup.procs && exec {THRONG} serve thread --listen {{address}} --size 100",
-        group.0.display()
+        "{} && exec {THRONG} serve thread --listen {{address}} --size 100",
+        group.enter()
     );
     let ran = limit(&[
         &server,

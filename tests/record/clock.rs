@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{finish, json, text, throng_run, trial_lines};
 
-const LIBRARY: &str = r#"
+const LIBRARY: &str = r"
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -46,7 +46,7 @@ time_t time(time_t *at) {
     if (at) *at = now.tv_sec;
     return now.tv_sec;
 }
-"#;
+";
 
 /// More than anything here takes, and far less than the clock is set by.
 const HOURS_S: f64 = 2.0 * 3600.0;

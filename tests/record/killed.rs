@@ -66,15 +66,13 @@ impl Chain {
 
     /// The run that begins the record, or goes on with it.
     fn command(&self) -> Command {
-        match record::read(&self.record()) {
-            // It was killed before it had anything to go on with.
-            Err(StoreError::Missing(_)) => run(self.kind, &self.record()),
-            _ => {
-                let mut command = Command::new(THRONG);
-                command.args(["run", "--resume"]).arg(self.record());
-                command
-            }
+        // It may have been killed before it had anything to go on with.
+        if let Err(StoreError::Missing(_)) = record::read(&self.record()) {
+            return run(self.kind, &self.record());
         }
+        let mut command = Command::new(THRONG);
+        command.args(["run", "--resume"]).arg(self.record());
+        command
     }
 
     /// Starts the run and kills it after this time. Whether it was still there.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use throng::record::{self, Trial};
+use throng::record::{self, Load, ServerCounts, Trial};
 
 use super::ledger::{Both, Ledger};
 use super::read;
@@ -45,28 +45,10 @@ pub(crate) fn check(record: &Path, model: &str, clients: u32) -> anyhow::Result<
     };
     ensure!(trial.failure.is_none(), "it failed: {:?}", trial.failure);
     let load = trial.load.as_ref().context("a load")?;
-    let counts = trial
-        .server_counts
-        .as_ref()
-        .context("counts of the server")?;
+    let counts = trial.server_counts.as_ref();
+    let counts = counts.context("counts of the server")?;
     let one_at_a_time = model == "iterative";
-    let unanswered: u64 = load.errors.values().sum();
-    let only_unanswered = load.errors.keys().all(|kind| kind == "unanswered");
-    ensure!(
-        load.errors.is_empty() || (one_at_a_time && only_unanswered && unanswered < clients.into()),
-        "clients had errors: {:?}",
-        load.errors
-    );
-    ensure!(
-        (load.served, load.never_served) == (clients, 0),
-        "served {} of {clients}",
-        load.served
-    );
-    ensure!(
-        counts.refused.is_empty(),
-        "the server refused clients: {:?}",
-        counts.refused
-    );
+    let unanswered = served(load, counts, clients, one_at_a_time)?;
 
     let ledger = ledger_of(record, trial)?;
     ensure!(
@@ -132,15 +114,7 @@ pub(crate) fn check(record: &Path, model: &str, clients: u32) -> anyhow::Result<
             of_rows == by_server,
             "totals {by_server:?}, rows {of_rows:?}"
         );
-        for (address, client) in &ledger.clients {
-            let waited = one_at_a_time
-                && client.told.errors == 1
-                && client.told.requests == client.told.replies + 1;
-            ensure!(
-                client.agree() || (waited && client.is_possible()),
-                "{address}: {client}"
-            );
-        }
+        each_agrees(&ledger, one_at_a_time)?;
     }
     Ok(Balance {
         accepted: counts.accepted,
@@ -148,6 +122,47 @@ pub(crate) fn check(record: &Path, model: &str, clients: u32) -> anyhow::Result<
         bytes: counts.bytes_in + counts.bytes_out,
         unanswered,
     })
+}
+
+/// Everybody was served and nobody refused. How many waited in vain at the end.
+fn served(
+    load: &Load,
+    counts: &ServerCounts,
+    clients: u32,
+    one_at_a_time: bool,
+) -> anyhow::Result<u64> {
+    let unanswered: u64 = load.errors.values().sum();
+    let only_unanswered = load.errors.keys().all(|kind| kind == "unanswered");
+    ensure!(
+        load.errors.is_empty() || (one_at_a_time && only_unanswered && unanswered < clients.into()),
+        "clients had errors: {:?}",
+        load.errors
+    );
+    ensure!(
+        (load.served, load.never_served) == (clients, 0),
+        "served {} of {clients}",
+        load.served
+    );
+    ensure!(
+        counts.refused.is_empty(),
+        "the server refused clients: {:?}",
+        counts.refused
+    );
+    Ok(unanswered)
+}
+
+/// Both sides say the same of each client.
+fn each_agrees(ledger: &Ledger, one_at_a_time: bool) -> anyhow::Result<()> {
+    for (address, client) in &ledger.clients {
+        let waited = one_at_a_time
+            && client.told.errors == 1
+            && client.told.requests == client.told.replies + 1;
+        ensure!(
+            client.agree() || (waited && client.is_possible()),
+            "{address}: {client}"
+        );
+    }
+    Ok(())
 }
 
 fn ledger_of(record: &Path, trial: &Trial) -> anyhow::Result<Ledger> {

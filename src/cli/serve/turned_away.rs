@@ -31,6 +31,9 @@ fn reason(why: &str) -> String {
         "processes" => "no further process could be started; look at `ulimit -u`, \
                         kernel.pid_max and the pids limit of the control group"
             .to_owned(),
+        "watches" => {
+            "the kernel waits for no further socket; look at fs.epoll.max_user_watches".to_owned()
+        }
         "max-clients" => "as many were being served as --max-clients allows".to_owned(),
         other => other.to_owned(),
     }

@@ -187,7 +187,7 @@ fn ending(ending: Ending) -> Markup {
 fn answer(report: &Shown<'_>) -> Markup {
     let answer = &report.answer;
     html! {
-        section.answer aria-labelledby=(report.id("answer")) {
+        section.answer aria-labelledby=(report.named_by("answer")) {
             h2 id=(report.id("answer")) { "The answer" }
             @for (place, sentence) in answer.headline.iter().enumerate() {
                 p.(if place == 0 { "lead" } else { "point" }) { (sentence) }
@@ -208,7 +208,7 @@ fn costs(report: &Shown<'_>) -> Markup {
         return hosts::section(report);
     }
     html! {
-        section.costs aria-labelledby=(report.id("costs")) {
+        section.costs aria-labelledby=(report.named_by("costs")) {
             h2 id=(report.id("costs")) { "What a request costs" }
             p.hint { (COSTS_NOTE) }
             (table::grouped(report, COSTS, "What a request costs, for each server and number of clients"))
@@ -226,7 +226,7 @@ fn figures(report: &Shown<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby=(report.id("figures")) data-figures=(report.prefix()) {
+        section aria-labelledby=(report.named_by("figures")) data-figures=(report.prefix()) {
             script type="application/json" { (PreEscaped(interactive::data(&report.figures))) }
             h2 id=(report.id("figures")) { "Figures" }
             p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
@@ -286,7 +286,7 @@ fn warnings(report: &Shown<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby=(report.id("warnings")) {
+        section aria-labelledby=(report.named_by("warnings")) {
             h2 id=(report.id("warnings")) { "Warnings" }
             @for warning in &report.run.warnings {
                 div.warning { p { (warning.message) } p.remedy { (warning.remedy) } }
@@ -315,7 +315,7 @@ fn failures(report: &Shown<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section aria-labelledby=(report.id("failed")) {
+        section aria-labelledby=(report.named_by("failed")) {
             h2 id=(report.id("failed")) { "Failed trials" }
             @for (trial, failure) in failed {
                 details.failure {
@@ -360,7 +360,7 @@ fn machine(report: &Shown<'_>) -> Markup {
 
 fn conditions(report: &Shown<'_>) -> Markup {
     html! {
-        section aria-labelledby=(report.id("conditions")) {
+        section aria-labelledby=(report.named_by("conditions")) {
             h2 id=(report.id("conditions")) { "Settings and machine" }
             dl.settings {
                 @for (name, value) in facts(report.run) { div { dt { (name) } dd { (value) } } }
@@ -380,7 +380,7 @@ fn conditions(report: &Shown<'_>) -> Markup {
                 }
             }
         }
-        section aria-labelledby=(report.id("repeat")) {
+        section aria-labelledby=(report.named_by("repeat")) {
             h2 id=(report.id("repeat")) { "How to repeat" }
             pre { (command_line(&report.run.arguments)) }
             p.hint { "The same seed gives the same order of trials. This page comes from run.json and trials.jsonl beside it; summary.json has its numbers." }

@@ -5,6 +5,7 @@
 mod html;
 mod json;
 mod markdown;
+mod openmetrics;
 
 use std::io::Write;
 
@@ -15,7 +16,12 @@ use crate::record::{Run, Settings};
 use crate::registry::Entry;
 
 /// Every form, in the order in which they are written.
-pub const EXPORTERS: &[&dyn Exporter] = &[&html::Html, &markdown::Markdown, &json::Json];
+pub const EXPORTERS: &[&dyn Exporter] = &[
+    &html::Html,
+    &markdown::Markdown,
+    &json::Json,
+    &openmetrics::OpenMetrics,
+];
 
 /// A form a report is written in.
 pub trait Exporter: Entry + Sync {

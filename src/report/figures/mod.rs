@@ -12,9 +12,11 @@ mod first_answer;
 mod flows;
 mod instructions;
 mod limit;
+mod lorenz;
 mod memory;
 mod over_time;
 mod per_client;
+mod percentiles;
 mod scalability;
 mod service_time;
 mod syscalls;
@@ -27,6 +29,7 @@ use super::format::{counted, number};
 use super::limit::Limits;
 use super::series::TimeSeries;
 use super::summary::{Quantity, Row, Summary};
+use crate::record::Trial;
 use crate::registry::Entry;
 use crate::stats::median;
 
@@ -45,12 +48,14 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &instructions::Instructions,
     &service_time::ServiceTime::MEDIAN,
     &service_time::ServiceTime::P99,
+    &percentiles::Percentiles,
     &below::Below,
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
     &memory::Memory,
     &fairness::FairnessIndex,
+    &lorenz::Lorenz,
     &per_client::PerClient::REPLIES,
     &per_client::PerClient::FIRST_ANSWER,
     &over_time::OverTime::SERVED,
@@ -76,6 +81,8 @@ pub struct Source<'a> {
     pub clients: &'a [ClientLog],
     /// What was measured over the time of these trials.
     pub series: &'a [TimeSeries],
+    /// All trials.
+    pub trials: &'a [Trial],
     /// What a search for limits found.
     pub limits: Option<&'a Limits>,
 }
@@ -375,6 +382,7 @@ mod tests {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
+            trials: &trials,
             limits: None,
         };
         let (run, trials) = fixture::growing();
@@ -383,6 +391,7 @@ mod tests {
             summary: &growing,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         let (run, trials) = fixture::searched();
@@ -409,6 +418,7 @@ mod tests {
             summary: &empty,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
@@ -423,6 +433,7 @@ mod tests {
                 summary: &summary,
                 clients: &[],
                 series: &[],
+                trials: &[],
                 limits: None,
             };
             let mut figure = syscalls::ByName.build(&source).unwrap();
@@ -450,6 +461,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         });
         assert_eq!(figure.unwrap().kind, Kind::Bars);

@@ -177,6 +177,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         let figure = Scalability.build(&source).unwrap();
@@ -206,6 +207,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         assert_eq!(Scalability.build(&source), None);

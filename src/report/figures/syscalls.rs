@@ -194,6 +194,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         let figure = ByName.build(&source).unwrap();
@@ -236,6 +237,7 @@ mod tests {
             summary: &summary,
             clients: &[],
             series: &[],
+            trials: &[],
             limits: None,
         };
         let figure = ByName.build(&source).unwrap();

@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
-use anyhow::Context as _;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::{end_arrivals, event_queue, wait_for_events};
@@ -10,6 +9,7 @@ use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
+use crate::serve::outcome::Refusal;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
 
@@ -77,7 +77,7 @@ impl Loop<'_> {
             for event in &events {
                 let fd = event.data.u64() as RawFd;
                 if fd == listener {
-                    self.accept()?;
+                    self.accept();
                 } else {
                     self.turn(fd);
                 }
@@ -92,20 +92,18 @@ impl Loop<'_> {
         Ok(())
     }
 
-    fn accept(&mut self) -> anyhow::Result<()> {
+    fn accept(&mut self) {
         for client in self
             .server
             .listener
             .arrivals(self.server.book, Mode::NonBlocking)
         {
             let fd = client.socket.as_raw_fd();
-            epoll::add(
-                &self.queue,
-                &client.socket,
-                EventData::new_u64(fd as u64),
-                EventFlags::IN,
-            )
-            .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            let data = EventData::new_u64(fd as u64);
+            if epoll::add(&self.queue, &client.socket, data, EventFlags::IN).is_err() {
+                self.server.book.give_up(client.place, Refusal::Watches);
+                continue;
+            }
             let conn = Conn::open(client, self.server);
             self.conns.insert(
                 fd,
@@ -115,7 +113,6 @@ impl Loop<'_> {
                 },
             );
         }
-        Ok(())
     }
 
     fn turn(&mut self, fd: RawFd) {

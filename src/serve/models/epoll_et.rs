@@ -3,7 +3,6 @@
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::{end_arrivals, event_queue, wait_for_events};
@@ -11,6 +10,7 @@ use crate::registry::{Entry, Info};
 use crate::serve::conn::{Conn, Scratch, Wants};
 use crate::serve::lifecycle::Life;
 use crate::serve::listen::Mode;
+use crate::serve::outcome::Refusal;
 use crate::serve::table::Table;
 use crate::serve::{Card, Model, Server};
 
@@ -98,7 +98,7 @@ impl Loop {
             for event in &events {
                 let fd = event.data.u64() as RawFd;
                 if fd == listener {
-                    self.accept()?;
+                    self.accept();
                 } else {
                     let flags = event.flags; // copied: the structure is packed
                     self.turn(fd, flags.intersects(LAST));
@@ -117,23 +117,20 @@ impl Loop {
         Ok(())
     }
 
-    fn accept(&mut self) -> anyhow::Result<()> {
+    fn accept(&mut self) {
         for client in self
             .server
             .listener
             .arrivals(self.server.book, Mode::NonBlocking)
         {
             let fd = client.socket.as_raw_fd();
-            epoll::add(
-                &self.queue,
-                &client.socket,
-                EventData::new_u64(fd as u64),
-                EDGES,
-            )
-            .context("cannot wait for a client; fs.epoll.max_user_watches limits them")?;
+            let data = EventData::new_u64(fd as u64);
+            if epoll::add(&self.queue, &client.socket, data, EDGES).is_err() {
+                self.server.book.give_up(client.place, Refusal::Watches);
+                continue;
+            }
             self.conns.insert(fd, Conn::open(client, &self.server));
         }
-        Ok(())
     }
 
     fn turn(&mut self, fd: RawFd, last: bool) {

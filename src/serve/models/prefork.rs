@@ -70,6 +70,7 @@ impl Model for Prefork {
 fn start_child(single: SingleThreaded, server: &Server) -> std::io::Result<rustix::process::Pid> {
     single.fork(|| {
         let server = server.seen_by(Worker::this_process());
+        server.book.belongs_to(server.worker);
         let renewed = server.stop.renew_in_child().map_err(anyhow::Error::from);
         let outcome = renewed.and_then(|()| serve_one_at_a_time(&server));
         i32::from(outcome.is_err())

@@ -3,6 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use ::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -59,12 +60,28 @@ impl Model for Tokio {
     }
 
     fn run(&self, server: Server) -> anyhow::Result<()> {
+        check_threads(server.workers).context("cannot start the threads of the runtime")?;
         let runtime = runtime(server.workers).context("cannot start the runtime")?;
         runtime.block_on(accept(server))?;
         // What did not end in time ends here.
         runtime.shutdown_timeout(Duration::ZERO);
         Ok(())
     }
+}
+
+/// Whether there can be so many threads: the runtime panics where it cannot start one of its own.
+fn check_threads(threads: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    let closed = gate.lock();
+    std::thread::scope(|scope| {
+        let start = |_| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
+            thread.map(drop)
+        };
+        let started = (0..threads).try_for_each(start);
+        drop(closed);
+        started
+    })
 }
 
 /// With one thread there is nothing to share, so the simpler scheduler does.

@@ -13,10 +13,10 @@ pub(super) fn section(report: &Shown<'_>) -> Markup {
         return html! {};
     };
     html! {
-        section aria-labelledby=(report.id("below")) {
+        section aria-labelledby=(report.named_by("below")) {
             h2 id=(report.id("below")) { "Below the maximum" }
             p.hint { (NOTE) }
-            div.scroll tabindex="0" role="region" aria-label="Below the maximum, can be scrolled sideways" {
+            div.scroll tabindex="0" role="region" aria-label=(report.scrolled("Below the maximum")) {
                 table {
                     caption.hidden { "Response times of each server at parts of the rate that it reached" }
                     thead {

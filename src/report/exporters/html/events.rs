@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use crate::report::Report;
+use super::shown::Shown;
 use crate::report::events::{Cell, Events, Mark, NOTE, tables};
 use crate::report::format::counted;
 
 /// The tables, or nothing where nothing was counted.
-pub(super) fn section(report: &Report<'_>) -> Markup {
+pub(super) fn section(report: &Shown<'_>) -> Markup {
     let tables = tables(report);
     if tables.is_empty() {
         return html! {};
@@ -18,20 +18,20 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         @for events in &tables {
             details {
                 summary { (counted(events.clients, "client")) ": " (events.side) }
-                (table(events))
+                (table(report, events))
             }
         }
     }
 }
 
-fn table(events: &Events<'_>) -> Markup {
+fn table(report: &Shown<'_>, events: &Events<'_>) -> Markup {
     let caption = format!(
         "Events of the {}, {}",
         events.side,
         counted(events.clients, "client")
     );
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(format!("{caption}, can be scrolled sideways")) {
+        div.scroll tabindex="0" role="region" aria-label=(report.scrolled(&caption)) {
             table.events {
                 caption.hidden { (caption) }
                 thead { tr { th scope="col" { "Event" } @for server in &events.servers { th scope="col" { (server) } } } }

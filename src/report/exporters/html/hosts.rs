@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::report::Report;
+use super::shown::Shown;
 use crate::report::hosts::{COLUMNS, HostTable, NOTE, tables};
 
 /// The tables, or nothing where all clients were on one host.
-pub(super) fn section(report: &Report<'_>) -> Markup {
+pub(super) fn section(report: &Shown<'_>) -> Markup {
     let tables = tables(report);
     if tables.is_empty() {
         return html! {};
@@ -18,16 +18,16 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
             details open[place == 0] {
                 summary { (hosts.title) }
                 @for note in &hosts.notes { p.hint { (note) } }
-                (table(hosts))
+                (table(report, hosts))
             }
         }
     }
 }
 
-fn table(hosts: &HostTable) -> Markup {
+fn table(report: &Shown<'_>, hosts: &HostTable) -> Markup {
     let caption = format!("Client hosts, {}", hosts.title);
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(format!("{caption}, can be scrolled sideways")) {
+        div.scroll tabindex="0" role="region" aria-label=(report.scrolled(&caption)) {
             table.events {
                 caption.hidden { (caption) }
                 thead { tr { @for column in COLUMNS { th scope="col" { (column) } } } }

@@ -10,7 +10,7 @@ use crate::report::limit::{COLUMNS, Column, Limits, ServerLimit, Try};
 /// The section: the limits, then all tries of each server.
 pub(super) fn section(report: &Shown<'_>, limits: &Limits) -> Markup {
     html! {
-        section.results aria-labelledby=(report.id("limits")) {
+        section.results aria-labelledby=(report.named_by("limits")) {
             h2 id=(report.id("limits")) { "Limits" }
             p.hint {
                 "Each line is a trial. What held and what broke next to each other are the limit; both were tried again."
@@ -24,7 +24,7 @@ pub(super) fn section(report: &Shown<'_>, limits: &Limits) -> Markup {
 /// The servers beside each other.
 fn overview(report: &Shown<'_>, limits: &Limits) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Limits of all servers, can be scrolled sideways" {
+        div.scroll tabindex="0" role="region" aria-label=(report.scrolled("Limits of all servers")) {
             table.demands {
                 thead {
                     tr {
@@ -54,7 +54,7 @@ fn tries(report: &Shown<'_>, limits: &Limits, server: &ServerLimit) -> Markup {
         .collect();
     html! {
         h3 { (swatch(report, &server.server)) (server.server) ": " (server.text()) }
-        div.scroll tabindex="0" role="region" aria-label=(format!("What was tried of {}, can be scrolled sideways", server.server)) {
+        div.scroll tabindex="0" role="region" aria-label=(report.scrolled(&format!("What was tried of {}", server.server))) {
             table.tries {
                 thead {
                     tr {

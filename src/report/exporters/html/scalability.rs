@@ -14,10 +14,10 @@ pub(super) fn section(report: &Shown<'_>) -> Markup {
     }
     let missing = missing(&report.summary);
     html! {
-        section aria-labelledby=(report.id("scalability")) {
+        section aria-labelledby=(report.named_by("scalability")) {
             h2 id=(report.id("scalability")) { "Scalability" }
             p.hint { "How rate and cost change with the number of clients n. Small print is the 95 % interval over trials." }
-            div.scroll tabindex="0" role="region" aria-label="Scalability, can be scrolled sideways" {
+            div.scroll tabindex="0" role="region" aria-label=(report.scrolled("Scalability")) {
                 table {
                     caption.hidden { "How the rate and the cost of each server change with the number of clients" }
                     thead {

@@ -30,6 +30,25 @@ impl<'a> Shown<'a> {
         format!("{}{name}", self.prefix())
     }
 
+    /// The ids of what names a section: its heading, and in a study the part's before it, so that no two
+    /// landmarks of the page have one name.
+    pub(super) fn named_by(&self, name: &str) -> String {
+        let heading = self.id(name);
+        match self.part {
+            Some(part) => format!("title-{part} {heading}"),
+            None => heading,
+        }
+    }
+
+    /// What names a table that may be wider than the page.
+    pub(super) fn scrolled(&self, what: &str) -> String {
+        let what = format!("{what}, can be scrolled sideways");
+        match self.part {
+            Some(part) => format!("{part}: {what}"),
+            None => what,
+        }
+    }
+
     /// What all ids of this part begin with.
     pub(super) fn prefix(&self) -> String {
         self.part

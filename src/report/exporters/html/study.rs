@@ -199,7 +199,7 @@ fn whole_part(part: &PartReport<'_>) -> Markup {
     let (record, name) = (part.record, &part.record.name);
     html! {
         article.part id=(format!("part-{name}")) aria-label=(record.title) {
-            h2.part { (record.title) }
+            h2.part id=(format!("title-{name}")) { (record.title) }
             p.question { (record.question) }
             @if let Some(why) = &record.skipped { div.warning { p { "Not run here: " (why) "." } } }
             @for left_out in &record.left_out { div.warning { p { (left_out.words()) "." } } }

@@ -14,7 +14,7 @@ pub(super) fn section(report: &Shown<'_>) -> Markup {
         return html! {};
     }
     html! {
-        section.results aria-labelledby=(report.id("results")) {
+        section.results aria-labelledby=(report.named_by("results")) {
             h2 id=(report.id("results")) { "Results" }
             p.hint {
                 span.mark { "Marked" } " is the best of its column, among servers that served all clients. Bars compare within one number of clients. "
@@ -36,7 +36,7 @@ pub(super) fn grouped(report: &Shown<'_>, columns: &'static [Column], caption: &
         return html! {};
     }
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(format!("{caption}, can be scrolled sideways")) {
+        div.scroll tabindex="0" role="region" aria-label=(report.scrolled(caption)) {
             table {
                 caption.hidden { (caption) }
                 thead {

@@ -1,0 +1,300 @@
+//! Crowds for whom the machine has not enough: those inside are served on, and the others are counted.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::client::{Client, FULL};
+use super::crowds::crowd_too_large;
+use super::group::SmallGroup;
+use super::process::eventually;
+use super::server::{Server, THRONG};
+use super::{Case, SIZE, Subject, has_a_hidden_pool, holds_all_descriptors};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "crowd_beyond_its_descriptors",
+        applies: is_plain,
+        run: crowd_beyond_its_descriptors,
+    },
+    &Case {
+        name: "threads_or_processes_run_out",
+        applies: starts_one_a_client,
+        run: threads_or_processes_run_out,
+    },
+    &Case {
+        name: "watches_run_out",
+        applies: waits_in_epoll,
+        run: watches_run_out,
+    },
+    &Case {
+        name: "crew_that_cannot_be_started_says_so",
+        applies: has_a_crew,
+        run: crew_that_cannot_be_started_says_so,
+    },
+];
+
+/// Once a model is enough where the protocol does not matter.
+fn is_plain(subject: &Subject) -> bool {
+    subject.speaks("echo")
+}
+
+/// Whether each client has a thread or a process of its own. Not where the C library needs one more for each word
+/// that an operation has ended: who is inside may lose its own to that.
+fn starts_one_a_client(subject: &Subject) -> bool {
+    is_plain(subject)
+        && !subject.options.contains(&"thread")
+        && ["thread", "fork", "aio"].contains(&subject.model.info().name)
+}
+
+/// Whether it tells an epoll of each client itself.
+fn waits_in_epoll(subject: &Subject) -> bool {
+    is_plain(subject) && ["epoll", "epoll-et", "reactors"].contains(&subject.model.info().name)
+}
+
+/// Whether it starts a number of threads or processes before anybody comes.
+fn has_a_crew(subject: &Subject) -> bool {
+    is_plain(subject) && subject.model.card().processes.contains("--workers")
+}
+
+/// Clients of the crowd; `THRONG_CROWD=20000 cargo test --test conformance -- crowd_beyond` has more.
+const CROWD: u64 = 1500;
+const DESCRIPTORS: u64 = 300;
+
+/// 300 descriptors, and far more clients. Where each client has a process with descriptors of its own, as many of
+/// them are allowed.
+fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
+    let crowd = std::env::var("THRONG_CROWD")
+        .ok()
+        .map(|crowd| crowd.parse().context("THRONG_CROWD is a number"));
+    let crowd = crowd.transpose()?.unwrap_or(CROWD);
+    let size = SIZE.to_string();
+    let mut command = Command::new("sh");
+    let limited = format!("ulimit -n {DESCRIPTORS}; exec \"$@\"");
+    command.args(["-c", &limited, "sh", THRONG, "serve"]);
+    command
+        .args(subject.arguments(&size))
+        .args(["--workers", "8"]);
+    if subject.model.info().name == "fork" {
+        command.args(["--max-clients", &DESCRIPTORS.to_string()]);
+    }
+    let server = Server::spawn(command)?;
+    let crowded = Command::new(THRONG)
+        .args([
+            "load",
+            &server.address().to_string(),
+            "-c",
+            &crowd.to_string(),
+            "--size",
+            &size,
+            "--json",
+        ])
+        .args([
+            "--eager",
+            "-d",
+            "200ms",
+            "--warm-up",
+            "0s",
+            "--patience",
+            "500ms",
+            "--connect-timeout",
+            "2s",
+        ])
+        .stdin(Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&crowded.stderr);
+    let load: Value = serde_json::from_slice(&crowded.stdout).with_context(|| said.into_owned())?;
+    // It is behind all who wait in the accept queue.
+    subject
+        .client(&server, 0)?
+        .converse(1, FULL)
+        .context("a newcomer after them")?;
+    let counts = server.stop()?;
+    let number = |value: &Value| {
+        value
+            .as_u64()
+            .with_context(|| format!("a count, not {value}"))
+    };
+    ensure!(
+        number(&load["verified"])? > 0,
+        "none of those inside was served"
+    );
+    let refused: u64 = counts["refused"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|why| why.1.as_u64())
+        .sum();
+    let (accepted, connected) = (number(&counts["accepted"])?, number(&load["connections"])?);
+    // Who was reset before it could notice that it was connected does not say that it was. And beyond the accept
+    // queue, one that its client believes in may not exist, and one that was given up may yet come.
+    let least = if crowd < 4000 { connected + 1 } else { 1 };
+    let came = accepted + refused;
+    ensure!(
+        (least..=crowd + 1).contains(&came),
+        "{connected} say that they came, and it counted {counts}"
+    );
+    if holds_all_descriptors(subject) {
+        let all_but_its_own = DESCRIPTORS - 50..DESCRIPTORS;
+        ensure!(
+            all_but_its_own.contains(&accepted) && counts["refused"]["descriptors"] == refused,
+            "it counted {counts}"
+        );
+    }
+    // Where some wait inside, or in the accept queue, it may have answered who had gone; the load does not say of
+    // those that it gave up while they connected what they asked.
+    let (verified, requests) = (number(&load["verified"])?, number(&counts["requests"])?);
+    let (least, most) = (verified + 1, number(&load["requests"])? + 1);
+    ensure!(
+        (least..=most).contains(&requests),
+        "{verified} answers came, and it counted {counts}"
+    );
+    println!(
+        "{}: {came} came, {accepted} were let in, {refused} were turned away",
+        subject.model.info().name
+    );
+    Ok(())
+}
+
+/// Those for whom there is none are turned away; those inside are served on, and the place of one who leaves is
+/// free as soon as its thread or process has ended.
+fn threads_or_processes_run_out(subject: &Subject) -> anyhow::Result<()> {
+    const CLIENTS: u64 = 45;
+    let Some(group) = SmallGroup::make(30) else {
+        return Ok(());
+    };
+    let size = SIZE.to_string();
+    let mut command = inside(&group);
+    command.arg("serve").args(subject.arguments(&size));
+    let server = Server::spawn(command)?;
+    let connect = |number| subject.client(&server, number);
+    let crowd = (0..CLIENTS)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<Client>>>()?;
+    let mut inside: Vec<Client> = Vec::new();
+    for mut client in crowd {
+        if client.converse(1, FULL).is_ok() {
+            inside.push(client);
+        }
+    }
+    let admitted = inside.len() as u64;
+    ensure!(
+        (20..30).contains(&admitted),
+        "{admitted} of {CLIENTS} came in"
+    );
+    for client in &mut inside {
+        client.converse(1, FULL).context("one of those inside")?;
+    }
+    drop(inside.swap_remove(0));
+    let mut tries = 0;
+    eventually("a newcomer is served once there is a place", || {
+        tries += 1;
+        Ok(connect(CLIENTS)?.converse(1, FULL).is_ok())
+    })?;
+    drop(inside);
+    let counts = server.stop()?;
+    let turned_away = CLIENTS - admitted + tries - 1;
+    let why = if subject.model.info().name == "fork" {
+        "processes"
+    } else {
+        "threads"
+    };
+    ensure!(
+        counts["refused"][why] == turned_away && counts["accepted"] == admitted + 1,
+        "{admitted} and 1 came in, {turned_away} did not, and it counted {counts}"
+    );
+    // An answer for which the C library finds no thread has been made, and never leaves.
+    let answered = 2 * admitted + 1;
+    let most = answered
+        + if has_a_hidden_pool(subject) {
+            turned_away
+        } else {
+            0
+        };
+    let requests = counts["requests"].as_u64().unwrap_or(0);
+    ensure!(
+        (answered..=most).contains(&requests),
+        "{answered} answers, and it counted {counts}"
+    );
+    Ok(())
+}
+
+/// The program in a control group, to be given arguments.
+fn inside(group: &SmallGroup) -> Command {
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        &format!("{} && exec \"$@\"", group.enter()),
+        "sh",
+        THRONG,
+    ]);
+    command
+}
+
+/// The kernel has a limit of sockets that a user may wait for. It is the whole machine's, so the answer that it
+/// gives there is put in its mouth: to the 8th to 20th call, where the first two are for the server itself.
+fn watches_run_out(subject: &Subject) -> anyhow::Result<()> {
+    let mut command = Command::new("strace");
+    command.args([
+        "-D",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=epoll_ctl",
+    ]);
+    let tried = command.arg("true").status();
+    if !tried.is_ok_and(|status| status.success()) {
+        println!("not tried: strace is not there, or may not trace");
+        return Ok(());
+    }
+    let size = SIZE.to_string();
+    let mut command = Command::new("strace");
+    command.args([
+        "-D",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=epoll_ctl",
+    ]);
+    command.args([
+        "-e",
+        "inject=epoll_ctl:error=ENOSPC:when=8..20",
+        THRONG,
+        "serve",
+    ]);
+    command
+        .args(subject.arguments(&size))
+        .args(["--workers", "1"]);
+    let counts = crowd_too_large(subject, Server::spawn(command)?, 20)?;
+    ensure!(
+        counts["turned away"] == 13 && counts["refused"]["watches"] == 13,
+        "it counted {counts}"
+    );
+    Ok(())
+}
+
+/// It ends with an error that names what could not be started, and leaves nothing behind.
+fn crew_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> {
+    let Some(group) = SmallGroup::make(10) else {
+        return Ok(());
+    };
+    let model = subject.model.info().name;
+    let mut command = Command::new("sh");
+    // One that does not end would keep the test from it.
+    let script = format!("{} && exec timeout -s KILL 15 \"$@\"", group.enter());
+    command.args(["-c", &script, "sh", THRONG, "serve", model]);
+    command.args(["--workers", "20", "--listen", "127.0.0.1:0"]);
+    let told = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&told.stderr);
+    ensure!(
+        told.status.code() == Some(1) && said.contains("error: cannot start"),
+        "it ended with {} and said: {said}",
+        told.status
+    );
+    Ok(())
+}

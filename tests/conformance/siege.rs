@@ -1,0 +1,308 @@
+//! Crowds that mean no good. While they are there, those are served for whom a model has room by its design; after
+//! each a newcomer is served, every connection is accounted for, and nothing of it stays behind.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use rustix::process::Pid;
+use serde_json::Value;
+
+use super::client::{Client, FULL};
+use super::process::{children, connections, eventually, peak_memory};
+use super::server::Server;
+use super::{Case, SIZE, Subject, has_a_hidden_pool, serves_several};
+
+pub(crate) const CASES: &[&Case] = &[
+    &Case {
+        name: "crowd_of_slow_clients",
+        applies: asks_in_many_bytes,
+        run: crowd_of_slow_clients,
+    },
+    &Case {
+        name: "crowd_that_never_reads",
+        applies: is_plain,
+        run: crowd_that_never_reads,
+    },
+    &Case {
+        name: "storm_of_resets",
+        applies: is_plain,
+        run: storm_of_resets,
+    },
+    &Case {
+        name: "what_no_protocol_allows_costs_one_connection",
+        applies: may_be_broken,
+        run: what_no_protocol_allows_costs_one_connection,
+    },
+];
+
+/// Those of a crowd; more than the workers of a server.
+const CROWD: u64 = 12;
+const WORKERS: u64 = 8;
+
+/// Once a model is enough where the protocol does not matter.
+fn is_plain(subject: &Subject) -> bool {
+    subject.speaks("echo")
+}
+
+fn asks_in_many_bytes(subject: &Subject) -> bool {
+    subject.speaks("echo") || subject.speaks("http")
+}
+
+/// Whether there is anything that no peer may say. Of the others, whatever comes is a question.
+fn may_be_broken(subject: &Subject) -> bool {
+    subject.speaks("http") || subject.speaks("top")
+}
+
+/// Whether its members are all taken by a crowd that stays.
+fn is_filled_by_the_crowd(subject: &Subject) -> bool {
+    let limit = subject.model.card().limit;
+    !serves_several(subject) || limit.contains("(--workers)")
+}
+
+/// What a server holds, its children counted in.
+#[derive(Debug, Clone, Copy)]
+struct Holdings {
+    descriptors: usize,
+    threads: usize,
+    children: usize,
+    memory: u64,
+}
+
+/// A server, what it held before the crowd came, and how many came besides.
+struct Siege<'a> {
+    subject: &'a Subject,
+    server: Server,
+    at_rest: Holdings,
+    served: u64,
+}
+
+impl<'a> Siege<'a> {
+    fn begin(subject: &'a Subject) -> anyhow::Result<Self> {
+        let server = subject.start(SIZE)?;
+        subject.wait_for_workers(&server)?;
+        // By then it has made what it makes for its first client.
+        subject.client(&server, 0)?.converse(1, FULL)?;
+        is_empty(&server)?;
+        let workers = children(server.pid())?.len();
+        eventually("its first client is gone", || {
+            Ok(children(server.pid())?.len() == workers.min(WORKERS as usize))
+        })?;
+        let at_rest = holdings(server.pid())?;
+        Ok(Self {
+            subject,
+            server,
+            at_rest,
+            served: 1,
+        })
+    }
+
+    /// One who behaves.
+    fn serve_one(&mut self) -> anyhow::Result<()> {
+        self.served += 1;
+        self.subject
+            .client(&self.server, self.served)?
+            .converse(1, FULL)
+    }
+
+    /// After all have gone. So many came with bad intentions, and memory may have grown by so much.
+    fn end(mut self, came: u64, most_growth: u64) -> anyhow::Result<Value> {
+        self.serve_one().context("a newcomer after them")?;
+        is_empty(&self.server)?;
+        let at_rest = self.at_rest;
+        let mut now = at_rest;
+        // The C library keeps the threads of its pool: as many as it needed at once.
+        let kept = if has_a_hidden_pool(self.subject) {
+            2 * CROWD as usize
+        } else {
+            0
+        };
+        eventually("it holds no more than before", || {
+            now = holdings(self.server.pid())?;
+            Ok(now.descriptors <= at_rest.descriptors
+                && now.threads <= at_rest.threads + kept
+                && now.children <= at_rest.children)
+        })
+        .with_context(|| format!("{at_rest:?} before and {now:?} now"))?;
+        let growth = now.memory.saturating_sub(at_rest.memory);
+        ensure!(
+            growth <= most_growth,
+            "memory grew by {growth} bytes, and {most_growth} are allowed"
+        );
+        let counts = self.server.stop()?;
+        let ended: u64 = counts["outcomes"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter_map(|end| end.1.as_u64())
+            .sum();
+        let came = came + self.served;
+        ensure!(
+            counts["accepted"] == came && ended == came && counts["outcomes"]["open"].is_null(),
+            "{came} came, and it counted {counts}"
+        );
+        Ok(counts)
+    }
+}
+
+/// Waits until it has closed all connections.
+fn is_empty(server: &Server) -> anyhow::Result<()> {
+    eventually("it has closed every connection", || {
+        Ok(connections(server.address().port())? == 0)
+    })
+}
+
+fn holdings(server: Pid) -> anyhow::Result<Holdings> {
+    let children = children(server)?;
+    let count = |pid: Pid, what: &str| {
+        std::fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count)
+    };
+    let all = || children.iter().copied().chain([server]);
+    Ok(Holdings {
+        descriptors: all().map(|pid| count(pid, "fd")).sum(),
+        threads: all().map(|pid| count(pid, "task")).sum(),
+        children: children.len(),
+        memory: peak_memory(server)?,
+    })
+}
+
+/// Some say nothing at all, others a byte now and then.
+fn crowd_of_slow_clients(subject: &Subject) -> anyhow::Result<()> {
+    const ROUNDS: usize = 12;
+    let mut siege = Siege::begin(subject)?;
+    let mut request = Vec::new();
+    subject
+        .protocol
+        .requester(&super::asking(SIZE), 0)
+        .request(&mut request);
+    let connect = |number| subject.client(&siege.server, number);
+    let mut slow = (0..CROWD)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<Client>>>()?;
+    let mut waiting = None;
+    if is_filled_by_the_crowd(subject) {
+        let mut client = connect(CROWD)?;
+        client.ask(1)?;
+        client.send()?;
+        waiting = Some(client);
+    }
+    for round in 0..ROUNDS {
+        for client in slow.iter_mut().step_by(2) {
+            client.say(&request[round..=round])?;
+        }
+        match &waiting {
+            Some(waiting) => ensure!(
+                !waiting.has_news()?,
+                "one was served for whom there is no room"
+            ),
+            None => siege
+                .serve_one()
+                .with_context(|| format!("beside them, round {round}"))?,
+        }
+    }
+    drop(slow);
+    if let Some(mut waiting) = waiting {
+        waiting
+            .hear(1, FULL)
+            .context("who waited until they had gone")?;
+        siege.served += 1;
+    }
+    siege.end(CROWD, CROWD << 20)?;
+    Ok(())
+}
+
+/// All send and send and read nothing; each costs the server no more than what it holds back of one.
+fn crowd_that_never_reads(subject: &Subject) -> anyhow::Result<()> {
+    const NOISE_BYTES: usize = 30_000_000;
+    const MOST_A_CLIENT: u64 = 2 << 20;
+    let mut siege = Siege::begin(subject)?;
+    let connect = |number| subject.client(&siege.server, number);
+    let mut crowd = (0..CROWD)
+        .map(connect)
+        .collect::<anyhow::Result<Vec<Client>>>()?;
+    let flooded: anyhow::Result<Vec<usize>> = std::thread::scope(|scope| {
+        let flood =
+            |client| scope.spawn(|| Client::flood(client, NOISE_BYTES, Duration::from_millis(100)));
+        let floods: Vec<_> = crowd.iter_mut().map(flood).collect();
+        floods
+            .into_iter()
+            .map(|flood| flood.join().expect("it does not panic"))
+            .collect()
+    });
+    let flooded = flooded?;
+    ensure!(
+        flooded.iter().all(|&taken| taken < NOISE_BYTES),
+        "it took {flooded:?} bytes, without end"
+    );
+    if !is_filled_by_the_crowd(subject) {
+        siege.serve_one().context("beside them")?;
+    }
+    drop(crowd);
+    siege.end(CROWD, CROWD * MOST_A_CLIENT)?;
+    Ok(())
+}
+
+/// They vanish at every point: connected, in the middle of a request, with the reply unread, and after it.
+fn storm_of_resets(subject: &Subject) -> anyhow::Result<()> {
+    const VANISHING: u64 = 200;
+    let mut siege = Siege::begin(subject)?;
+    for number in 0..VANISHING {
+        let mut client = subject.client(&siege.server, number)?;
+        match number % 4 {
+            0 => {}
+            1 => client.begin_to_send(SIZE / 2)?,
+            2 => {
+                client.ask(1)?;
+                client.send()?;
+            }
+            _ => client.converse(1, FULL)?,
+        }
+        client.vanish_at_once()?;
+        if number % 20 == 0 {
+            siege.serve_one().context("among them")?;
+        }
+    }
+    let counts = siege.end(VANISHING, CROWD << 20)?;
+    ensure!(
+        counts["outcomes"]["reset"] == VANISHING,
+        "{VANISHING} vanished, and it counted {counts}"
+    );
+    Ok(())
+}
+
+/// Noise, and what is far longer than it may be. Who has said it is closed, others are served on.
+fn what_no_protocol_allows_costs_one_connection(subject: &Subject) -> anyhow::Result<()> {
+    let mut siege = Siege::begin(subject)?;
+    let noise: Vec<u8> = (0..10_000_u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8 | 0x80)
+        .collect();
+    let said = [
+        &noise[..],
+        b"\r\n\r\n\0\0\0\0",
+        &[b'x'; 300_000],
+        &[0; 20_000],
+        b"GET\n\n",
+        b"top",
+    ];
+    let mut broken = 0;
+    for wire in said {
+        let mut client = subject.client(&siege.server, 1)?;
+        // Before all of it has left it may have been closed, with a reset for the rest.
+        let whole = client.say(wire).is_ok();
+        if wire == b"top" {
+            ensure!(whole, "half a word is no fault yet");
+        } else {
+            broken += 1;
+            eventually("whoever says that is closed", || client.has_news())?;
+        }
+        drop(client);
+        siege
+            .serve_one()
+            .with_context(|| format!("after `{}`", wire[..wire.len().min(20)].escape_ascii()))?;
+    }
+    let counts = siege.end(said.len() as u64, 4 << 20)?;
+    ensure!(
+        counts["outcomes"]["protocol-error"] == broken,
+        "{broken} broke the protocol, and it counted {counts}"
+    );
+    Ok(())
+}
