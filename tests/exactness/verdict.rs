@@ -59,8 +59,11 @@ pub(crate) fn judge(
             drawn.fault.cuts(),
             "nothing was to cut a client, but of {address}: {client}"
         );
+        // Who is interrupted before its first reply counts as never served, without an error.
+        let left_waiting =
+            drawn.fault == Fault::Interrupted && client.told.replies < client.told.requests;
         ensure!(
-            has_been_cut(client),
+            left_waiting || has_been_cut(client),
             "{address} agrees not, and was not cut: {client}"
         );
         ensure!(is_possible(client), "{address} cannot be: {client}");
