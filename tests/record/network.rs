@@ -113,9 +113,11 @@ fn start_writing_twice(nodelay: bool) -> SocketAddr {
     address
 }
 
-/// A process that stands for a server which runs elsewhere, until it is told to stop.
+/// A process that stands for a server which runs elsewhere, until it is told to stop, as servers of throng's own do.
 fn stand_in(address: SocketAddr) -> Vec<String> {
-    let script = format!("echo listening on {address}; exec cat > /dev/null");
+    let script = format!(
+        "echo listening on {address}; exec 3<&0; cat <&3 > /dev/null & trap 'kill $!; exit 0' TERM; wait"
+    );
     ["sh", "-c", &script].map(str::to_owned).to_vec()
 }
 
