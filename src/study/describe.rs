@@ -78,7 +78,7 @@ impl Part {
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
         let timed = in_a_round * self.repeats + servers * self.below.len() as u32;
-        let counted = servers * self.rounds_beside() * self.counted_repeats;
+        let counted = servers * rounds_beside(self.probes.get_ref()) * self.counted_repeats;
         let ramp = self.time_of("ramp").unwrap_or_default();
         let think = self.time_of("think").unwrap_or_default();
         let mut of_a_client = OF_A_CLIENT;
@@ -101,20 +101,6 @@ impl Part {
                 all(timed, beside + one) + all(counted, beside + short)
             })
             .sum()
-    }
-
-    /// Kinds of rounds beside those that time: what counts events, and what captures packets, has rounds of its
-    /// own, with shorter trials.
-    #[cfg(target_os = "linux")]
-    fn rounds_beside(&self) -> u32 {
-        probes::choose(self.probes.get_ref())
-            .map_or(0, |kinds| probes::other_purposes(&kinds).len() as u32)
-    }
-
-    /// Nothing is measured here.
-    #[cfg(not(target_os = "linux"))]
-    fn rounds_beside(&self) -> u32 {
-        0
     }
 
     /// How many requests each client makes until it is done, where it has such a job.
@@ -225,6 +211,19 @@ impl Part {
         let _ = write!(text, "  trials    {trials}, {lasting}");
         text
     }
+}
+
+/// Kinds of rounds beside those that time: what counts events, and what captures packets, has rounds of its own,
+/// with shorter trials.
+#[cfg(target_os = "linux")]
+fn rounds_beside(names: &[String]) -> u32 {
+    probes::choose(names).map_or(0, |kinds| probes::other_purposes(&kinds).len() as u32)
+}
+
+/// Nothing is measured here.
+#[cfg(not(target_os = "linux"))]
+fn rounds_beside(_names: &[String]) -> u32 {
+    0
 }
 
 /// A time in words.
