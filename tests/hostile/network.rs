@@ -40,11 +40,16 @@ fn what_a_firewall_does_is_told_by_kind() {
     lab.ran("server", "sh", &["-c", unlimited]);
     let server = lab.server("epoll");
     let port = server.address().port();
-    for (verdict, kind) in [
-        ("drop", "connect-timeout"),
-        ("reject with tcp reset", "refused"),
-        ("reject", "refused"),
-        ("reject with icmp type admin-prohibited", "unreachable"),
+    // Where there is an answer, it may be the one to a SYN that was sent again.
+    for (verdict, kind, timeout) in [
+        ("drop", "connect-timeout", "400ms"),
+        ("reject with tcp reset", "refused", "10s"),
+        ("reject", "refused", "10s"),
+        (
+            "reject with icmp type admin-prohibited",
+            "unreachable",
+            "10s",
+        ),
     ] {
         let rules = format!(
             "add table ip wall; \
@@ -52,7 +57,8 @@ fn what_a_firewall_does_is_told_by_kind() {
              add rule ip wall arriving tcp dport {port} {verdict}"
         );
         lab.ran("server", "nft", &[&rules]);
-        let ended = lab.loaded("client1", &server, "-c 7 -d 200ms --connect-timeout 400ms");
+        let options = format!("-c 7 -d 200ms --connect-timeout {timeout}");
+        let ended = lab.loaded("client1", &server, &options);
         ended.only(kind, 7);
         lab.ran("server", "nft", &["delete table ip wall"]);
         let ended = lab.loaded("client1", &server, "-c 7 -n 70");
