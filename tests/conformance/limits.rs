@@ -172,7 +172,8 @@ fn every_loop_serves(subject: &Subject) -> anyhow::Result<()> {
 
 /// With --own-descriptors, more clients come in than one table has descriptors.
 fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
-    const CLIENTS: u64 = 120;
+    // More than one table holds, and far fewer than four hold, since chance divides them.
+    const CLIENTS: u64 = 90;
     let size = SIZE.to_string();
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", THRONG, "serve"]);
