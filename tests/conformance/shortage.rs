@@ -233,35 +233,24 @@ fn inside(group: &SmallGroup) -> Command {
     command
 }
 
+/// What traces the calls in which a program says for what it waits, and nothing else.
+fn tracing_watches() -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-qq", "-o", "/dev/null"]);
+    command.args(["-e", "trace=epoll_ctl"]);
+    command
+}
+
 /// The kernel has a limit of sockets that a user may wait for. It is the whole machine's, so the answer that it
 /// gives there is put in its mouth: to the 8th to 20th call, where the first two are for the server itself.
 fn watches_run_out(subject: &Subject) -> anyhow::Result<()> {
-    let mut command = Command::new("strace");
-    command.args([
-        "-D",
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=epoll_ctl",
-    ]);
-    let tried = command.arg("true").status();
+    let tried = tracing_watches().arg("true").status();
     if !tried.is_ok_and(|status| status.success()) {
         println!("not tried: strace is not there, or may not trace");
         return Ok(());
     }
     let size = SIZE.to_string();
-    let mut command = Command::new("strace");
-    command.args([
-        "-D",
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=epoll_ctl",
-    ]);
+    let mut command = tracing_watches();
     command.args([
         "-e",
         "inject=epoll_ctl:error=ENOSPC:when=8..20",
