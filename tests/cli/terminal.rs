@@ -47,7 +47,7 @@ impl OnTerminal {
         };
         let mut command = Command::new(THRONG);
         command.args(arguments);
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CI"] {
             command.env_remove(name);
         }
         command.env("TERM", "xterm");
