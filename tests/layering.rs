@@ -188,6 +188,11 @@ fn breaches(source: &Source) -> Vec<String> {
                 forbid(target, "a report runs nothing");
             }
         }
+        "learn" => {
+            for target in ["load", "measure", "cli"] {
+                forbid(target, "a lesson runs nothing: it is told what was traced and measured");
+            }
+        }
         _ => {}
     }
     if part == "report" && source.code.contains("std::process") {
@@ -222,8 +227,8 @@ fn breaches(source: &Source) -> Vec<String> {
     breaches
 }
 
-const PARTS: [&str; 12] = [
-    "cli", "flows", "load", "measure", "protocol", "record", "registry", "report", "serve",
+const PARTS: [&str; 13] = [
+    "cli", "flows", "learn", "load", "measure", "protocol", "record", "registry", "report", "serve",
     "stats", "study", "sys",
 ];
 
@@ -296,6 +301,7 @@ fn planted_breaches_are_found() {
             "use super::super::super::serve::models::MODELS;",
         ),
         ("report/mod.rs", "use crate::measure::host;"),
+        ("learn/page.rs", "use crate::measure::trace;"),
         (
             "report/render/png.rs",
             "std::process::Command::new(\"dot\")",
