@@ -190,7 +190,10 @@ fn breaches(source: &Source) -> Vec<String> {
         }
         "learn" => {
             for target in ["load", "measure", "cli"] {
-                forbid(target, "a lesson runs nothing: it is told what was traced and measured");
+                forbid(
+                    target,
+                    "a lesson runs nothing: it is told what was traced and measured",
+                );
             }
         }
         _ => {}
@@ -228,8 +231,8 @@ fn breaches(source: &Source) -> Vec<String> {
 }
 
 const PARTS: [&str; 13] = [
-    "cli", "flows", "learn", "load", "measure", "protocol", "record", "registry", "report", "serve",
-    "stats", "study", "sys",
+    "cli", "flows", "learn", "load", "measure", "protocol", "record", "registry", "report",
+    "serve", "stats", "study", "sys",
 ];
 
 /// Every file of `src`.

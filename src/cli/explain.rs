@@ -35,7 +35,9 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.model else {
         if arguments.markdown {
-            output::text(&book::contents(&MODELS.iter().map(|model| *model as _).collect::<Vec<_>>()))?;
+            output::text(&book::contents(
+                &MODELS.iter().map(|model| *model as _).collect::<Vec<_>>(),
+            ))?;
         } else {
             let models = page::contents(MODELS);
             output::text(&format!("{models}\nthrong explain NAME says how it works."))?;

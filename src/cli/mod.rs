@@ -304,7 +304,10 @@ mod tests {
         let mut pages = vec![root.join("README.md")];
         let mut places = vec![root.join("docs")];
         while let Some(place) = places.pop() {
-            for entry in std::fs::read_dir(&place).expect("there are pages").flatten() {
+            for entry in std::fs::read_dir(&place)
+                .expect("there are pages")
+                .flatten()
+            {
                 let path = entry.path();
                 if path.is_dir() {
                     places.push(path);

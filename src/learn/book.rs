@@ -38,7 +38,10 @@ pub fn page(model: &dyn Model, lesson: &Lesson) -> String {
     for (place, exercise) in lesson.exercises.iter().enumerate() {
         page += &exercise_of(place + 1, exercise);
     }
-    page += &format!("`throng explain {}` traces the calls anew, on your machine.\n", info.name);
+    page += &format!(
+        "`throng explain {}` traces the calls anew, on your machine.\n",
+        info.name
+    );
     page
 }
 
@@ -55,7 +58,10 @@ pub fn contents(models: &[&dyn Model]) -> String {
     for model in models {
         let info = model.info();
         let waits_in = model.card().waits_in;
-        page += &format!("| [{0}]({0}.md) | {1} | {waits_in} |\n", info.name, info.summary);
+        page += &format!(
+            "| [{0}]({0}.md) | {1} | {waits_in} |\n",
+            info.name, info.summary
+        );
     }
     let figures = super::figures();
     if figures.rows.is_empty() {
@@ -70,7 +76,11 @@ pub fn contents(models: &[&dyn Model]) -> String {
         figures.made_at,
     );
     for measure in MEASURES {
-        page += &format!("\n### {}\n\n{}", capital(measure.title), side_by_side(figures, measure));
+        page += &format!(
+            "\n### {}\n\n{}",
+            capital(measure.title),
+            side_by_side(figures, measure)
+        );
     }
     page
 }
@@ -89,7 +99,10 @@ fn system_calls(name: &str, lesson: &Lesson) -> String {
         "" => String::new(),
         options => format!(" with `{options}`"),
     };
-    text += &format!("Traced on {}{options}, {}.\n\n", traced.system, traced.asked);
+    text += &format!(
+        "Traced on {}{options}, {}.\n\n",
+        traced.system, traced.asked
+    );
     for step in &traced.steps {
         text += &format!("**{}**\n\n", step_heading(step.about, &step.calls));
         text += &block("text", &plain(&call_lines(&step.calls, WIDTH)));
@@ -111,7 +124,11 @@ fn source(excerpt: &super::excerpt::Excerpt) -> String {
         }
         code.push('\n');
     }
-    let mut text = format!("`{}`, line {first}:\n\n{}", excerpt.source.path, block("rust", &code));
+    let mut text = format!(
+        "`{}`, line {first}:\n\n{}",
+        excerpt.source.path,
+        block("rust", &code)
+    );
     if !notes.is_empty() {
         text += &format!("{notes}\n");
     }
@@ -144,10 +161,12 @@ fn figures(model: &str) -> String {
         text += &format!("| {} | {served} |", format::whole(f64::from(row.clients)));
         for measure in MEASURES {
             let value = format::or_absent((measure.value)(row), measure.in_words);
-            let standing = figures.standing(row, measure).map_or(String::new(), |standing| {
-                let ratio = format::hundredths(standing.of_best);
-                format!("<br>× {ratio}, {} of {}", standing.rank, standing.of)
-            });
+            let standing = figures
+                .standing(row, measure)
+                .map_or(String::new(), |standing| {
+                    let ratio = format::hundredths(standing.of_best);
+                    format!("<br>× {ratio}, {} of {}", standing.rank, standing.of)
+                });
             text += &format!(" {value}{standing} |");
         }
         text.push('\n');
@@ -176,7 +195,10 @@ fn side_by_side(figures: &Figures, measure: &Measure) -> String {
         text += &format!("| [{model}]({model}.md) |");
         for clients in &crowds {
             let row = figures.of(model).find(|row| row.clients == *clients);
-            text += &format!(" {} |", row.map_or(String::new(), |row| cell(figures, row, measure)));
+            text += &format!(
+                " {} |",
+                row.map_or(String::new(), |row| cell(figures, row, measure))
+            );
         }
         text.push('\n');
     }

@@ -43,7 +43,7 @@ impl Queue {
         match self {
             Self::Accept => "accept queue",
             Self::Receive => "receive queue",
-            Self::Received => "its buffers",
+            Self::Received => "lent buffers",
             Self::Inside => "",
         }
     }
@@ -88,7 +88,7 @@ impl Widths {
     fn join(&self) -> usize {
         match self.through {
             0 => 5,
-            through => through + 8,
+            through => through + 9,
         }
     }
 
@@ -159,7 +159,9 @@ impl Group {
         let room = WIDTH - widths.before() - widths.join();
         let then = || {
             let lines = lines(self.then, room).into_iter();
-            lines.filter(|line| !line.is_empty()).map(|line| styled(DIM, &line))
+            lines
+                .filter(|line| !line.is_empty())
+                .map(|line| styled(DIM, &line))
         };
         if self.waiter.is_empty() {
             return then().collect();
@@ -226,7 +228,8 @@ mod tests {
         };
         const ONE: &[(&str, Queue)] = &[("client 1", Queue::Receive)];
         const TWO: &[(&str, Queue)] = &[("client 2", Queue::Receive)];
-        let groups: &'static [Group] = Box::leak(Box::new([group(ONE, "child 1"), group(TWO, "child 2")]));
+        let groups: &'static [Group] =
+            Box::leak(Box::new([group(ONE, "child 1"), group(TWO, "child 2")]));
         insta::assert_snapshot!(plain(Diagram { groups }));
     }
 }

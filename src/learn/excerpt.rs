@@ -162,7 +162,10 @@ impl Loop {
         };
         let lines = excerpt.lines().unwrap();
         assert_eq!(lines.len(), 4);
-        assert_eq!((lines[0].number, lines[0].text.as_str()), (2, "fn run(&self) {"));
+        assert_eq!(
+            (lines[0].number, lines[0].text.as_str()),
+            (2, "fn run(&self) {")
+        );
         assert_eq!(lines[1].note, Some("it waits"));
         assert!(excerpt.astray().is_empty());
         let wrong = Excerpt {

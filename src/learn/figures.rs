@@ -109,7 +109,10 @@ impl Figures {
     /// unserved, since these are no longer the same work.
     pub fn standing(&self, row: &Row, measure: &Measure) -> Option<Standing> {
         let own = (measure.value)(row).filter(|_| row.served == row.clients)?;
-        let others = self.rows.iter().filter(|other| other.clients == row.clients);
+        let others = self
+            .rows
+            .iter()
+            .filter(|other| other.clients == row.clients);
         let others = others.filter(|other| other.served == other.clients);
         let values: Vec<f64> = others.filter_map(|other| (measure.value)(other)).collect();
         let better = |one: f64, other: f64| {
@@ -119,9 +122,11 @@ impl Figures {
                 one < other
             }
         };
-        let best = values.iter().copied().reduce(|best, value| {
-            if better(value, best) { value } else { best }
-        })?;
+        let best = values.iter().copied().reduce(
+            |best, value| {
+                if better(value, best) { value } else { best }
+            },
+        )?;
         Some(Standing {
             rank: 1 + values.iter().filter(|value| better(**value, own)).count(),
             of: values.len(),

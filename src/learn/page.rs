@@ -28,7 +28,11 @@ pub fn page(model: &dyn Model, lesson: &Lesson, seen: Seen<'_>, width: usize) ->
     page.lines.extend(lesson.diagram.lines());
     page.system_calls(model, lesson, seen);
     for excerpt in lesson.excerpts {
-        let function = excerpt.function.split(['(', '<']).next().unwrap_or_default();
+        let function = excerpt
+            .function
+            .split(['(', '<'])
+            .next()
+            .unwrap_or_default();
         page.heading(&format!("{function}()"), excerpt.source.path);
         page.lines.extend(excerpt.shown(width));
     }
@@ -101,9 +105,9 @@ impl Page {
             Seen::Not(_) => (before, "traced earlier"),
         };
         let beside = traced.map_or(String::new(), |traced| {
-            format!("{when} on {}, {}", traced.system, traced.asked)
+            format!("{when}, {}, {}", traced.system, traced.asked)
         });
-        self.heading("The system calls of one request", &beside);
+        self.heading("System calls of one request", &beside);
         if let Seen::Not(why) = seen {
             self.says(&format!("Not traced here: {why}."));
         }
@@ -111,7 +115,10 @@ impl Page {
         let Some(traced) = traced else { return };
         for step in &traced.steps {
             self.lines.push(String::new());
-            self.lines.push(format!("  {}", styled(BOLD, &step_heading(step.about, &step.calls))));
+            self.lines.push(format!(
+                "  {}",
+                styled(BOLD, &step_heading(step.about, &step.calls))
+            ));
             self.lines.extend(call_lines(&step.calls, self.width));
         }
     }
@@ -137,14 +144,21 @@ impl Page {
                 values += &format!("{value:>CELL$}");
                 let standing = figures.standing(row, measure);
                 let standing = standing.map_or(String::new(), |standing| {
-                    format!("×{} #{}", format::hundredths(standing.of_best), standing.rank)
+                    format!(
+                        "×{} #{}",
+                        format::hundredths(standing.of_best),
+                        standing.rank
+                    )
                 });
                 standings += &format!("{standing:>CELL$}");
             }
             self.lines.push(values);
             if row.served < row.clients {
                 let served = format::whole(f64::from(row.served));
-                self.lines.push(styled(DIM, &format!("{:>7} only {served} of them served", "")));
+                self.lines.push(styled(
+                    DIM,
+                    &format!("{:>7} only {served} of them served", ""),
+                ));
             } else {
                 self.lines.push(styled(DIM, standings.trim_end()));
             }
@@ -158,11 +172,16 @@ impl Page {
         }
         let indent = "     ";
         for (row, line) in lines(exercise.question, self.width - 5).iter().enumerate() {
-            let start = if row == 0 { format!("  {number}. ") } else { indent.to_owned() };
+            let start = if row == 0 {
+                format!("  {number}. ")
+            } else {
+                indent.to_owned()
+            };
             self.lines.push(start + line);
         }
         // In one piece, to be copied.
-        self.lines.push(format!("{indent}{}", styled(COMMAND, exercise.command)));
+        self.lines
+            .push(format!("{indent}{}", styled(COMMAND, exercise.command)));
         for line in lines(exercise.look_for, self.width - 5) {
             self.lines.push(format!("{indent}{}", styled(DIM, &line)));
         }
@@ -178,7 +197,10 @@ pub(super) fn terms(card: &Card) -> Vec<(&'static str, &'static str)> {
         ("limit", card.limit),
         ("to read", card.source),
     ];
-    terms.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+    terms
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
 }
 
 /// Calls from which on a step is said to have no end.
@@ -191,7 +213,11 @@ pub(super) fn step_heading(about: About, calls: &[Call]) -> String {
         About::Asks => "It asks",
         About::Leaves => "It leaves",
     };
-    let counted: usize = calls.iter().filter(|call| call.counts()).map(|call| call.times).sum();
+    let counted: usize = calls
+        .iter()
+        .filter(|call| call.counts())
+        .map(|call| call.times)
+        .sum();
     match counted {
         WITHOUT_END.. => format!("{about}: calls without end"),
         count => format!("{about}: {}", format::counted(count as u32, "system call")),
@@ -201,10 +227,19 @@ pub(super) fn step_heading(about: About, calls: &[Call]) -> String {
 /// The calls, each with who makes it and what comes of it, in columns.
 pub(super) fn call_lines(calls: &[Call], width: usize) -> Vec<String> {
     const WIDEST_CALL: usize = 44;
-    let who = calls.iter().map(|call| columns(&call.who)).max().unwrap_or(0);
+    let who = calls
+        .iter()
+        .map(|call| columns(&call.who))
+        .max()
+        .unwrap_or(0);
     let texts: Vec<(String, String)> = calls.iter().map(parts).collect();
-    let lengths = texts.iter().map(|(name, rest)| columns(name) + columns(rest));
-    let call_width = lengths.filter(|length| *length <= WIDEST_CALL).max().unwrap_or(0);
+    let lengths = texts
+        .iter()
+        .map(|(name, rest)| columns(name) + columns(rest));
+    let call_width = lengths
+        .filter(|length| *length <= WIDEST_CALL)
+        .max()
+        .unwrap_or(0);
     let mut found = Vec::new();
     let mut last_who = "";
     for (call, (name, rest)) in calls.iter().zip(texts) {

@@ -74,7 +74,10 @@ fn once() -> usize {
     1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_once(times: &usize) -> bool {
     *times == 1
 }
@@ -108,7 +111,12 @@ pub fn gathered(calls: Vec<Call>) -> Vec<Call> {
             (times >= FEWEST).then_some((length, times))
         });
         let (length, times) = found.unwrap_or((1, 1));
-        gathered.extend(rest[..length].iter().cloned().map(|call| Call { times, ..call }));
+        gathered.extend(
+            rest[..length]
+                .iter()
+                .cloned()
+                .map(|call| Call { times, ..call }),
+        );
         rest = &rest[length * times..];
     }
     gathered

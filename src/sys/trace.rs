@@ -178,7 +178,10 @@ mod tests {
     fn calls(script: &str) -> BTreeSet<u64> {
         let mut child = Command::new("sh");
         child.args(["-c", &format!("read go; {script}")]);
-        child.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        child
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .process_group(0);
         let mut child = child.spawn().unwrap();
         let tracer = Tracer::default();
         tracer.seize(child.id().cast_signed()).unwrap();

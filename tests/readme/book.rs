@@ -1,8 +1,8 @@
 //! The book: its pages about models are those that the program makes, its figures those of the reference run,
 //! and the system calls in it those that servers make here too.
 //!
-//! `UPDATE_BOOK=1 cargo test --test readme`, twice, traces and writes everything anew: first what the program
-//! carries along, and then, made by the program that has it, the pages.
+//! `UPDATE_BOOK=$PWD/target/release/throng cargo test --test readme`, twice, traces with that program and writes
+//! everything anew: first what the program carries along, and then, made by the program that has it, the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,10 @@ fn demand_content(path: &Path, content: &str) {
     let text = std::fs::read_to_string(path);
     let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let path = path.display();
-    assert!(text == content, "{path}: run UPDATE_BOOK=1 cargo test --test readme, and read the change");
+    assert!(
+        text == content,
+        "{path}: run UPDATE_BOOK=1 cargo test --test readme, and read the change"
+    );
 }
 
 fn models() -> Vec<&'static dyn Model> {
@@ -56,7 +59,10 @@ fn the_pages_about_models_are_current() {
     let entries = std::fs::read_dir(directory).expect("the pages are there");
     for entry in entries {
         let name = entry.expect("it can be read").file_name();
-        assert!(pages.contains(&*name.to_string_lossy()), "{name:?} is about no model");
+        assert!(
+            pages.contains(&*name.to_string_lossy()),
+            "{name:?} is about no model"
+        );
     }
 }
 
@@ -67,12 +73,24 @@ fn markdown_is_printed_as_it_stands_in_the_book() {
         .args(["explain", "poll", "--markdown"])
         .output()
         .expect("the program can be started");
-    assert_eq!(String::from_utf8_lossy(&told.stdout).trim_end(), page.trim_end());
+    assert_eq!(
+        String::from_utf8_lossy(&told.stdout).trim_end(),
+        page.trim_end()
+    );
+}
+
+/// The program to trace with: the one that is tested, or for what is written anew another one, since users
+/// have one that was built without debug assertions.
+fn program() -> String {
+    let other = std::env::var("UPDATE_BOOK").ok();
+    other
+        .filter(|path| path.contains('/'))
+        .unwrap_or_else(|| THRONG.to_owned())
 }
 
 /// What a server does for one client, traced now; none where that is not possible here.
 fn trace(model: &str) -> Option<Traced> {
-    let told = assert_cmd::Command::new(THRONG)
+    let told = assert_cmd::Command::new(program())
         .args(["explain", model, "--json"])
         .output()
         .expect("the program can be started");
@@ -85,10 +103,20 @@ fn trace(model: &str) -> Option<Traced> {
     Some(serde_json::from_slice(&told.stdout).expect("what was traced is JSON"))
 }
 
-/// Calls of which there may be some or none: memory from the system, and who finds a lock taken.
-const BY_CHANCE: [&str; 10] = [
-    "futex", "brk", "mmap", "munmap", "mprotect", "madvise", "sched_yield", "rt_sigreturn",
-    "restart_syscall", "getrandom",
+/// Calls of which there may be some or none: memory from the system, who finds a lock taken, and what only a
+/// build with debug assertions makes, which looks with fcntl() at what it closes.
+const BY_CHANCE: [&str; 11] = [
+    "fcntl",
+    "futex",
+    "brk",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "sched_yield",
+    "rt_sigreturn",
+    "restart_syscall",
+    "getrandom",
 ];
 /// The runtime of `tokio` wakes its threads, or does not, as they happen to sleep.
 const BY_RUNTIME: [&str; 4] = ["write", "read", "epoll_wait", "epoll_pwait"];
@@ -118,11 +146,15 @@ fn servers_make_the_calls_that_the_book_says() {
             })
         });
         let threads: Vec<_> = threads.collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("all were traced")).collect()
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("all were traced"))
+            .collect()
     });
     if updates() {
         let text = serde_json::to_string_pretty(&traced).expect("it is plain data") + "\n";
-        std::fs::write(root().join("src/learn/reference/traced.json"), text).expect("it can be written");
+        std::fs::write(root().join("src/learn/reference/traced.json"), text)
+            .expect("it can be written");
         return;
     }
     for (model, traced) in traced {
@@ -145,20 +177,36 @@ fn figures() -> Figures {
     };
     let (summary, run) = (read("summary.json"), read("run.json"));
     let rows = summary["rows"].as_array().expect("a summary has rows");
-    let name = |row: &Value| row["server"].as_str().expect("a row has its server").to_owned();
+    let name = |row: &Value| {
+        row["server"]
+            .as_str()
+            .expect("a row has its server")
+            .to_owned()
+    };
     let memory = |row: &Value| row["server_side"]["pss_bytes"].as_f64();
     let alone = |model: &str| {
-        let alone = rows.iter().find(|row| row["clients"] == 1 && name(row) == model);
+        let alone = rows
+            .iter()
+            .find(|row| row["clients"] == 1 && name(row) == model);
         alone.and_then(memory)
     };
     let row = |row: &Value| {
-        let (model, clients) = (name(row), row["clients"].as_u64().expect("and its crowd") as u32);
+        let (model, clients) = (
+            name(row),
+            row["clients"].as_u64().expect("and its crowd") as u32,
+        );
         // What the first one costs cannot be told from what the server has anyway.
         let more = |(all, alone): (f64, f64)| (all - alone).max(0.0) / f64::from(clients - 1);
-        let bytes_per_client = memory(row).zip(alone(&model)).filter(|_| clients > 1).map(more);
+        let bytes_per_client = memory(row)
+            .zip(alone(&model))
+            .filter(|_| clients > 1)
+            .map(more);
         Row {
             clients,
-            served: row["served"].as_f64().expect("and how many were served").round() as u32,
+            served: row["served"]
+                .as_f64()
+                .expect("and how many were served")
+                .round() as u32,
             replies_per_s: row["replies_per_s"]["median"].as_f64(),
             cpu_us_per_reply: row["server_side"]["cpu_us_per_reply"]["median"].as_f64(),
             bytes_per_client,
@@ -174,7 +222,12 @@ fn figures() -> Figures {
     let day = text(&run["started_at"]);
     Figures {
         run: RUN.to_owned(),
-        host: format!("{}, {} CPUs, {}", text(&host["cpu_model"]), host["cpus"], kernel.join(".")),
+        host: format!(
+            "{}, {} CPUs, {}",
+            text(&host["cpu_model"]),
+            host["cpus"],
+            kernel.join(".")
+        ),
         made_at: day.split('T').next().unwrap_or_default().to_owned(),
         rows: rows.iter().map(row).collect(),
     }

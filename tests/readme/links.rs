@@ -52,7 +52,9 @@ fn links(text: &str) -> Vec<String> {
 /// The anchor that a heading has: lower case, words joined by hyphens, nothing else.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
-    let kept = kept.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+    let kept = kept
+        .chars()
+        .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
@@ -60,7 +62,9 @@ fn anchor(heading: &str) -> String {
 fn has_anchor(page: &Path, wanted: &str) -> bool {
     let text = std::fs::read_to_string(page).expect("a page is UTF-8");
     let headings = text.lines().filter(|line| line.starts_with('#'));
-    headings.map(|line| anchor(line.trim_start_matches('#'))).any(|anchor| anchor == wanted)
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .any(|anchor| anchor == wanted)
 }
 
 #[test]
@@ -72,8 +76,14 @@ fn every_page_is_in_the_contents_of_the_book() {
     assert!(pages.remove("SUMMARY.md"));
     let missing: Vec<&String> = pages.iter().filter(|page| !listed.contains(page)).collect();
     assert!(missing.is_empty(), "not in docs/SUMMARY.md: {missing:?}");
-    let wrong: Vec<&String> = listed.iter().filter(|page| !pages.contains(*page)).collect();
-    assert!(wrong.is_empty(), "in docs/SUMMARY.md, but not there: {wrong:?}");
+    let wrong: Vec<&String> = listed
+        .iter()
+        .filter(|page| !pages.contains(*page))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "in docs/SUMMARY.md, but not there: {wrong:?}"
+    );
     assert_eq!(listed.len(), pages.len(), "a page is listed twice");
 }
 
@@ -82,7 +92,12 @@ fn every_link_of_the_documentation_leads_somewhere() {
     let docs = root().join("docs");
     let of_docs = pages(&docs);
     let mut files: Vec<PathBuf> = of_docs.iter().map(|page| docs.join(page)).collect();
-    for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "THREATS.md"] {
+    for page in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "THREATS.md",
+    ] {
         files.push(root().join(page));
     }
     let mut count = 0;
@@ -100,7 +115,11 @@ fn every_link_of_the_documentation_leads_somewhere() {
             };
             assert!(target.exists(), "{}: {link} leads nowhere", file.display());
             let found = anchor.is_empty() || has_anchor(&target, anchor);
-            assert!(found, "{}: {link}: there is no such heading", file.display());
+            assert!(
+                found,
+                "{}: {link}: there is no such heading",
+                file.display()
+            );
         }
     }
     assert!(count > 50, "{count} links");

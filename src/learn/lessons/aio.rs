@@ -28,7 +28,10 @@ pub(super) const LESSON: Lesson = Lesson {
                 then: "",
             },
             Group {
-                from: &[("new client", Queue::Accept), ("signal's pipe", Queue::Inside)],
+                from: &[
+                    ("new client", Queue::Accept),
+                    ("signal's pipe", Queue::Inside),
+                ],
                 through: "",
                 waiter: "main thread",
                 sleeps_in: "poll()",
@@ -75,12 +78,10 @@ pub(super) const LESSON: Lesson = Lesson {
         Excerpt {
             source: source!("aio.rs"),
             function: "accept(&mut self",
-            notes: &[
-                Note {
-                    at: "self.open >= server.tuning.aio_threads",
-                    says: "A read that waits keeps a hidden thread: with glibc's 20, the 21st idle client would never be read.",
-                },
-            ],
+            notes: &[Note {
+                at: "self.open >= server.tuning.aio_threads",
+                says: "A read that waits keeps a hidden thread: with glibc's 20, the 21st idle client would never be read.",
+            }],
         },
     ],
     exercises: &[

@@ -45,12 +45,10 @@ pub(super) const LESSON: Lesson = Lesson {
         Excerpt {
             source: source!("epoll.rs"),
             function: "accept(&mut self",
-            notes: &[
-                Note {
-                    at: "epoll::add(",
-                    says: "epoll_ctl(): from now on the kernel keeps this socket in its set.",
-                },
-            ],
+            notes: &[Note {
+                at: "epoll::add(",
+                says: "epoll_ctl(): from now on the kernel keeps this socket in its set.",
+            }],
         },
         Excerpt {
             source: source!("epoll.rs"),

@@ -25,10 +25,10 @@ pub(super) const LESSON: Lesson = Lesson {
             then: "answers, and submits sends with the next call",
         }],
     },
-    calls: "Operations are no system calls: they stand in memory when io_uring_enter() is made. `submits` and \
-            `completed` list them as the kernel shows the queues (fdinfo) at each call, so what was begun and \
-            ended between two looks may be missing. There is no recv() at all: it was asked for when the client \
-            came.",
+    calls: "Operations are no system calls. They stand in memory that is shared with the kernel, where throng \
+            reads them at each io_uring_enter(): `submits` is what is handed in, `completed` what has ended and \
+            waits to be read. There is no recv() when the client asks: receiving was begun when it came, and \
+            goes on.",
     excerpts: &[
         Excerpt {
             source: source!("io_uring.rs"),

@@ -60,10 +60,17 @@ mod tests {
             let lesson = Lesson::about(*model);
             let lesson = lesson.unwrap_or_else(|| panic!("{name} has no lesson: see lessons/"));
             assert!((3..=5).contains(&lesson.exercises.len()), "{name}");
-            assert!(!lesson.excerpts.is_empty() && !lesson.diagram.groups.is_empty(), "{name}");
+            assert!(
+                !lesson.excerpts.is_empty() && !lesson.diagram.groups.is_empty(),
+                "{name}"
+            );
         }
         assert!(LESSONS.iter().all(|lesson| {
-            LESSONS.iter().filter(|other| other.model == lesson.model).count() == 1
+            LESSONS
+                .iter()
+                .filter(|other| other.model == lesson.model)
+                .count()
+                == 1
         }));
     }
 
@@ -72,7 +79,10 @@ mod tests {
         for lesson in LESSONS {
             for excerpt in lesson.excerpts {
                 let (model, function) = (lesson.model, excerpt.function);
-                assert!(excerpt.lines().is_some(), "{model}: `{function}` is not found once");
+                assert!(
+                    excerpt.lines().is_some(),
+                    "{model}: `{function}` is not found once"
+                );
                 assert_eq!(excerpt.astray(), [""; 0], "{model}: {function}");
             }
         }

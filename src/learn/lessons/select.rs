@@ -51,12 +51,10 @@ pub(super) const LESSON: Lesson = Lesson {
         Excerpt {
             source: source!("select.rs"),
             function: "accept(&mut self",
-            notes: &[
-                Note {
-                    at: "self.server.tuning.fd_setsize",
-                    says: "A higher number would be written beyond the set: the client is turned away.",
-                },
-            ],
+            notes: &[Note {
+                at: "self.server.tuning.fd_setsize",
+                says: "A higher number would be written beyond the set: the client is turned away.",
+            }],
         },
     ],
     exercises: &[

@@ -40,12 +40,10 @@ pub(super) const LESSON: Lesson = Lesson {
         Excerpt {
             source: source!("tokio.rs"),
             function: "accept(server",
-            notes: &[
-                Note {
-                    at: "accepted = listener.accept() => accepted,",
-                    says: "Looks like waiting, but only this task waits: the thread does other work.",
-                },
-            ],
+            notes: &[Note {
+                at: "accepted = listener.accept() => accepted,",
+                says: "Looks like waiting, but only this task waits: the thread does other work.",
+            }],
         },
         Excerpt {
             source: source!("tokio.rs"),

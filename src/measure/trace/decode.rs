@@ -52,7 +52,7 @@ names! {
     rt_sigtimedwait = SYS_rt_sigtimedwait sigaltstack = SYS_sigaltstack
     clone = SYS_clone clone3 = SYS_clone3 wait4 = SYS_wait4 waitid = SYS_waitid
     exit = SYS_exit exit_group = SYS_exit_group set_robust_list = SYS_set_robust_list rseq = SYS_rseq
-    set_tid_address = SYS_set_tid_address prctl = SYS_prctl gettid = SYS_gettid getpid = SYS_getpid
+    set_tid_address = SYS_set_tid_address prctl = SYS_prctl gettid = SYS_gettid getpid = SYS_getpid getppid = SYS_getppid
     getuid = SYS_getuid sched_getaffinity = SYS_sched_getaffinity sched_setaffinity = SYS_sched_setaffinity
     sched_setscheduler = SYS_sched_setscheduler sched_getscheduler = SYS_sched_getscheduler
     sched_getparam = SYS_sched_getparam getrandom = SYS_getrandom
@@ -73,19 +73,19 @@ pub(super) fn name(number: u64) -> String {
 
 /// What a call was given that says what it is for.
 pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
-    let [first, second, third, fourth, ..] = entered.arguments;
+    let [first, second, third, ..] = entered.arguments;
     let fd = |value: u64| look.descriptor(value as RawFd);
     match name(entered.number).as_str() {
-        "read" | "recvfrom" | "pread64" => {
-            format!("{}, room for {}", fd(first), bytes(third))
-        }
+        "read" | "recvfrom" | "pread64" => format!("{}, up to {}", fd(first), bytes(third)),
         "write" | "sendto" | "pwrite64" => format!("{}, {}", fd(first), bytes(third)),
         "epoll_ctl" => {
             let what = ["", "add", "remove", "change"];
             let what = what.get(second as usize).unwrap_or(&"");
             format!("{}, {what} {}", fd(first), fd(third))
         }
-        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => format!("{}, {third} events at most", fd(first)),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => {
+            format!("{}, up to {third} events", fd(first))
+        }
         "poll" | "ppoll" => in_words(polled(first, second, look).map(|(fd, _)| fd), look),
         "select" | "pselect6" => format!("descriptors below {first}"),
         "io_uring_enter" => format!("{}, submit {second}, wait for {third}", fd(first)),
@@ -95,6 +95,7 @@ pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
         }
         "futex" => match second & 0x7f {
             0 | 9 => "wait".to_owned(),
+            1 | 10 if third >= i32::MAX as u64 => "wake all".to_owned(),
             1 | 10 => format!("wake {third}"),
             _ => String::new(),
         },
@@ -108,9 +109,8 @@ pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
         "wait4" => "any child that has ended".to_owned(),
         "prctl" if first == libc::PR_SET_NAME as u64 => "name of the thread".to_owned(),
         "setsockopt" => format!("{}, {}", fd(first), option(second, third)),
-        "close" | "accept" | "accept4" | "readv" | "writev" | "recvmsg" | "sendmsg" | "getpeername"
-        | "getsockname" | "getsockopt" | "fcntl" | "ioctl" | "lseek" => fd(first),
-        "clock_nanosleep" if fourth != 0 => String::new(),
+        "close" | "accept" | "accept4" | "readv" | "writev" | "recvmsg" | "sendmsg"
+        | "getpeername" | "getsockname" | "getsockopt" | "fcntl" | "ioctl" | "lseek" => fd(first),
         _ => String::new(),
     }
 }
@@ -127,14 +127,18 @@ fn option(level: u64, name: u64) -> &'static str {
 
 /// What came of a call.
 pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String {
+    let name = name(entered.number);
+    if name == "rt_sigreturn" {
+        return String::new(); // it leaves what it goes back to
+    }
     if (-4095..0).contains(&value) {
-        return error(-value as i32);
+        return error(&name, -value as i32);
     }
     let ready = |count: i64| match count {
         0 => "nothing, in the time it had".to_owned(),
         count => format!("{count} ready"),
     };
-    match name(entered.number).as_str() {
+    match name.as_str() {
         "read" | "recvfrom" | "pread64" | "readv" | "recvmsg" if value == 0 => {
             "the end of the stream".to_owned()
         }
@@ -149,7 +153,7 @@ pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String 
             if value == 0 || found.is_empty() {
                 ready(value)
             } else {
-                format!("ready: {found}")
+                format!("{found} ready")
             }
         }
         "io_uring_enter" => format!("{value} submitted"),
@@ -163,6 +167,21 @@ pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String 
 /// Whether the value of a call is the number of a thread or process.
 pub(super) fn gives_birth(entered: &Entered) -> bool {
     ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
+}
+
+/// What came of an operation of a ring.
+pub(super) fn completed(kind: &str, result: i32) -> String {
+    match (kind, result) {
+        (_, ..0) => error(kind, -result),
+        ("receive", 0) => "the end of the stream".to_owned(),
+        ("receive" | "send", count) => bytes(count as u64),
+        _ => String::new(),
+    }
+}
+
+/// Whether the kernel has a call begin again that was interrupted by nothing but the tracing.
+pub(super) fn begins_again(entered: &Entered) -> bool {
+    name(entered.number) == "restart_syscall"
 }
 
 /// Whether a call ends the thread that makes it.
@@ -191,6 +210,7 @@ fn in_words(fds: impl Iterator<Item = RawFd>, look: &dyn Look) -> String {
 fn bytes(count: u64) -> String {
     match count {
         1 => "1 byte".to_owned(),
+        count if count >= 1024 && count.is_multiple_of(1024) => format!("{} KiB", count / 1024),
         count => format!("{count} bytes"),
     }
 }
@@ -208,8 +228,10 @@ pub(super) fn signal(number: i32) -> String {
     .replace("+0", "")
 }
 
-fn error(number: i32) -> String {
+fn error(name: &str, number: i32) -> String {
     match number {
+        libc::EAGAIN if name.starts_with("accept") => "EAGAIN: nobody there".to_owned(),
+        libc::EAGAIN if name == "futex" => "EAGAIN: no longer so".to_owned(),
         libc::EAGAIN => "EAGAIN: nothing there".to_owned(),
         libc::EINTR | 512..=516 => "interrupted by a signal".to_owned(),
         libc::ECHILD => "ECHILD: there is no child".to_owned(),
@@ -252,19 +274,72 @@ mod tests {
     #[test]
     fn calls_are_told_in_words() {
         for (number, given, value, says, came) in [
-            (libc::SYS_recvfrom, [2, 0, 4096, 0, 0, 0], 1000, "connection, room for 4096 bytes", "1000 bytes"),
-            (libc::SYS_recvfrom, [2, 0, 1, 0, 0, 0], 0, "connection, room for 1 byte", "the end of the stream"),
+            (
+                libc::SYS_recvfrom,
+                [2, 0, 4096, 0, 0, 0],
+                1000,
+                "connection, up to 4 KiB",
+                "1000 bytes",
+            ),
+            (
+                libc::SYS_recvfrom,
+                [2, 0, 1, 0, 0, 0],
+                0,
+                "connection, up to 1 byte",
+                "the end of the stream",
+            ),
             (libc::SYS_accept4, [0; 6], 2, "listener", "connection"),
-            (libc::SYS_accept4, [0; 6], -11, "listener", "EAGAIN: nothing there"),
-            (libc::SYS_epoll_ctl, [1, 1, 2, 0, 0, 0], 0, "pipe, add connection", ""),
-            (libc::SYS_ppoll, [7, 2, 0, 0, 0, 0], 1, "listener, connection", "ready: connection"),
-            (libc::SYS_ppoll, [7, 2, 0, 0, 0, 0], 0, "listener, connection", "nothing, in the time it had"),
-            (libc::SYS_futex, [0, 129, 1, 0, 0, 0], 1, "wake 1", "1 woken"),
-            (libc::SYS_pread64, [2, 0, 9, 0, 0, 0], -29, "connection, room for 9 bytes", "ESPIPE: a socket has no offset"),
+            (
+                libc::SYS_accept4,
+                [0; 6],
+                -11,
+                "listener",
+                "EAGAIN: nobody there",
+            ),
+            (
+                libc::SYS_epoll_ctl,
+                [1, 1, 2, 0, 0, 0],
+                0,
+                "pipe, add connection",
+                "",
+            ),
+            (
+                libc::SYS_ppoll,
+                [7, 2, 0, 0, 0, 0],
+                1,
+                "listener, connection",
+                "connection ready",
+            ),
+            (
+                libc::SYS_ppoll,
+                [7, 2, 0, 0, 0, 0],
+                0,
+                "listener, connection",
+                "nothing, in the time it had",
+            ),
+            (
+                libc::SYS_futex,
+                [0, 129, 1, 0, 0, 0],
+                1,
+                "wake 1",
+                "1 woken",
+            ),
+            (
+                libc::SYS_pread64,
+                [2, 0, 9, 0, 0, 0],
+                -29,
+                "connection, up to 9 bytes",
+                "ESPIPE: a socket has no offset",
+            ),
         ] {
             let entered = entered(number, given);
             assert_eq!(arguments(&entered, &Made), says, "{}", name(entered.number));
-            assert_eq!(outcome(&entered, value, &Made), came, "{}", name(entered.number));
+            assert_eq!(
+                outcome(&entered, value, &Made),
+                came,
+                "{}",
+                name(entered.number)
+            );
         }
         assert_eq!(name(9999), "call 9999");
         assert_eq!(signal(34), "SIGRTMIN");

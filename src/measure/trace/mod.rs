@@ -81,7 +81,7 @@ fn steps(
 ) -> anyhow::Result<Vec<Step>> {
     // Before any client is there, all its sockets are those it listens on.
     let listeners: HashSet<String> = watch::sockets(server.pid()).collect();
-        let (pid, address) = (server.pid(), server.address());
+    let (pid, address) = (server.pid(), server.address());
     verify(address, requester(), limits).context("the server does not answer right")?;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("tracer".to_owned());
@@ -90,7 +90,9 @@ fn steps(
             Tracing { watch, limits }.client(address, requester())
         });
         let traced = traced.context("cannot start a thread")?;
-        traced.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the tracer panicked")))
+        traced
+            .join()
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("the tracer panicked")))
     })
 }
 
@@ -99,7 +101,9 @@ fn forbidden(error: &io::Error) -> anyhow::Error {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let remedy = match yama.unwrap_or_default().trim() {
         "2" | "3" => "as root: sysctl kernel.yama.ptrace_scope=1",
-        _ => "run it where ptrace(2) is allowed: outside this container, or with --cap-add=SYS_PTRACE",
+        _ => {
+            "run it where ptrace(2) is allowed: outside this container, or with --cap-add=SYS_PTRACE"
+        }
     };
     let unsupported = Unsupported {
         reason: format!("the kernel does not let system calls be traced: {error}"),
@@ -168,10 +172,10 @@ impl Tracing {
         self.settle(|| client.hears_answer())?;
         self.watch.begin_step();
         client.ask()?;
-        self.settle(|| client.hears_answer())?;
+        let rests = self.settle(|| client.hears_answer())?;
         let asks = Step {
             about: About::Asks,
-            calls: self.watch.calls(),
+            calls: self.watch.calls(rests),
         };
         let leaves = self.step(About::Leaves, || {
             drop(client);
@@ -187,16 +191,17 @@ impl Tracing {
     ) -> anyhow::Result<Step> {
         self.watch.begin_step();
         act()?;
-        self.settle(|| Ok(true))?;
-        let calls = self.watch.calls();
+        let rests = self.settle(|| Ok(true))?;
+        let calls = self.watch.calls(rests);
         Ok(Step { about, calls })
     }
 
-    /// Watches until the client has what it waits for and all of the server sleep, or make calls without end.
+    /// Watches until the client has what it waits for and all of the server sleep, or make calls without end;
+    /// whether they sleep.
     fn settle(
         &mut self,
         mut client_has: impl FnMut() -> anyhow::Result<bool>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         let began = Instant::now();
         let mut quiet_since = Instant::now();
         let mut seen_before = None;
@@ -212,7 +217,7 @@ impl Tracing {
             if let Some(before) = seen_before {
                 let rests = quiet_since.elapsed() >= QUIET && self.watch.all_sleep();
                 if rests || self.watch.seen() > before + RESTLESS {
-                    return Ok(());
+                    return Ok(rests);
                 }
             }
             let waits_for = match seen_before {
@@ -255,7 +260,9 @@ impl Client {
         match self.stream.read(&mut input) {
             Ok(0) => anyhow::bail!("the server closed the connection before its reply was whole"),
             Ok(count) => Ok(self.requester.receive(&input[..count])?.completed > 0),
-            Err(error) if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {
+            Err(error)
+                if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) =>
+            {
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -282,7 +289,10 @@ mod tests {
         // The test listens in its place.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut command = Command::new("sh");
-        let says = format!("echo listening on {}; sleep 60 & wait", listener.local_addr().unwrap());
+        let says = format!(
+            "echo listening on {}; sleep 60 & wait",
+            listener.local_addr().unwrap()
+        );
         command.args(["-c", &says]);
         let server = OwnServer::start_command("the server", command, &[], stop).unwrap();
         let pid = server.pid();
@@ -292,7 +302,10 @@ mod tests {
         };
         let requester = || PROTOCOLS[0].requester(&Settings::default(), 0);
         let error = steps(&server, requester, limits).unwrap_err();
-        assert!(format!("{error:#}").contains("no whole reply within 200ms"), "{error:#}");
+        assert!(
+            format!("{error:#}").contains("no whole reply within 200ms"),
+            "{error:#}"
+        );
         drop(server);
         assert!(!lives(pid));
     }
@@ -301,7 +314,10 @@ mod tests {
     fn who_may_not_trace_is_told_why() {
         let error = forbidden(&io::Error::from_raw_os_error(libc::EPERM));
         let unsupported = error.downcast_ref::<Unsupported>().unwrap();
-        assert!(unsupported.reason.contains("not permitted"), "{unsupported}");
+        assert!(
+            unsupported.reason.contains("not permitted"),
+            "{unsupported}"
+        );
         assert!(!unsupported.remedy.is_empty());
     }
 }

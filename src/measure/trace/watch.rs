@@ -35,7 +35,18 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct Thread {
     /// The call it is in, and where that stands among those seen in this step.
-    inside: Option<(Entered, Option<usize>)>,
+    inside: Option<Inside>,
+    /// What it was in when it was seized, which the kernel has it begin again.
+    interrupted: Option<Entered>,
+}
+
+/// A call that a thread is in.
+struct Inside {
+    entered: Entered,
+    /// Its place among those seen in this step.
+    place: Option<usize>,
+    /// Whether it was asleep in it when the step began.
+    asleep: bool,
 }
 
 /// A thread or process and how it can be named.
@@ -74,8 +85,14 @@ impl Watch {
         tree.look();
         for &pid in tree.pids() {
             for thread in tasks(pid.cast_signed()) {
+                let interrupted = call_of(thread);
                 match watch.tracer.seize(thread) {
-                    Ok(()) => watch.meet(thread),
+                    Ok(()) => {
+                        watch.meet(thread);
+                        if let Some(known) = watch.threads.get_mut(&thread) {
+                            known.interrupted = interrupted;
+                        }
+                    }
                     // It has ended meanwhile.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     Err(error) => return Err(error),
@@ -114,9 +131,10 @@ impl Watch {
     /// Begins a step: what was seen before is forgotten.
     pub(super) fn begin_step(&mut self) {
         self.seen.clear();
-        for thread in self.threads.values_mut() {
-            if let Some((_, place)) = &mut thread.inside {
-                *place = None;
+        for (number, thread) in &mut self.threads {
+            if let Some(inside) = &mut thread.inside {
+                inside.place = None;
+                inside.asleep = state(*number) == Some('S');
             }
         }
     }
@@ -126,13 +144,14 @@ impl Watch {
         self.seen.len()
     }
 
-    /// What was seen in this step, which is over.
-    pub(super) fn calls(&mut self) -> Vec<Call> {
+    /// What was seen in this step, which is over. If the server did not come to rest, what it is in is left out.
+    pub(super) fn calls(&mut self, rests: bool) -> Vec<Call> {
         let living: Vec<i32> = self.threads.keys().copied().collect();
         for thread in living {
             self.learn_name(thread);
         }
-        let seen = std::mem::take(&mut self.seen);
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|seen| rests || seen.kind != Kind::Sleeps);
         let calls = seen.into_iter().map(|seen| {
             let born = seen.born.map(|born| self.called(born));
             Call {
@@ -151,13 +170,15 @@ impl Watch {
         self.meet(thread);
         let mut signal = 0;
         match what {
-            What::Enters { number, arguments } => self.enters(thread, Entered { number, arguments }),
+            What::Enters { number, arguments } => {
+                self.enters(thread, Entered { number, arguments })
+            }
             What::Leaves(value) => self.leaves(thread, value),
             What::Bears(number) => self.meet(number),
             What::Signal(number) => {
                 signal = number;
                 let name = decode::signal(number);
-                self.event(thread, "signal", name);
+                self.event(thread, "signal", name, String::new());
             }
             What::Stands => {}
             What::Gone => {
@@ -182,16 +203,22 @@ impl Watch {
         }
     }
 
-    fn enters(&mut self, thread: i32, entered: Entered) {
+    fn enters(&mut self, thread: i32, mut entered: Entered) {
         self.learn_name(thread);
+        if decode::begins_again(&entered)
+            && let Some(known) = self.threads.get(&thread)
+        {
+            entered = known.interrupted.unwrap_or(entered);
+        }
         let name = decode::name(entered.number);
         let look = self.at(thread);
         let arguments = decode::arguments(&entered, &look);
         if name == "io_uring_enter" {
-            for operation in ring::operations(&fdinfo(thread, entered.arguments[0])) {
-                let about = format!("{} ({})", operation.name, look.descriptor(operation.fd));
+            for operation in ring::operations(thread, &fdinfo(thread, entered.arguments[0]), &look)
+            {
+                let about = format!("{} {}", operation.name, look.descriptor(operation.fd));
                 self.operations.insert(operation.known_as, about.clone());
-                self.event(thread, "submits", about);
+                self.event(thread, "submits", about, String::new());
             }
         }
         let place = self.keep(Seen {
@@ -207,13 +234,22 @@ impl Watch {
             },
         });
         if let Some(known) = self.threads.get_mut(&thread) {
-            known.inside = Some((entered, place));
+            known.inside = Some(Inside {
+                entered,
+                place,
+                asleep: false,
+            });
         }
     }
 
     fn leaves(&mut self, thread: i32, value: i64) {
         let known = self.threads.get_mut(&thread);
-        let Some((entered, place)) = known.and_then(|known| known.inside.take()) else {
+        let Some(Inside {
+            entered,
+            place,
+            asleep,
+        }) = known.and_then(|known| known.inside.take())
+        else {
             return; // it was inside when it was seized, or is newly born
         };
         let look = self.at(thread);
@@ -230,25 +266,30 @@ impl Watch {
                 arguments: decode::arguments(&entered, &look),
                 outcome,
                 born,
-                kind: Kind::Woken,
+                kind: if asleep { Kind::Woken } else { Kind::Made },
             });
         }
         if decode::name(entered.number) == "io_uring_enter" {
             for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
+                // What was submitted before the tracing began is known by its kind only.
+                let kind = crate::sys::ring::operation(completion.known_as);
                 let about = self.operations.get(&completion.known_as);
-                let about = about.map_or("an operation", String::as_str);
-                let what = format!("{about}: {}", completion.result);
-                self.event(thread, "completed", what);
+                let about = about.map_or(kind, String::as_str).to_owned();
+                let came = match (kind, completion.result) {
+                    ("accept", socket @ 0..) => look.descriptor(socket),
+                    (_, result) => decode::completed(kind, result),
+                };
+                self.event(thread, "completed", about, came);
             }
         }
     }
 
-    fn event(&mut self, thread: i32, name: &str, arguments: String) {
+    fn event(&mut self, thread: i32, name: &str, arguments: String, outcome: String) {
         self.keep(Seen {
             thread,
             name: name.to_owned(),
             arguments,
-            outcome: String::new(),
+            outcome,
             born: None,
             kind: Kind::Event,
         });
@@ -292,7 +333,9 @@ impl Watch {
         };
         let known = &self.known[place];
         let of_its_kind = self.known[..=place].iter();
-        let number = of_its_kind.filter(|other| other.is_process == known.is_process).count();
+        let number = of_its_kind
+            .filter(|other| other.is_process == known.is_process)
+            .count();
         if known.is_process {
             return format!("child {number}");
         }
@@ -300,7 +343,19 @@ impl Watch {
         if known.name.is_empty() || Some(&known.name) == comm(self.root).as_ref() {
             return format!("thread {number}");
         }
-        known.name.clone()
+        let alike: Vec<i32> = self
+            .known
+            .iter()
+            .filter(|other| other.name == known.name)
+            .map(|known| known.number)
+            .collect();
+        match alike.len() {
+            1 => known.name.clone(),
+            _ => {
+                let place = alike.iter().position(|number| *number == thread);
+                format!("{} {}", known.name, place.map_or(0, |place| place + 1))
+            }
+        }
     }
 }
 
@@ -322,8 +377,12 @@ impl Look for Standing {
             "pipe" => "pipe".to_owned(),
             "anon_inode" => {
                 let kind = target.split_once(':').map_or("", |(_, kind)| kind);
-                let kind = kind.trim_matches(['[', ']']);
-                if kind == "eventpoll" { "epoll" } else { kind }.to_owned()
+                match kind.trim_matches(['[', ']']) {
+                    "eventpoll" => "epoll",
+                    "io_uring" => "ring",
+                    kind => kind,
+                }
+                .to_owned()
             }
             _ => "file".to_owned(),
         }
@@ -336,6 +395,18 @@ impl Look for Standing {
         bytes.truncate(read.unwrap_or(0));
         bytes
     }
+}
+
+/// The call that a thread sleeps in.
+fn call_of(thread: i32) -> Option<Entered> {
+    let text = fs::read_to_string(format!("/proc/{thread}/syscall")).ok()?;
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok()?;
+    let mut arguments = [0; 6];
+    for (argument, word) in arguments.iter_mut().zip(words) {
+        *argument = u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()?;
+    }
+    Some(Entered { number, arguments })
 }
 
 fn comm(thread: i32) -> Option<String> {
