@@ -210,12 +210,13 @@ fn figures() -> Figures {
             name(row),
             row["clients"].as_u64().expect("and its crowd") as u32,
         );
-        // What the first one costs cannot be told from what the server has anyway.
-        let more = |(all, alone): (f64, f64)| (all - alone).max(0.0) / f64::from(clients - 1);
-        let bytes_per_client = memory(row)
+        // What the first one costs cannot be told from what the server has anyway, and what few pages come to
+        // not from chance.
+        let more = memory(row)
             .zip(alone(&model))
-            .filter(|_| clients > 1)
-            .map(more);
+            .map(|(all, alone)| all - alone);
+        let more = more.filter(|more| clients > 1 && *more >= 64.0 * 1024.0);
+        let bytes_per_client = more.map(|more| more / f64::from(clients - 1));
         Row {
             clients,
             served: row["served"]
