@@ -36,15 +36,32 @@ fn figure(figure: &Figure) -> Value {
             "layout": stacked::layout(figure),
         });
     }
+    let (levels, series): (Vec<&Series>, Vec<&Series>) = figure
+        .series
+        .iter()
+        .partition(|series| series.trace == Trace::Level);
+    let mut layout = json!({
+        "xaxis": horizontal(figure),
+        "yaxis": axis(&figure.y),
+        "bargap": 0.25,
+    });
+    if !levels.is_empty() {
+        layout["shapes"] = levels.into_iter().filter_map(level).collect();
+    }
     json!({
         "id": figure.id,
-        "traces": figure.series.iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
-        "layout": {
-            "xaxis": horizontal(figure),
-            "yaxis": axis(&figure.y),
-            "bargap": 0.25,
-        },
+        "traces": series.into_iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
+        "layout": layout,
     })
+}
+
+/// A line all across, in a grey that is seen on light and dark.
+fn level(series: &Series) -> Option<Value> {
+    let y = series.points.first()?.y;
+    Some(json!({
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y,
+        "line": { "color": "#7d8590", "width": 1.5, "dash": "dot" },
+    }))
 }
 
 fn horizontal(figure: &Figure) -> Value {
@@ -185,7 +202,7 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     trace["mode"] = json!(match series.trace {
         Trace::Joined => "lines+markers",
         Trace::Markers => "markers",
-        Trace::Curve | Trace::Mark | Trace::Dotted => "lines",
+        Trace::Curve | Trace::Mark | Trace::Level | Trace::Dotted => "lines",
     });
     trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
     trace["marker"] = json!({ "size": 9, "symbol": symbols });
