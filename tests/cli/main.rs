@@ -13,6 +13,7 @@ mod scale;
 mod terminal;
 mod uploads;
 mod usage;
+mod views;
 
 #[path = "../server/mod.rs"]
 mod server;
