@@ -282,7 +282,7 @@ fn plots<'a>(
     html! {
         div.figures {
             @for figure in figures {
-                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
+                figure.(if is_wide(figure) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
                     div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("{prefix}plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
                         noscript { "This figure needs JavaScript; " (otherwise(figure)) "." }
@@ -292,6 +292,11 @@ fn plots<'a>(
             }
         }
     }
+}
+
+/// Whether it takes all the width: many points, and names beside or below each other.
+fn is_wide(figure: &Figure) -> bool {
+    matches!(figure.kind, Kind::Points | Kind::Stacked) || figure.kind == Kind::Bars && figure.y.log
 }
 
 /// Lying bars need room by their number.

@@ -121,7 +121,8 @@ pub enum Kind {
     Course,
     /// Many points by themselves.
     Points,
-    /// One bar a series: there is a single number of clients.
+    /// One bar a series: there is a single number of clients. Where the vertical axis is logarithmic a bar has
+    /// no foot, and its end is marked instead.
     Bars,
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
