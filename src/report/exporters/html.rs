@@ -237,8 +237,8 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                 }
             }
-            (plots(report, report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
-            @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
+            (plots(report, report.figures.iter().filter(|figure| !figure.kind.is_over_time())))
+            @if report.figures.iter().any(|figure| figure.kind.is_over_time()) {
                 h2.later { "Over time" }
                 p.hint {
                     "One trial of each server "
@@ -248,7 +248,7 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
-                (plots(report, report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
+                (plots(report, report.figures.iter().filter(|figure| figure.kind.is_over_time())))
             }
         }
     }
@@ -258,7 +258,7 @@ fn plots<'a>(report: &Shown<'_>, figures: impl Iterator<Item = &'a Figure>) -> M
     html! {
         div.figures {
             @for figure in figures {
-                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
+                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked | Kind::Heat) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
                     div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(report.id(&format!("plot-{}", figure.id))) style=[height(figure)] role="img" aria-label=(figure.alternative) {
                         noscript { "This figure needs JavaScript; " (report.picture(figure)) " beside this page does not." }
@@ -270,10 +270,14 @@ fn plots<'a>(report: &Shown<'_>, figures: impl Iterator<Item = &'a Figure>) -> M
     }
 }
 
-/// Lying bars need room by their number.
+/// Lying bars and maps below each other need room by their number.
 fn height(figure: &Figure) -> Option<String> {
-    let bars = figure.series.len();
-    (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
+    let height = match figure.kind {
+        Kind::Stacked => 140 + 27 * figure.series.len(),
+        Kind::Heat => 70 + 104 * figure.maps.len(),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => return None,
+    };
+    Some(format!("height:{height}px"))
 }
 
 fn warnings(report: &Shown<'_>) -> Markup {

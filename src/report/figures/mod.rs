@@ -10,6 +10,7 @@ mod cpu_efficiency;
 mod fairness;
 mod first_answer;
 mod flows;
+mod heat;
 mod instructions;
 mod limit;
 mod lorenz;
@@ -53,12 +54,14 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
-    &memory::Memory,
+    &memory::Memory::WHOLE,
+    &memory::Memory::PER_CLIENT,
     &fairness::FairnessIndex,
     &lorenz::Lorenz,
     &per_client::PerClient::REPLIES,
     &per_client::PerClient::FIRST_ANSWER,
     &over_time::OverTime::SERVED,
+    &heat::Heat,
     &over_time::OverTime::ESTABLISHED,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
@@ -108,6 +111,8 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// What stacked bars are made of, from the foot on; elsewhere nothing.
     pub parts: Vec<String>,
+    /// What a heat map shows, one a server; elsewhere nothing.
+    pub maps: Vec<HeatMap>,
 }
 
 /// How points are drawn.
@@ -125,6 +130,8 @@ pub enum Kind {
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
     Stacked,
+    /// A map a server, one below the other: how values are divided at each time.
+    Heat,
 }
 
 /// One axis.
@@ -151,6 +158,28 @@ pub struct Series {
     pub points: Vec<Point>,
     /// How they are drawn among [`Kind::Lines`] and [`Kind::Course`].
     pub trace: Trace,
+}
+
+impl Kind {
+    /// Whether it shows something over the time of a trial.
+    pub fn is_over_time(self) -> bool {
+        matches!(self, Self::Course | Self::Heat)
+    }
+}
+
+/// How the values of one server are divided, over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers.
+    pub place: usize,
+    /// Where each column begins, and at last where the last one ends.
+    pub columns: Vec<f64>,
+    /// Where each row begins, from below, and at last where the highest one ends.
+    pub rows: Vec<f64>,
+    /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
+    pub shares: Vec<Vec<f64>>,
 }
 
 /// How the points of a series are drawn among [`Kind::Lines`].
@@ -308,6 +337,7 @@ impl AgainstClients {
             kind: if single { Kind::Bars } else { Kind::Lines },
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         };
         if single {
             figure.y.log = false;

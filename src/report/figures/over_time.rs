@@ -169,6 +169,7 @@ impl FigureKind for OverTime {
             y: self.y.clone(),
             kind: Kind::Course,
             parts: Vec::new(),
+            maps: Vec::new(),
             series,
         })
     }
