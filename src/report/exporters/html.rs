@@ -237,8 +237,8 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                 }
             }
-            (plots(report, report.figures.iter().filter(|figure| !figure.kind.is_over_time())))
-            @if report.figures.iter().any(|figure| figure.kind.is_over_time()) {
+            (plots(report, report.figures.iter().filter(|figure| !figure.is_over_time())))
+            @if report.figures.iter().any(|figure| figure.is_over_time()) {
                 h2.later { "Over time" }
                 p.hint {
                     "One trial of each server "
@@ -248,7 +248,7 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
-                (plots(report, report.figures.iter().filter(|figure| figure.kind.is_over_time())))
+                (plots(report, report.figures.iter().filter(|figure| figure.is_over_time())))
             }
         }
     }

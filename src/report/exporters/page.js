@@ -75,7 +75,7 @@
     const drawn = traces(figure, hidden).filter((trace) => trace.visible).map((trace, place) => {
       const number = place ? String(place + 1) : "";
       const top = 1 - place * step;
-      axes[`yaxis${number}`] = { ...base.yaxis, domain: [top - step * 0.98, top - Math.min(0.3 * step, 0.05)], dtick: 1, nticks: 4 };
+      axes[`yaxis${number}`] = { ...base.yaxis, domain: [top - step * 0.98, top - Math.min(0.3 * step, 0.05)], dtick: trace.y.at(-1) / trace.y[0] > 40 ? 1 : "D2" };
       axes.annotations.push({
         text: `<b>${trace.name}</b>`, showarrow: false, xref: "paper", yref: "paper", x: 0, y: top, xanchor: "left", yanchor: "top", yshift: 3,
       });

@@ -49,10 +49,7 @@ impl FigureKind for Heat {
                 counted(first.clients, "client"),
                 modes.join(", ")
             ),
-            x: Axis {
-                from_zero: false,
-                ..Axis::linear("time since replies count", Some("s"))
-            },
+            x: Axis::OF_A_TRIAL,
             y: Axis::logarithmic(what, Some("ms")),
             kind: Kind::Heat,
             series: Vec::new(),

@@ -160,13 +160,6 @@ pub struct Series {
     pub trace: Trace,
 }
 
-impl Kind {
-    /// Whether it shows something over the time of a trial.
-    pub fn is_over_time(self) -> bool {
-        matches!(self, Self::Course | Self::Heat)
-    }
-}
-
 /// How the values of one server are divided, over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeatMap {
@@ -227,6 +220,11 @@ impl Figure {
         places
     }
 
+    /// Whether it shows something over the time of a trial.
+    pub fn is_over_time(&self) -> bool {
+        self.x == Axis::OF_A_TRIAL
+    }
+
     /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
     /// seen: none when all can be drawn to one scale.
     pub fn cut(&self) -> Option<f64> {
@@ -249,6 +247,12 @@ impl Series {
 }
 
 impl Axis {
+    /// The time of a trial.
+    const OF_A_TRIAL: Self = Self {
+        from_zero: false,
+        ..Self::linear("time since replies count", Some("s"))
+    };
+
     /// Linear, from 0.
     const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
