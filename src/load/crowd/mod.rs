@@ -257,6 +257,18 @@ impl Crowd {
         }
     }
 
+    /// So much that was taken to have left has not: the connection broke, or the server had heard enough.
+    pub(super) fn has_not_left(&mut self, place: usize, count: usize) {
+        let client = &mut self.clients[place];
+        let count = count as u64;
+        client.tally.bytes_sent = client.tally.bytes_sent.saturating_sub(count);
+        self.progress.bytes = self.progress.bytes.saturating_sub(count);
+        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
+            let sent = &mut self.tally.window_bytes_sent;
+            *sent = sent.saturating_sub(count);
+        }
+    }
+
     // Hearing.
 
     /// Bytes arrived.
