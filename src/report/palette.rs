@@ -41,6 +41,9 @@ pub enum Marker {
     Pentagon,
 }
 
+/// How many servers have a hue each, before hues come again with the other kind of line.
+pub const LAP: usize = LIGHT.len();
+
 const MARKERS: [Marker; 8] = [
     Marker::Circle,
     Marker::Square,
@@ -76,12 +79,12 @@ const DARK: [Rgb; 8] = [
 
 /// The look of the server at `place` in [`crate::record::Run::servers`].
 pub fn look(place: usize) -> Look {
-    let (hue, lap) = (place % 8, place / 8);
+    let (hue, lap) = (place % LAP, place / LAP);
     Look {
         light: LIGHT[hue],
         dark: DARK[hue],
         dashed: lap % 2 == 1,
-        marker: MARKERS[(hue + 3 * lap) % 8],
+        marker: MARKERS[(hue + 3 * lap) % MARKERS.len()],
     }
 }
 

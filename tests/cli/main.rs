@@ -14,6 +14,7 @@ mod scale;
 mod terminal;
 mod uploads;
 mod usage;
+mod views;
 
 #[path = "../server/mod.rs"]
 mod server;

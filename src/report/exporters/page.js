@@ -104,20 +104,25 @@
     const draw = () => figures.filter((figure) => printing || drawn.has(figure)).forEach(drawOne);
 
     const buttons = [...root.querySelectorAll(".key button")];
-    const server = (button) => Number(button.dataset.server);
+    // A server has a place in each of the runs that are shown.
+    const places = (button) => button.dataset.server.split(" ").map(Number);
+    const isHidden = (button) => places(button).every((place) => hidden.has(place));
+    const hide = (button) => places(button).forEach((place) => hidden.add(place));
     function show() {
-      buttons.forEach((button) => button.setAttribute("aria-pressed", String(!hidden.has(server(button)))));
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(!isHidden(button))));
       draw();
     }
     buttons.forEach((button) => {
       button.addEventListener("click", () => {
-        if (!hidden.delete(server(button))) hidden.add(server(button));
+        if (isHidden(button)) places(button).forEach((place) => hidden.delete(place));
+        else hide(button);
         show();
       });
       button.addEventListener("dblclick", () => {
-        const alone = hidden.size === buttons.length - 1 && !hidden.has(server(button));
+        const others = buttons.filter((other) => other !== button);
+        const alone = others.every(isHidden) && !isHidden(button);
         hidden.clear();
-        if (!alone) buttons.filter((other) => other !== button).forEach((other) => hidden.add(server(other)));
+        if (!alone) others.forEach(hide);
         show();
       });
     });

@@ -4,6 +4,7 @@
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
 mod below;
+pub(super) mod beside;
 mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
@@ -187,8 +188,17 @@ pub enum Trace {
     Curve,
     /// A line without markers that shows where something is.
     Mark,
+    /// The same all across, at the height of its points: what the others lie above or below.
+    Level,
     /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
     Dotted,
+}
+
+impl Trace {
+    /// Whether it is no measurement, but drawn in among them.
+    pub(super) fn is_drawn_in(self) -> bool {
+        [Self::Curve, Self::Mark, Self::Level].contains(&self)
+    }
 }
 
 /// One point.
@@ -212,7 +222,7 @@ impl Figure {
         let mut places: Vec<f64> = self
             .series
             .iter()
-            .filter(|series| ![Trace::Curve, Trace::Mark].contains(&series.trace))
+            .filter(|series| !series.trace.is_drawn_in())
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .collect();
         places.sort_unstable_by(f64::total_cmp);
@@ -294,27 +304,37 @@ struct AgainstClients {
 impl AgainstClients {
     /// Lines against the number of clients, or bars when there is one number only.
     fn build(self, summary: &Summary) -> Option<Figure> {
-        let series: Vec<Series> = summary
-            .servers
-            .iter()
-            .enumerate()
-            .map(|(place, name)| Series {
-                name: name.clone(),
-                place,
-                points: summary
-                    .rows
-                    .iter()
-                    .filter(|row| row.server == *name)
-                    .filter_map(|row| self.point(row))
-                    .collect(),
-                trace: Trace::Joined,
-            })
-            .filter(|series| !series.points.is_empty())
-            .collect();
+        let servers = summary.servers.iter().enumerate();
+        let series = servers.filter_map(|(place, name)| {
+            let rows = summary.rows.iter().filter(|row| row.server == *name);
+            self.series(name.clone(), place, rows)
+        });
+        let series = series.collect();
+        self.figure(series, &summary.clients)
+    }
+
+    /// The points of a server in these rows.
+    fn series<'a>(
+        &self,
+        name: String,
+        place: usize,
+        rows: impl Iterator<Item = &'a Row>,
+    ) -> Option<Series> {
+        let points: Vec<Point> = rows.filter_map(|row| self.point(row)).collect();
+        (!points.is_empty()).then_some(Series {
+            name,
+            place,
+            points,
+            trace: Trace::Joined,
+        })
+    }
+
+    /// Of these series, at these numbers of clients.
+    fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
         if series.is_empty() {
             return None;
         }
-        let single = summary.clients.len() == 1;
+        let single = clients.len() == 1;
         let hollow = series
             .iter()
             .flat_map(|series| &series.points)
@@ -347,7 +367,7 @@ impl AgainstClients {
             figure.y.log = false;
             figure.y.from_zero = true;
         }
-        figure.alternative = alternative(&figure, *summary.clients.last()?);
+        figure.alternative = alternative(&figure, *clients.last()?);
         Some(figure)
     }
 

@@ -33,20 +33,36 @@ fn figure(figure: &Figure) -> Value {
     let (traces, layout) = match figure.kind {
         Kind::Stacked => (stacked::traces(figure), stacked::layout(figure)),
         Kind::Heat => (heat::traces(figure), heat::layout(figure)),
-        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => (
-            figure
-                .series
-                .iter()
-                .map(|series| trace(figure, series))
-                .collect(),
-            json!({
-                "xaxis": horizontal(figure),
-                "yaxis": axis(&figure.y),
-                "bargap": 0.25,
-            }),
-        ),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => plain(figure),
     };
     json!({ "id": figure.id, "traces": traces, "layout": layout })
+}
+
+/// A trace a series, and lines all across where there are such.
+fn plain(figure: &Figure) -> (Vec<Value>, Value) {
+    let (levels, series): (Vec<&Series>, Vec<&Series>) = figure
+        .series
+        .iter()
+        .partition(|series| series.trace == Trace::Level);
+    let mut layout = json!({
+        "xaxis": horizontal(figure),
+        "yaxis": axis(&figure.y),
+        "bargap": 0.25,
+    });
+    if !levels.is_empty() {
+        layout["shapes"] = levels.into_iter().filter_map(level).collect();
+    }
+    let series = series.into_iter();
+    (series.map(|series| trace(figure, series)).collect(), layout)
+}
+
+/// A line all across, in a grey that is seen on light and dark.
+fn level(series: &Series) -> Option<Value> {
+    let y = series.points.first()?.y;
+    Some(json!({
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y,
+        "line": { "color": "#7d8590", "width": 1.5, "dash": "dot" },
+    }))
 }
 
 fn horizontal(figure: &Figure) -> Value {
@@ -187,7 +203,7 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     trace["mode"] = json!(match series.trace {
         Trace::Joined => "lines+markers",
         Trace::Markers => "markers",
-        Trace::Curve | Trace::Mark | Trace::Dotted => "lines",
+        Trace::Curve | Trace::Mark | Trace::Level | Trace::Dotted => "lines",
     });
     trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
     trace["marker"] = json!({ "size": 9, "symbol": symbols });

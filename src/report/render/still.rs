@@ -271,6 +271,7 @@ impl<B: DrawingBackend> Canvas<B> {
     fn series(&self, kind: Kind, place: usize, series: &Series) -> Drawn<B> {
         let colour = colour(series.place);
         match kind {
+            Kind::Bars if series.trace == Trace::Level => Ok(()),
             Kind::Bars => self.bar(place, series, colour),
             // Drawn as a whole.
             Kind::Stacked | Kind::Heat => Ok(()),
@@ -290,7 +291,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 if series.trace != Trace::Markers {
                     self.stroke(&ends, series.place)?;
                 }
-                if [Trace::Curve, Trace::Mark].contains(&series.trace) {
+                if series.trace.is_drawn_in() {
                     return Ok(());
                 }
                 for (point, at) in series.points.iter().zip(ends) {
@@ -399,11 +400,10 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let unnamed = [Trace::Curve, Trace::Mark, Trace::Dotted];
         let named: Vec<&Series> = figure
             .series
             .iter()
-            .filter(|series| !unnamed.contains(&series.trace))
+            .filter(|series| !series.trace.is_drawn_in() && series.trace != Trace::Dotted)
             .collect();
         let rows = i32::try_from(named.len().max(1)).unwrap_or(i32::MAX);
         let step = (480 / rows).clamp(14, 26);
