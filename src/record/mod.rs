@@ -37,7 +37,7 @@ pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
-    ProbeClients, ServiceSample, Window,
+    ProbeClients, ServiceSample, TimesOverWindow, Window,
 };
 pub use lock::Lock;
 pub use purpose::Purpose;

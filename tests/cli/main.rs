@@ -4,6 +4,7 @@
 mod arrivals;
 mod crowds;
 mod dialogues;
+mod documents;
 mod foreign;
 mod habits;
 mod jobs;

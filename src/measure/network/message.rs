@@ -115,7 +115,7 @@ pub(in crate::measure) struct Info {
 
 /// One message of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Message {
+pub(in crate::measure) enum Message {
     Socket(Socket),
     /// The answer is complete.
     Done,
@@ -127,7 +127,7 @@ pub(super) enum Message {
 ///
 /// # Errors
 /// What the kernel refuses, or what is no such message.
-pub(super) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
+pub(in crate::measure) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
     let bytes = *received;
     if bytes.is_empty() {
         return Ok(None);

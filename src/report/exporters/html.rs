@@ -237,8 +237,8 @@ fn figures(report: &Shown<'_>) -> Markup {
             script type="application/json" { (PreEscaped(interactive::data(&report.figures))) }
             h2 id=(report.id("figures")) { "Figures" }
             (key(report.run.servers.iter().enumerate().map(|(place, server)| (vec![place], server.name.as_str()))))
-            (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
-            @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
+            (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| !figure.is_over_time())))
+            @if report.figures.iter().any(Figure::is_over_time) {
                 h2.later { "Over time" }
                 p.hint {
                     "One trial of each server "
@@ -248,7 +248,7 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
-                (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
+                (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| figure.is_over_time())))
             }
         }
     }
@@ -296,13 +296,21 @@ fn plots<'a>(
 
 /// Whether it takes all the width: many points, and names beside or below each other.
 fn is_wide(figure: &Figure) -> bool {
-    matches!(figure.kind, Kind::Points | Kind::Stacked) || figure.kind == Kind::Bars && figure.y.log
+    match figure.kind {
+        Kind::Points | Kind::Stacked | Kind::Heat => true,
+        Kind::Bars => figure.y.log,
+        Kind::Lines | Kind::Course => false,
+    }
 }
 
-/// Lying bars need room by their number.
+/// Lying bars and maps below each other need room by their number.
 fn height(figure: &Figure) -> Option<String> {
-    let bars = figure.series.len();
-    (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
+    let height = match figure.kind {
+        Kind::Stacked => 140 + 27 * figure.series.len(),
+        Kind::Heat => 70 + 104 * figure.maps.len(),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => return None,
+    };
+    Some(format!("height:{height}px"))
 }
 
 fn warnings(report: &Shown<'_>) -> Markup {

@@ -165,6 +165,7 @@ fn figure(
         kind,
         series,
         parts: Vec::new(),
+        maps: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Figures for the page: data for plotly.js, whose script is embedded so that the page works
 //! without a network. Colours are left to the page's own script, which knows light from dark.
 
+mod heat;
 mod stacked;
 
 use serde_json::{Value, json};
@@ -29,13 +30,16 @@ pub fn data(figures: &[Figure]) -> String {
 }
 
 fn figure(figure: &Figure) -> Value {
-    if figure.kind == Kind::Stacked {
-        return json!({
-            "id": figure.id,
-            "traces": stacked::traces(figure),
-            "layout": stacked::layout(figure),
-        });
-    }
+    let (traces, layout) = match figure.kind {
+        Kind::Stacked => (stacked::traces(figure), stacked::layout(figure)),
+        Kind::Heat => (heat::traces(figure), heat::layout(figure)),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => plain(figure),
+    };
+    json!({ "id": figure.id, "traces": traces, "layout": layout })
+}
+
+/// A trace a series, and lines all across where there are such.
+fn plain(figure: &Figure) -> (Vec<Value>, Value) {
     let (levels, series): (Vec<&Series>, Vec<&Series>) = figure
         .series
         .iter()
@@ -48,11 +52,8 @@ fn figure(figure: &Figure) -> Value {
     if !levels.is_empty() {
         layout["shapes"] = levels.into_iter().filter_map(level).collect();
     }
-    json!({
-        "id": figure.id,
-        "traces": series.into_iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
-        "layout": layout,
-    })
+    let series = series.into_iter();
+    (series.map(|series| trace(figure, series)).collect(), layout)
 }
 
 /// A line all across, in a grey that is seen on light and dark.
@@ -68,7 +69,7 @@ fn horizontal(figure: &Figure) -> Value {
     let values = figure.marked();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points | Kind::Stacked | Kind::Course => axis(&figure.x),
+        Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -127,7 +128,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         "hovertemplate": format!(
             "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}",
             match figure.kind {
-                Kind::Points | Kind::Stacked => "",
+                Kind::Points | Kind::Stacked | Kind::Heat => "",
                 Kind::Course => "s",
                 Kind::Lines | Kind::Bars => figure.x.label,
             }
@@ -172,8 +173,8 @@ fn trace(figure: &Figure, series: &Series) -> Value {
                 trace["marker"] = json!({ "size": 9, "symbol": look.marker.plotly() });
             }
         }
-        // Made by part, not by server.
-        Kind::Stacked => {}
+        // Made by part, not by server; and not of points.
+        Kind::Stacked | Kind::Heat => {}
     }
     trace
 }

@@ -1,6 +1,7 @@
 //! A figure as a still picture, SVG or PNG, 1000 × 600. plotters gives the canvas and the text;
 //! axes are laid out here, because both kinds may be logarithmic and marks sit where the data are.
 
+mod heat;
 mod stacked;
 
 use std::path::Path;
@@ -70,6 +71,7 @@ fn draw<B: DrawingBackend>(figure: &Figure, area: Area<B>) -> anyhow::Result<()>
     };
     let drawn = match figure.kind {
         Kind::Stacked => canvas.stacked(figure),
+        Kind::Heat => canvas.heat(figure),
         Kind::Lines | Kind::Points | Kind::Course | Kind::Bars => canvas.upright(figure),
     };
     let drawn = drawn.and_then(|()| canvas.area.present());
@@ -109,7 +111,7 @@ impl Scale {
             Kind::Lines if marked.len() <= 10 => {
                 scale.ticks = ticks::at_values(&marked, figure.x.log);
             }
-            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => {}
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => {}
         }
         scale
     }
@@ -245,7 +247,9 @@ impl<B: DrawingBackend> Canvas<B> {
                 .map_or_else(String::new, |point| {
                     format!("{} {}", point.x, figure.x.label)
                 }),
-            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => figure.x.title(),
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => {
+                figure.x.title()
+            }
         };
         self.text(
             &across,
@@ -270,7 +274,7 @@ impl<B: DrawingBackend> Canvas<B> {
             Kind::Bars if series.trace == Trace::Level => Ok(()),
             Kind::Bars => self.bar(place, series, colour),
             // Drawn as a whole.
-            Kind::Stacked => Ok(()),
+            Kind::Stacked | Kind::Heat => Ok(()),
             Kind::Points => series.points.iter().try_for_each(|point| {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
                 self.dot(at, 2, series.place, true)
