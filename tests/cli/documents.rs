@@ -14,6 +14,7 @@ use throng::registry::Entry as _;
 use throng::study::STUDIES;
 
 use super::server::{Server, THRONG};
+use super::views::View;
 
 /// What else the documents call, and why it is not called here.
 const OTHERS: &[(&str, &str)] = &[
@@ -236,6 +237,14 @@ impl Reader {
                 }
                 let server = Server::start(&rest).map_err(|error| error.to_string())?;
                 return server.stop().map(|_| ()).map_err(|error| error.to_string());
+            }
+            "view" => {
+                let results = self.directory.path().join("throng-results");
+                fs::create_dir_all(results).map_err(|error| error.to_string())?;
+                return match View::start_in(self.directory.path(), &words[1..]).end() {
+                    Some(0) => Ok(()),
+                    code => Err(format!("it ended with {code:?}")),
+                };
             }
             "load" => words[1] = self.address(&words),
             _ => {}

@@ -44,16 +44,24 @@ fn word(path: &Path) -> &str {
 }
 
 /// A running `throng view`.
-struct View {
+pub(super) struct View {
     child: Child,
     address: SocketAddr,
 }
 
 impl View {
     fn start(directory: &Path) -> Self {
+        Self::start_in(directory, &[".".to_owned()])
+    }
+
+    /// With these arguments, in a directory.
+    pub(super) fn start_in(directory: &Path, arguments: &[String]) -> Self {
         let mut command = Command::new(THRONG);
-        command.arg("view").arg(directory).stdout(Stdio::piped());
-        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.arg("view").args(arguments).current_dir(directory);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("the program can be started");
         let out = child.stdout.take().expect("it is piped");
         let mut line = String::new();
@@ -66,6 +74,16 @@ impl View {
             child,
             address: address.unwrap_or_else(|| panic!("its first line is `{line}`")),
         }
+    }
+
+    /// Tells it to end; gives with which code it does.
+    pub(super) fn end(self) -> Option<i32> {
+        self.end_by(Signal::TERM)
+    }
+
+    fn end_by(mut self, signal: Signal) -> Option<i32> {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is there");
+        self.child.wait().expect("it ends").code()
     }
 
     /// What it answers to what is sent as it stands; 0 where it breaks off instead.
@@ -338,15 +356,13 @@ fn many_runs_are_listed_without_a_look_at_their_trials() {
 fn a_view_ends_when_it_is_asked_to() {
     for signal in [Signal::TERM, Signal::INT] {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut view = View::start(directory.path());
+        let view = View::start(directory.path());
         // Somebody who says nothing, and somebody who has half said it.
         let silent = TcpStream::connect(view.address).expect("it listens");
         let mut half = TcpStream::connect(view.address).expect("it listens");
         half.write_all(b"GET / HT").expect("it reads");
         assert_eq!(view.get("/").status, 200);
-        kill_process(Pid::from_child(&view.child), signal).expect("it is there");
-        let status = view.child.wait().expect("it ends");
-        assert_eq!(status.code(), Some(0), "{signal:?}");
+        assert_eq!(view.end_by(signal), Some(0), "{signal:?}");
         drop((silent, half));
     }
 }
