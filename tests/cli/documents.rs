@@ -25,6 +25,7 @@ const OTHERS: &[(&str, &str)] = &[
     ),
     ("lab/slurm", "needs Slurm"),
     ("lab/mpirun", "crates/throng-mpi has tests under mpirun"),
+    ("mdbook", "it is no part of throng"),
     ("mpirun", "crates/throng-mpi has tests under mpirun"),
     ("srun", "needs Slurm"),
     ("tcpdump", "tests/flows.rs runs it"),
