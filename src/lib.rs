@@ -13,8 +13,9 @@
 //! 8. [`stats`]: intervals, fairness, steadiness; pure.
 //! 9. [`flows`]: the TCP connections of a packet capture; pure.
 //! 10. [`report`]: part 3b, record to pages and pictures; runs nothing.
-//! 11. [`cli`]: typed text to resolved plans, and all that is printed.
-//! 12. [`sys`]: the only unsafe code.
+//! 11. `view`: the runs of a directory as a local page; only reads.
+//! 12. [`cli`]: typed text to resolved plans, and all that is printed.
+//! 13. [`sys`]: the only unsafe code.
 //!
 //! `ARCHITECTURE.md` draws the map and states what must never be.
 
@@ -32,3 +33,5 @@ pub mod serve;
 pub mod stats;
 pub mod study;
 pub mod sys;
+#[cfg(target_os = "linux")]
+pub mod view;

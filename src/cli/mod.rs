@@ -43,6 +43,8 @@ mod shape;
 mod study;
 mod tuning;
 mod values;
+#[cfg(target_os = "linux")]
+mod view;
 
 #[cfg(target_os = "linux")]
 use std::io::IsTerminal as _;
@@ -81,6 +83,7 @@ Examples:
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
+  throng view                               all runs in ./throng-results as a local page
   throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
 
@@ -104,6 +107,10 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
+    /// Show all runs in a directory as a local page: their reports, two side by side, and how one goes that
+    /// is running.
+    #[cfg(target_os = "linux")]
+    View(view::Arguments),
     /// Show the TCP connections of a packet capture: times, bytes, retransmissions, resets.
     Flows(flows::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
@@ -238,6 +245,8 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::View(arguments) => view::run(&arguments),
         Command::Flows(arguments) => flows::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         #[cfg(target_os = "linux")]

@@ -197,7 +197,8 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
     Ok(listeners)
 }
 
-fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
+/// Why nobody can be heard there, and what to do about it.
+pub(super) fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
     let why = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             format!("port {} is taken; choose another, or 0", address.port())

@@ -4,6 +4,7 @@
 mod arrivals;
 mod crowds;
 mod dialogues;
+mod documents;
 mod foreign;
 mod habits;
 mod jobs;
@@ -13,6 +14,7 @@ mod scale;
 mod terminal;
 mod uploads;
 mod usage;
+mod views;
 
 #[path = "../server/mod.rs"]
 mod server;

@@ -4,12 +4,14 @@
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
 mod below;
+pub(super) mod beside;
 mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
 mod first_answer;
 mod flows;
+mod heat;
 mod instructions;
 mod limit;
 mod lorenz;
@@ -53,12 +55,14 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
-    &memory::Memory,
+    &memory::Memory::WHOLE,
+    &memory::Memory::PER_CLIENT,
     &fairness::FairnessIndex,
     &lorenz::Lorenz,
     &per_client::PerClient::REPLIES,
     &per_client::PerClient::FIRST_ANSWER,
     &over_time::OverTime::SERVED,
+    &heat::Heat,
     &over_time::OverTime::ESTABLISHED,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
@@ -108,6 +112,8 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// What stacked bars are made of, from the foot on; elsewhere nothing.
     pub parts: Vec<String>,
+    /// What a heat map shows, one a server; elsewhere nothing.
+    pub maps: Vec<HeatMap>,
 }
 
 /// How points are drawn.
@@ -125,6 +131,8 @@ pub enum Kind {
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
     Stacked,
+    /// A map a server, one below the other: how values are divided at each time.
+    Heat,
 }
 
 /// One axis.
@@ -153,6 +161,21 @@ pub struct Series {
     pub trace: Trace,
 }
 
+/// How the values of one server are divided, over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers.
+    pub place: usize,
+    /// Where each column begins, and at last where the last one ends.
+    pub columns: Vec<f64>,
+    /// Where each row begins, from below, and at last where the highest one ends.
+    pub rows: Vec<f64>,
+    /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
+    pub shares: Vec<Vec<f64>>,
+}
+
 /// How the points of a series are drawn among [`Kind::Lines`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -165,8 +188,17 @@ pub enum Trace {
     Curve,
     /// A line without markers that shows where something is.
     Mark,
+    /// The same all across, at the height of its points: what the others lie above or below.
+    Level,
     /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
     Dotted,
+}
+
+impl Trace {
+    /// Whether it is no measurement, but drawn in among them.
+    pub(super) fn is_drawn_in(self) -> bool {
+        [Self::Curve, Self::Mark, Self::Level].contains(&self)
+    }
 }
 
 /// One point.
@@ -190,12 +222,17 @@ impl Figure {
         let mut places: Vec<f64> = self
             .series
             .iter()
-            .filter(|series| ![Trace::Curve, Trace::Mark].contains(&series.trace))
+            .filter(|series| !series.trace.is_drawn_in())
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .collect();
         places.sort_unstable_by(f64::total_cmp);
         places.dedup();
         places
+    }
+
+    /// Whether it shows something over the time of a trial.
+    pub fn is_over_time(&self) -> bool {
+        self.x == Axis::OF_A_TRIAL
     }
 
     /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
@@ -220,6 +257,12 @@ impl Series {
 }
 
 impl Axis {
+    /// The time of a trial.
+    const OF_A_TRIAL: Self = Self {
+        from_zero: false,
+        ..Self::linear("time since replies count", Some("s"))
+    };
+
     /// Linear, from 0.
     const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
@@ -261,27 +304,37 @@ struct AgainstClients {
 impl AgainstClients {
     /// Lines against the number of clients, or bars when there is one number only.
     fn build(self, summary: &Summary) -> Option<Figure> {
-        let series: Vec<Series> = summary
-            .servers
-            .iter()
-            .enumerate()
-            .map(|(place, name)| Series {
-                name: name.clone(),
-                place,
-                points: summary
-                    .rows
-                    .iter()
-                    .filter(|row| row.server == *name)
-                    .filter_map(|row| self.point(row))
-                    .collect(),
-                trace: Trace::Joined,
-            })
-            .filter(|series| !series.points.is_empty())
-            .collect();
+        let servers = summary.servers.iter().enumerate();
+        let series = servers.filter_map(|(place, name)| {
+            let rows = summary.rows.iter().filter(|row| row.server == *name);
+            self.series(name.clone(), place, rows)
+        });
+        let series = series.collect();
+        self.figure(series, &summary.clients)
+    }
+
+    /// The points of a server in these rows.
+    fn series<'a>(
+        &self,
+        name: String,
+        place: usize,
+        rows: impl Iterator<Item = &'a Row>,
+    ) -> Option<Series> {
+        let points: Vec<Point> = rows.filter_map(|row| self.point(row)).collect();
+        (!points.is_empty()).then_some(Series {
+            name,
+            place,
+            points,
+            trace: Trace::Joined,
+        })
+    }
+
+    /// Of these series, at these numbers of clients.
+    fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
         if series.is_empty() {
             return None;
         }
-        let single = summary.clients.len() == 1;
+        let single = clients.len() == 1;
         let hollow = series
             .iter()
             .flat_map(|series| &series.points)
@@ -308,12 +361,13 @@ impl AgainstClients {
             kind: if single { Kind::Bars } else { Kind::Lines },
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         };
         if single {
             figure.y.log = false;
             figure.y.from_zero = true;
         }
-        figure.alternative = alternative(&figure, *summary.clients.last()?);
+        figure.alternative = alternative(&figure, *clients.last()?);
         Some(figure)
     }
 
