@@ -185,9 +185,9 @@ fn own_descriptor_tables(subject: &Subject) -> anyhow::Result<()> {
     eventually("all of its loops listen", || {
         Ok(listeners(server.address().port())? == 4)
     })?;
-    let served = serve_once(subject, &server, CLIENTS);
+    let outcome = serve_once(subject, &server, CLIENTS);
     let counts = server.stop()?;
-    served.with_context(|| format!("the server counted {counts}"))?;
+    outcome.with_context(|| format!("the server counted {counts}"))?;
     ensure!(
         counts["peak_open"] == CLIENTS || subject.protocol.closes(),
         "{CLIENTS} clients at once, but it counted {counts}"

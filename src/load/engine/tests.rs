@@ -231,11 +231,11 @@ fn bytes_sent(outcome: &Outcome) -> u64 {
 /// Waits until a server's threads have counted to `count`, or says what they have.
 fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
     let until = Instant::now() + LIMIT;
-    let counted = || counter.load(Relaxed) as u64;
-    while counted() != count && Instant::now() < until {
+    let so_far = || counter.load(Relaxed) as u64;
+    while so_far() != count && Instant::now() < until {
         std::thread::yield_now();
     }
-    counted()
+    so_far()
 }
 
 /// Named for a bug: the last piece of an upload counted as sent when it was begun, and the server had
@@ -244,7 +244,7 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
 fn what_did_not_leave_since_it_was_declined_does_not_count_as_sent() {
     const PIECES: usize = 2 * 1024 * 1024 + 30_000;
     let heard = Arc::new(AtomicUsize::new(0));
-    let hears = Arc::clone(&heard);
+    let of_server = Arc::clone(&heard);
     let server = server(move |mut stream, _| {
         let mut bytes = vec![0; 300_000];
         let (mut count, mut answered) = (0, false);
@@ -256,7 +256,7 @@ fn what_did_not_leave_since_it_was_declined_does_not_count_as_sent() {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
             }
         }
-        hears.fetch_add(count, Relaxed);
+        of_server.fetch_add(count, Relaxed);
     });
     let plan = plan(server.address, "upload", PIECES, 4, Until::Requests(120));
     let mut sent = 0;
@@ -292,7 +292,7 @@ impl Watcher for Noticed {
 fn what_has_left_when_the_load_ends_counts_as_sent() {
     let (noticed, heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let is_over = Arc::new(AtomicBool::new(false));
-    let (notices, hears, over) = (
+    let (saw, of_server, over) = (
         Arc::clone(&noticed),
         Arc::clone(&heard),
         Arc::clone(&is_over),
@@ -300,12 +300,12 @@ fn what_has_left_when_the_load_ends_counts_as_sent() {
     let server = server(move |mut stream, _| {
         let mut bytes = vec![0; 1_000_000];
         stream.peek(&mut bytes).unwrap();
-        notices.fetch_add(1, Relaxed);
+        saw.fetch_add(1, Relaxed);
         while !is_over.load(Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
         while let Ok(taken @ 1..) = stream.read(&mut bytes) {
-            hears.fetch_add(taken, Relaxed);
+            of_server.fetch_add(taken, Relaxed);
         }
     });
     let seconds = Until::Duration(LIMIT);
