@@ -14,13 +14,15 @@
 //! 9. [`flows`]: the TCP connections of a packet capture; pure.
 //! 10. [`report`]: part 3b, record to pages and pictures; runs nothing.
 //! 11. `view`: the runs of a directory as a local page; only reads.
-//! 12. [`cli`]: typed text to resolved plans, and all that is printed.
-//! 13. [`sys`]: the only unsafe code.
+//! 12. [`learn`]: what there is to learn about each model: its lesson, and the page made of that.
+//! 13. [`cli`]: typed text to resolved plans, and all that is printed.
+//! 14. [`sys`]: the only unsafe code.
 //!
 //! `ARCHITECTURE.md` draws the map and states what must never be.
 
 pub mod cli;
 pub mod flows;
+pub mod learn;
 #[cfg(target_os = "linux")]
 pub mod load;
 #[cfg(target_os = "linux")]

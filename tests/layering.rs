@@ -193,6 +193,14 @@ fn breaches(source: &Source) -> Vec<String> {
                 forbid(target, "it shows what is there and runs nothing");
             }
         }
+        "learn" => {
+            for target in ["load", "measure", "cli"] {
+                forbid(
+                    target,
+                    "a lesson runs nothing: it is told what was traced and measured",
+                );
+            }
+        }
         _ => {}
     }
     if part == "report" && source.code.contains("std::process") {
@@ -227,9 +235,9 @@ fn breaches(source: &Source) -> Vec<String> {
     breaches
 }
 
-const PARTS: [&str; 13] = [
-    "cli", "flows", "load", "measure", "protocol", "record", "registry", "report", "serve",
-    "stats", "study", "sys", "view",
+const PARTS: [&str; 14] = [
+    "cli", "flows", "learn", "load", "measure", "protocol", "record", "registry", "report",
+    "serve", "stats", "study", "sys", "view",
 ];
 
 /// Every file of `src`.
@@ -302,6 +310,7 @@ fn planted_breaches_are_found() {
         ),
         ("report/mod.rs", "use crate::measure::host;"),
         ("view/server.rs", "use crate::measure::run;"),
+        ("learn/page.rs", "use crate::measure::trace;"),
         (
             "report/render/png.rs",
             "std::process::Command::new(\"dot\")",

@@ -17,6 +17,7 @@ mod dialogue;
 mod doctor;
 #[cfg(target_os = "linux")]
 mod entrants;
+mod explain;
 mod flows;
 #[cfg(target_os = "linux")]
 mod lab;
@@ -84,6 +85,7 @@ Examples:
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
   throng view                               all runs in ./throng-results as a local page
+  throng explain epoll                      how a model works, its system calls traced here and now
   throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
 
@@ -115,6 +117,8 @@ enum Command {
     Flows(flows::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
     List(list::Arguments),
+    /// Explain a model: who waits where, the system calls of one request, source, figures, exercises.
+    Explain(explain::Arguments),
     /// Say what on this machine would spoil a measurement, and what mends it.
     #[cfg(target_os = "linux")]
     Doctor(doctor::Arguments),
@@ -249,6 +253,7 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         Command::View(arguments) => view::run(&arguments),
         Command::Flows(arguments) => flows::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
@@ -305,12 +310,22 @@ mod tests {
     /// README and all pages of the documentation.
     fn pages() -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let docs = std::fs::read_dir(root.join("docs")).expect("there are pages");
-        let docs = docs.flatten().map(|entry| entry.path());
-        let is_page = |path: &PathBuf| path.extension().is_some_and(|end| end == "md");
-        docs.filter(is_page)
-            .chain([root.join("README.md")])
-            .collect()
+        let mut pages = vec![root.join("README.md")];
+        let mut places = vec![root.join("docs")];
+        while let Some(place) = places.pop() {
+            for entry in std::fs::read_dir(&place)
+                .expect("there are pages")
+                .flatten()
+            {
+                let path = entry.path();
+                if path.is_dir() {
+                    places.push(path);
+                } else if path.extension().is_some_and(|end| end == "md") {
+                    pages.push(path);
+                }
+            }
+        }
+        pages
     }
 
     /// The commands in a page, without the shell around them.

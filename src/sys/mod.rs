@@ -26,4 +26,6 @@ pub mod socket;
 #[cfg(target_os = "linux")]
 pub mod spawn;
 #[cfg(target_os = "linux")]
+pub mod trace;
+#[cfg(target_os = "linux")]
 pub mod wait;

@@ -25,6 +25,7 @@ const OTHERS: &[(&str, &str)] = &[
     ),
     ("lab/slurm", "needs Slurm"),
     ("lab/mpirun", "crates/throng-mpi has tests under mpirun"),
+    ("mdbook", "it is no part of throng"),
     ("mpirun", "crates/throng-mpi has tests under mpirun"),
     ("srun", "needs Slurm"),
     ("tcpdump", "tests/flows.rs runs it"),
@@ -238,6 +239,8 @@ impl Reader {
                 return server.stop().map(|_| ()).map_err(|error| error.to_string());
             }
             "load" => words[1] = self.address(&words),
+            // It goes on until it is stopped; tests/cli/views.rs has it do all it does.
+            "view" => return Ok(()),
             _ => {}
         }
         let mut command = Command::new(THRONG);

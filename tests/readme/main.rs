@@ -1,5 +1,7 @@
 //! The README and the page of metrics say what the code says.
 
+mod book;
+mod links;
 mod results;
 
 use std::fmt::Write as _;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use throng::report::format::counted;
 
-/// The directory of the latest reference runs; its name begins with the date.
+/// The directory of the latest reference runs of studies; its name begins with the date.
 fn latest() -> PathBuf {
     let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
     let entries = std::fs::read_dir(results).expect("there are reference runs");
     let directories = entries.map(|entry| entry.expect("it can be read").path());
-    let latest = directories.filter(|path| path.is_dir()).max();
+    let has_studies = |path: &PathBuf| path.join("capacity/study.json").exists();
+    let latest = directories.filter(has_studies).max();
     latest.expect("there is a reference run")
 }
 

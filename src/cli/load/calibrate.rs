@@ -7,7 +7,7 @@ use crate::load::arrival::Think;
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, Until};
 use crate::measure::host;
-use crate::measure::null_server::NullServer;
+use crate::measure::own_server::OwnServer;
 use crate::record::{Ceiling, Load};
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -31,7 +31,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
         .into_iter()
         .filter(|cpu| !plan.cpus.is_empty() && !plan.cpus.contains(cpu))
         .collect();
-    let server = NullServer::start(model, options, &free)?;
+    let server = OwnServer::start("the server to calibrate with", model, options, &free, stop)?;
     let ports = host::load_resources().ports;
     let clients = plan.at_once.unwrap_or(plan.clients);
     let plan = Plan {

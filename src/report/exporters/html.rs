@@ -238,7 +238,7 @@ fn figures(report: &Shown<'_>) -> Markup {
             h2 id=(report.id("figures")) { "Figures" }
             (key(report.run.servers.iter().enumerate().map(|(place, server)| (vec![place], server.name.as_str()))))
             (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| !figure.is_over_time())))
-            @if report.figures.iter().any(|figure| figure.is_over_time()) {
+            @if report.figures.iter().any(Figure::is_over_time) {
                 h2.later { "Over time" }
                 p.hint {
                     "One trial of each server "

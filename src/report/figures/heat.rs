@@ -99,3 +99,27 @@ fn mode(map: &HeatMap) -> Option<String> {
     let from = format::time(map.rows.get(most)? * 1e3);
     Some(format!("{} {from}", map.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::TimesOverWindow;
+
+    #[test]
+    fn a_column_has_the_shares_of_its_own_moment() {
+        let times = Times {
+            part_s: 0.5,
+            response: false,
+            counted: TimesOverWindow {
+                from_ns: vec![0, 1_000_000, 2_000_000],
+                // A moment without replies, and one with more counts than ranges.
+                counts: vec![vec![3, 1], vec![0, 0], vec![0, 5, 9]],
+            },
+        };
+        let map = map("epoll", 2, &times);
+        assert_eq!(map.columns, [0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(map.rows, [1e-5, 1.0, 2.0]);
+        assert_eq!(map.shares, [vec![0.75, 0.25], vec![], vec![0.0, 1.0]]);
+        assert_eq!(mode(&map).unwrap(), "epoll 1.00 ms");
+    }
+}

@@ -130,6 +130,17 @@ enum Kind {
     Cancel = 6,
 }
 
+/// What an operation is that was submitted with this, or a completion that came back with it.
+pub fn operation(user_data: u64) -> &'static str {
+    match Kind::of(user_data) {
+        Kind::Accept => "accept",
+        Kind::Watch | Kind::WatchOut => "poll",
+        Kind::Receive => "receive",
+        Kind::Send | Kind::SendStatic => "send",
+        Kind::Cancel => "cancel",
+    }
+}
+
 impl Kind {
     fn with(self, name: Name) -> u64 {
         (self as u64) << 32 | u64::from(name)

@@ -118,3 +118,22 @@ fn runs(map: &HeatMap, row: usize) -> Vec<(usize, usize, Rgb)> {
     }
     runs
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_that_look_alike_are_one() {
+        let map = HeatMap {
+            name: "epoll".to_owned(),
+            place: 0,
+            columns: vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+            rows: vec![1.0, 2.0],
+            shares: vec![vec![0.5], vec![0.6], vec![], vec![0.5], vec![0.02]],
+        };
+        let ends: Vec<(usize, usize)> = runs(&map, 0).iter().map(|run| (run.0, run.1)).collect();
+        assert_eq!(ends, [(0, 2), (3, 4), (4, 5)]);
+        assert!(runs(&map, 1).is_empty());
+    }
+}

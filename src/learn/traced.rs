@@ -1,0 +1,156 @@
+//! The system calls of one request, as they were traced.
+
+use serde::{Deserialize, Serialize};
+
+/// What a server did for one client, step by step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traced {
+    /// The system and its kernel: "Linux 6.18".
+    pub system: String,
+    /// What the client asked for: "echo of 1000 bytes".
+    pub asked: String,
+    /// The options of the server beside its model's name.
+    pub options: String,
+    /// A client that comes, asks and leaves.
+    pub steps: Vec<Step>,
+}
+
+/// What the client does, and what the server does about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Which.
+    pub about: About,
+    /// The server's calls, in order.
+    pub calls: Vec<Call>,
+}
+
+/// What a client does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// It connects.
+    Comes,
+    /// It asks, having asked before.
+    Asks,
+    /// It closes its connection.
+    Leaves,
+}
+
+/// A system call, or what happened beside one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// The thread or process.
+    pub who: String,
+    /// The call's name; of what is no call, what it is: "signal".
+    pub name: String,
+    /// What it was given, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arguments: String,
+    /// What came of it, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
+    /// How it stands to the step.
+    pub kind: Kind,
+    /// How often it was made in a row, alone or together with its neighbours.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub times: usize,
+}
+
+/// How a call stands to the step in which it is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Made in it.
+    Made,
+    /// Begun before it: what the thread slept in until now.
+    Woken,
+    /// Begun in it, and not over at its end: what the thread sleeps in from now on.
+    Sleeps,
+    /// No call, but something that the kernel did.
+    Event,
+}
+
+fn once() -> usize {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_once(times: &usize) -> bool {
+    *times == 1
+}
+
+impl Traced {
+    /// The calls of a step; none where it has no such step.
+    pub fn step(&self, about: About) -> &[Call] {
+        let step = self.steps.iter().find(|step| step.about == about);
+        step.map_or(&[], |step| &step.calls)
+    }
+}
+
+impl Call {
+    /// Whether it is a system call and counts as one of its step.
+    pub fn counts(&self) -> bool {
+        matches!(self.kind, Kind::Made | Kind::Sleeps)
+    }
+}
+
+/// Puts calls that repeat, alone or in groups of up to four, into one of each with their number.
+pub fn gathered(calls: Vec<Call>) -> Vec<Call> {
+    const LONGEST: usize = 4;
+    const FEWEST: usize = 3;
+    let mut gathered: Vec<Call> = Vec::new();
+    let mut rest = &calls[..];
+    while !rest.is_empty() {
+        let found = (1..=LONGEST).find_map(|length| {
+            let group = rest.get(..length)?;
+            let times = rest.chunks_exact(length).take_while(|next| *next == group);
+            let times = times.count();
+            (times >= FEWEST).then_some((length, times))
+        });
+        let (length, times) = found.unwrap_or((1, 1));
+        gathered.extend(
+            rest[..length]
+                .iter()
+                .cloned()
+                .map(|call| Call { times, ..call }),
+        );
+        rest = &rest[length * times..];
+    }
+    gathered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str) -> Call {
+        Call {
+            who: "server".to_owned(),
+            name: name.to_owned(),
+            arguments: String::new(),
+            outcome: String::new(),
+            kind: Kind::Made,
+            times: 1,
+        }
+    }
+
+    #[test]
+    fn rounds_are_gathered() {
+        let named = |names: &str| names.split(' ').map(call).collect::<Vec<_>>();
+        let told = |names: &str| {
+            let gathered = gathered(named(names));
+            let words = gathered.iter().map(|call| match call.times {
+                1 => call.name.clone(),
+                times => format!("{}*{times}", call.name),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(told("poll recv send poll"), "poll recv send poll");
+        assert_eq!(told("a b a b a b a c"), "a*3 b*3 a c");
+        assert_eq!(told("x a a a a"), "x a*4");
+        assert_eq!(told("a a b"), "a a b");
+    }
+}

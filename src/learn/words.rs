@@ -1,0 +1,63 @@
+//! Text in lines, and its styles on a terminal.
+
+use anstyle::{AnsiColor, Style};
+
+/// Columns of what is not broken into lines for a narrower terminal, and of the book.
+pub(super) const WIDTH: usize = 80;
+
+/// Headings and names.
+pub(super) const BOLD: Style = Style::new().bold();
+/// What matters less.
+pub(super) const DIM: Style = Style::new().dimmed();
+/// Calls in which somebody sleeps, and notes.
+pub(super) const CALL: Style = AnsiColor::Cyan.on_default();
+/// Commands.
+pub(super) const COMMAND: Style = AnsiColor::Green.on_default();
+
+/// Text in a style.
+pub(super) fn styled(style: Style, text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    format!("{style}{text}{style:#}")
+}
+
+/// The lines of a text of at most so many columns, broken at spaces; a word that is longer has its own.
+pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if columns(line) + 1 + columns(word) <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+/// Columns that a text takes on a terminal.
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A text filled up with spaces to so many columns.
+pub(super) fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(columns(text));
+    format!("{text}{}", " ".repeat(missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces() {
+        assert_eq!(lines("one two  three", 7), ["one two", "three"]);
+        assert_eq!(lines("extraordinary a b", 5), ["extraordinary", "a b"]);
+        assert_eq!(lines("", 5), [""]);
+    }
+}

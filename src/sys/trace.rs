@@ -1,0 +1,226 @@
+//! Being told of every system call of other threads, by ptrace(2).
+//!
+//! Needs no privilege for one's own children. All requests must come from the thread that seized, so a
+//! [`Tracer`] stays where it was made; with that thread, or with this process, all that is traced is killed.
+
+use std::io;
+use std::marker::PhantomData;
+
+/// Requests of ptrace(2) that not every C library's headers name.
+const CONT_TO_SYSCALL: libc::c_long = 24;
+const GET_EVENT_MESSAGE: libc::c_long = 0x4201;
+const SEIZE: libc::c_long = 0x4206;
+const INTERRUPT: libc::c_long = 0x4207;
+const GET_SYSCALL_INFO: libc::c_long = 0x420e;
+
+/// System calls are told apart from signals; forks and threads are followed; nobody outlives us.
+const OPTIONS: libc::c_long = 1 | FORK | VFORK | CLONE | (1 << 20);
+const FORK: libc::c_long = 1 << 1;
+const VFORK: libc::c_long = 1 << 2;
+const CLONE: libc::c_long = 1 << 3;
+/// The events of the three.
+const BIRTHS: [libc::c_int; 3] = [1, 2, 3];
+
+/// A stop at a system call, as the option asks for it.
+const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
+
+/// What happened to a traced thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It is about to make a system call.
+    Enters {
+        /// Which.
+        number: u64,
+        /// What it gives along.
+        arguments: [u64; 6],
+    },
+    /// A system call has come to its end with this value; -4095 to -1 are errors.
+    Leaves(i64),
+    /// It has made a thread or process with this number.
+    Bears(i32),
+    /// This signal is about to reach it.
+    Signal(i32),
+    /// It stands still for some other reason.
+    Stands,
+    /// It is gone.
+    Gone,
+}
+
+/// Something that happened, and to which thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Happened {
+    /// The number of the thread.
+    pub thread: i32,
+    /// What.
+    pub what: What,
+}
+
+/// What one thread traces.
+#[derive(Debug, Default)]
+pub struct Tracer {
+    _of_one_thread: PhantomData<*const ()>,
+}
+
+/// `struct ptrace_syscall_info` of linux/ptrace.h, with the longest of its unions.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct CallInfo {
+    op: u8,
+    reserved: u8,
+    flags: u16,
+    architecture: u32,
+    instruction: u64,
+    stack: u64,
+    /// On entry the number and six arguments; at the end the value, and whether that is an error.
+    values: [u64; 8],
+}
+
+const ENTRY: u8 = 1;
+const EXIT: u8 = 2;
+
+impl Tracer {
+    /// Begins to trace a thread, which stands still then until told to [go on](Self::go_on).
+    ///
+    /// # Errors
+    /// As ptrace(2): EPERM where that is forbidden, ESRCH where it is gone.
+    pub fn seize(&self, thread: i32) -> io::Result<()> {
+        request(SEIZE, thread, 0, OPTIONS)?;
+        request(INTERRUPT, thread, 0, 0).map(drop)
+    }
+
+    /// What has happened, if anything has: that thread stands still until told to go on, unless it is gone.
+    ///
+    /// # Errors
+    /// As wait4(2): ECHILD when nothing is traced any more.
+    pub fn next(&self) -> io::Result<Option<Happened>> {
+        let mut status = 0;
+        let how = libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: `status` is valid for writing while the call lasts.
+        let thread = unsafe { libc::waitpid(-1, &raw mut status, how) };
+        match thread {
+            0 => Ok(None),
+            -1 => Err(io::Error::last_os_error()),
+            thread => Ok(Some(Happened {
+                thread,
+                what: what_of(thread, status),
+            })),
+        }
+    }
+
+    /// Lets a thread go on to its next system call, with the signal that reached it or 0.
+    pub fn go_on(&self, thread: i32, signal: i32) {
+        // Who was killed meanwhile is told of as gone.
+        let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
+    }
+}
+
+fn what_of(thread: i32, status: libc::c_int) -> What {
+    if !libc::WIFSTOPPED(status) {
+        return What::Gone;
+    }
+    let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
+    if BIRTHS.contains(&event) {
+        let mut number: libc::c_ulong = 0;
+        let place = (&raw mut number).addr() as libc::c_long;
+        let told = request(GET_EVENT_MESSAGE, thread, 0, place);
+        return told.map_or(What::Stands, |_| What::Bears(number as i32));
+    }
+    match (event, signal) {
+        (0, AT_CALL) => at_call(thread),
+        (0, signal) => What::Signal(signal),
+        _ => What::Stands,
+    }
+}
+
+fn at_call(thread: i32) -> What {
+    let mut info = CallInfo::default();
+    let place = (&raw mut info).addr() as libc::c_long;
+    let size = size_of::<CallInfo>() as libc::c_long;
+    if request(GET_SYSCALL_INFO, thread, size, place).is_err() {
+        return What::Stands;
+    }
+    let [first, arguments @ .., _] = info.values;
+    match info.op {
+        ENTRY => What::Enters {
+            number: first,
+            arguments,
+        },
+        EXIT => What::Leaves(first.cast_signed()),
+        _ => What::Stands,
+    }
+}
+
+fn request(
+    request: libc::c_long,
+    thread: i32,
+    address: libc::c_long,
+    data: libc::c_long,
+) -> io::Result<libc::c_long> {
+    // SAFETY: of the requests above only two write, to `data`: one an unsigned long and one at most
+    // `address` bytes, and both callers give the address of a local that is so large and outlives the call.
+    let outcome = unsafe { libc::syscall(libc::SYS_ptrace, request, thread, address, data) };
+    if outcome == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// The calls that all processes of a shell script make once it was seized, until it ends.
+    fn calls(script: &str) -> BTreeSet<u64> {
+        let mut child = Command::new("sh");
+        child.args(["-c", &format!("read go; {script}")]);
+        child
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .process_group(0);
+        let mut child = child.spawn().unwrap();
+        let tracer = Tracer::default();
+        tracer.seize(child.id().cast_signed()).unwrap();
+        drop(child.stdin.take());
+        let mut numbers = BTreeSet::new();
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while Instant::now() < deadline {
+            match tracer.next() {
+                Ok(None) => std::thread::sleep(Duration::from_micros(100)),
+                Err(_) => break,
+                Ok(Some(Happened { thread, what })) => {
+                    let signal = match what {
+                        What::Signal(signal) => signal,
+                        _ => 0,
+                    };
+                    if let What::Enters { number, .. } = what {
+                        numbers.insert(number);
+                    }
+                    tracer.go_on(thread, signal);
+                }
+            }
+        }
+        let _ = child.wait(); // the tracer has seen its end
+        numbers
+    }
+
+    #[test]
+    fn calls_of_a_process_and_its_children_are_told() {
+        let numbers = calls("cat /dev/null; exit 0");
+        for call in [libc::SYS_execve, libc::SYS_exit_group, libc::SYS_wait4] {
+            assert!(numbers.contains(&(call as u64)), "{call}: {numbers:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_gone_cannot_be_seized() {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let refused = Tracer::default().seize(child.id().cast_signed());
+        assert!(refused.is_err());
+    }
+}

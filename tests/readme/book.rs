@@ -1,0 +1,240 @@
+//! The book: its pages about models are those that the program makes, its figures those of the reference run,
+//! and the system calls in it those that servers make here too.
+//!
+//! `UPDATE_BOOK=$PWD/target/release/throng cargo test --test readme`, twice, traces with that program and writes
+//! everything anew: first what the program carries along, and then, made by the program that has it, the pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use throng::learn::figures::{Figures, Row};
+use throng::learn::traced::{About, Traced};
+use throng::learn::{self, Lesson, book};
+use throng::serve::Model;
+use throng::serve::models::MODELS;
+
+const THRONG: &str = env!("CARGO_BIN_EXE_throng");
+/// The reference run of all models.
+const RUN: &str = "results/2026-11-22-vm/models";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn updates() -> bool {
+    std::env::var_os("UPDATE_BOOK").is_some()
+}
+
+/// Demands that a file has this content, or gives it to it.
+fn demand_content(path: &Path, content: &str) {
+    if updates() {
+        std::fs::write(path, content).expect("the file can be written");
+        return;
+    }
+    let text = std::fs::read_to_string(path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let path = path.display();
+    assert!(
+        text == content,
+        "{path}: run UPDATE_BOOK=1 cargo test --test readme, and read the change"
+    );
+}
+
+fn models() -> Vec<&'static dyn Model> {
+    MODELS.to_vec()
+}
+
+#[test]
+fn the_pages_about_models_are_current() {
+    let directory = root().join("docs/models");
+    let mut pages = BTreeSet::from(["README.md".to_owned()]);
+    demand_content(&directory.join("README.md"), &book::contents(&models()));
+    for model in models() {
+        let lesson = Lesson::about(model).expect("every model has a lesson");
+        let name = book::file_name(model);
+        demand_content(&directory.join(&name), &book::page(model, lesson));
+        pages.insert(name);
+    }
+    let entries = std::fs::read_dir(directory).expect("the pages are there");
+    for entry in entries {
+        let name = entry.expect("it can be read").file_name();
+        assert!(
+            pages.contains(&*name.to_string_lossy()),
+            "{name:?} is about no model"
+        );
+    }
+}
+
+#[test]
+fn markdown_is_printed_as_it_stands_in_the_book() {
+    let page = std::fs::read_to_string(root().join("docs/models/poll.md")).expect("it is there");
+    let told = assert_cmd::Command::new(THRONG)
+        .args(["explain", "poll", "--markdown"])
+        .output()
+        .expect("the program can be started");
+    assert_eq!(
+        String::from_utf8_lossy(&told.stdout).trim_end(),
+        page.trim_end()
+    );
+}
+
+/// The program to trace with: the one that is tested, or for what is written anew another one, since users
+/// have one that was built without debug assertions.
+fn program() -> String {
+    let other = std::env::var("UPDATE_BOOK").ok();
+    other
+        .filter(|path| path.contains('/'))
+        .unwrap_or_else(|| THRONG.to_owned())
+}
+
+/// What a server does for one client, traced now; none where that is not possible here.
+fn trace(model: &str) -> Option<Traced> {
+    let told = assert_cmd::Command::new(program())
+        .args(["explain", model, "--json"])
+        .output()
+        .expect("the program can be started");
+    let error = String::from_utf8_lossy(&told.stderr);
+    if error.contains("does not let system calls be traced") || error.contains("io_uring") {
+        println!("not tried: {model}: {error}");
+        return None;
+    }
+    assert!(told.status.success(), "{model}: {error}");
+    Some(serde_json::from_slice(&told.stdout).expect("what was traced is JSON"))
+}
+
+/// Calls of which there may be some or none: memory from the system, who finds a lock taken, and what only a
+/// build with debug assertions makes, which looks with fcntl() at what it closes.
+const BY_CHANCE: [&str; 11] = [
+    "fcntl",
+    "futex",
+    "brk",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "madvise",
+    "sched_yield",
+    "rt_sigreturn",
+    "restart_syscall",
+    "getrandom",
+];
+/// The runtime of `tokio` wakes its threads, or does not, as they happen to sleep.
+const BY_RUNTIME: [&str; 4] = ["write", "read", "epoll_wait", "epoll_pwait"];
+
+/// The names of a step's calls that do not depend on chance.
+fn names(traced: &Traced, about: About, model: &str) -> BTreeSet<String> {
+    let names = traced.step(about).iter().map(|call| call.name.clone());
+    let by_chance = |name: &String| {
+        BY_CHANCE.contains(&name.as_str())
+            || model == "tokio" && BY_RUNTIME.contains(&name.as_str())
+            // What a ring's queues have in them depends on when one looks.
+            || ["submits", "completed"].contains(&name.as_str())
+            // One of the idle children that wake may come too late to see the client at all.
+            || model == "prefork" && about != About::Asks
+    };
+    names.filter(|name| !by_chance(name)).collect()
+}
+
+#[test]
+fn servers_make_the_calls_that_the_book_says() {
+    let models: Vec<&str> = models().iter().map(|model| model.info().name).collect();
+    let traced: BTreeMap<&str, Traced> = std::thread::scope(|scope| {
+        let threads = models.chunks(models.len().div_ceil(2)).map(|models| {
+            scope.spawn(|| {
+                let traced = models.iter().map(|model| Some((*model, trace(model)?)));
+                traced.flatten().collect::<Vec<_>>()
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("all were traced"))
+            .collect()
+    });
+    if updates() {
+        let text = serde_json::to_string_pretty(&traced).expect("it is plain data") + "\n";
+        std::fs::write(root().join("src/learn/reference/traced.json"), text)
+            .expect("it can be written");
+        return;
+    }
+    for (model, traced) in traced {
+        let told = learn::traced().get(model);
+        let told = told.unwrap_or_else(|| panic!("{model} has never been traced"));
+        for about in [About::Comes, About::Asks, About::Leaves] {
+            let (now, told) = (names(&traced, about, model), names(told, about, model));
+            assert_eq!(now, told, "{model}, {about:?}: {traced:#?}");
+        }
+    }
+}
+
+/// The figures of the reference run, from its summary.
+fn figures() -> Figures {
+    let read = |file: &str| -> Value {
+        let path: PathBuf = root().join(RUN).join(file);
+        let text = std::fs::read_to_string(&path);
+        let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text).expect("it is JSON")
+    };
+    let (summary, run) = (read("summary.json"), read("run.json"));
+    let rows = summary["rows"].as_array().expect("a summary has rows");
+    let name = |row: &Value| {
+        row["server"]
+            .as_str()
+            .expect("a row has its server")
+            .to_owned()
+    };
+    let memory = |row: &Value| row["server_side"]["pss_bytes"].as_f64();
+    let alone = |model: &str| {
+        let alone = rows
+            .iter()
+            .find(|row| row["clients"] == 1 && name(row) == model);
+        alone.and_then(memory)
+    };
+    let row = |row: &Value| {
+        let (model, clients) = (
+            name(row),
+            row["clients"].as_u64().expect("and its crowd") as u32,
+        );
+        // What the first one costs cannot be told from what the server has anyway.
+        let more = |(all, alone): (f64, f64)| (all - alone).max(0.0) / f64::from(clients - 1);
+        let bytes_per_client = memory(row)
+            .zip(alone(&model))
+            .filter(|_| clients > 1)
+            .map(more);
+        Row {
+            clients,
+            served: row["served"]
+                .as_f64()
+                .expect("and how many were served")
+                .round() as u32,
+            replies_per_s: row["replies_per_s"]["median"].as_f64(),
+            cpu_us_per_reply: row["server_side"]["cpu_us_per_reply"]["median"].as_f64(),
+            bytes_per_client,
+            fairness: row["fairness"]["jain"]["median"].as_f64(),
+            syscalls_per_reply: row["counted"]["server"]["per_reply"]["syscalls"].as_f64(),
+            model,
+        }
+    };
+    let host = &run["host"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kernel = text(&host["kernel"]);
+    let kernel: Vec<&str> = kernel.split('.').take(2).collect();
+    let day = text(&run["started_at"]);
+    Figures {
+        run: RUN.to_owned(),
+        host: format!(
+            "{}, {} CPUs, {}",
+            text(&host["cpu_model"]),
+            host["cpus"],
+            kernel.join(".")
+        ),
+        made_at: day.split('T').next().unwrap_or_default().to_owned(),
+        rows: rows.iter().map(row).collect(),
+    }
+}
+
+#[test]
+fn the_figures_are_those_of_the_reference_run() {
+    let text = serde_json::to_string_pretty(&figures()).expect("it is plain data") + "\n";
+    demand_content(&root().join("src/learn/reference/figures.json"), &text);
+}
