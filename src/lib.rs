@@ -13,9 +13,10 @@
 //! 8. [`stats`]: intervals, fairness, steadiness; pure.
 //! 9. [`flows`]: the TCP connections of a packet capture; pure.
 //! 10. [`report`]: part 3b, record to pages and pictures; runs nothing.
-//! 11. [`learn`]: what there is to learn about each model: its lesson, and the page made of that.
-//! 12. [`cli`]: typed text to resolved plans, and all that is printed.
-//! 13. [`sys`]: the only unsafe code.
+//! 11. `view`: the runs of a directory as a local page; only reads.
+//! 12. [`learn`]: what there is to learn about each model: its lesson, and the page made of that.
+//! 13. [`cli`]: typed text to resolved plans, and all that is printed.
+//! 14. [`sys`]: the only unsafe code.
 //!
 //! `ARCHITECTURE.md` draws the map and states what must never be.
 
@@ -34,3 +35,5 @@ pub mod serve;
 pub mod stats;
 pub mod study;
 pub mod sys;
+#[cfg(target_os = "linux")]
+pub mod view;

@@ -40,6 +40,7 @@ fn counted(kind: &'static dyn ProbeKind, mut command: Command) -> Side {
     let (prepared, panel) = channel();
     let (go, gone) = channel();
     let (done, ended) = channel();
+    let (looked, may_end) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let panel = Panel::prepare(&[kind], Subject::Processes, Purpose::Counted);
@@ -48,6 +49,8 @@ fn counted(kind: &'static dyn ProbeKind, mut command: Command) -> Side {
             let output = command.output().expect("the command can be started");
             assert!(output.status.success(), "{output:?}");
             done.send(()).expect("the test waits for it");
+            // What a thread's own end takes is not counted one time and left out the next.
+            may_end.recv().expect("the test looks");
         });
         let mut panel: Panel = panel.recv().expect("the panel can be prepared");
         panel.attach(Target {
@@ -60,6 +63,7 @@ fn counted(kind: &'static dyn ProbeKind, mut command: Command) -> Side {
         go.send(()).expect("the thread waits for it");
         ended.recv().expect("the command ends");
         panel.sample(Moment::After);
+        looked.send(()).expect("the thread waits for it");
         panel.finish().0
     })
 }

@@ -188,6 +188,11 @@ fn breaches(source: &Source) -> Vec<String> {
                 forbid(target, "a report runs nothing");
             }
         }
+        "view" => {
+            for target in ["serve", "load", "measure", "cli"] {
+                forbid(target, "it shows what is there and runs nothing");
+            }
+        }
         "learn" => {
             for target in ["load", "measure", "cli"] {
                 forbid(
@@ -230,9 +235,9 @@ fn breaches(source: &Source) -> Vec<String> {
     breaches
 }
 
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "cli", "flows", "learn", "load", "measure", "protocol", "record", "registry", "report",
-    "serve", "stats", "study", "sys",
+    "serve", "stats", "study", "sys", "view",
 ];
 
 /// Every file of `src`.
@@ -304,6 +309,7 @@ fn planted_breaches_are_found() {
             "use super::super::super::serve::models::MODELS;",
         ),
         ("report/mod.rs", "use crate::measure::host;"),
+        ("view/server.rs", "use crate::measure::run;"),
         ("learn/page.rs", "use crate::measure::trace;"),
         (
             "report/render/png.rs",

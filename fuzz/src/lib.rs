@@ -6,6 +6,9 @@
 
 pub mod bytes;
 pub mod conn;
+/// What the two processes of a rank of throng-mpi say to each other; of it only reading and writing.
+#[path = "../../crates/throng-mpi/src/frame.rs"]
+mod frame;
 pub mod halves;
 pub mod readers;
 pub mod values;
@@ -51,6 +54,11 @@ pub const TARGETS: &[Target] = &[
     target("capture", readers::capture, 60),
     target("crew", readers::crew, 40),
     target("crew_values", readers::crew_values, 20),
+    target("study_record", readers::study_record, 10),
+    target("study_record_values", readers::study_record_values, 10),
+    target("kernel_text", readers::kernel_text, 30),
+    target("sockets", readers::sockets, 60),
+    target("mpi_frame", readers::mpi_frame, 60),
 ];
 
 /// The target of this name.

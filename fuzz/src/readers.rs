@@ -10,13 +10,17 @@ use serde_json::Value;
 use throng::flows::{Report as Flows, Settings, analyse};
 use throng::load::merge::{Whole, synthetic};
 use throng::measure::crew::{HostResult, Order, Report};
+use throng::measure::taken_apart;
 use throng::protocol::{Expectation, Pattern, unescape};
 use throng::record::{self, Run, Trial};
 use throng::report::exporters::EXPORTERS;
-use throng::report::{self, Logs, terminal};
+use throng::report::study::LoadedStudy;
+use throng::report::{self, Loaded, Logs, terminal};
+use throng::serve::processes;
 use throng::study::{Scale, Study};
 
 use super::bytes::{Choices, Cuts};
+use super::frame::{Frame, Reader, Writer, write};
 use super::values;
 
 /// What a user expects of a reply, and escapes and expressions in it.
@@ -105,21 +109,82 @@ pub fn record(data: &[u8]) {
     }
 }
 
+/// Some whole records.
+fn records() -> &'static [Value] {
+    static RECORDS: OnceLock<Vec<Value>> = OnceLock::new();
+    RECORDS.get_or_init(|| {
+        let text = include_str!("../corpus/records.json");
+        serde_json::from_str(text).expect("the corpus is JSON")
+    })
+}
+
+/// A record of these values, if it is one.
+fn loaded(value: &Value) -> Option<Loaded> {
+    let path = Path::new("a");
+    Some(Loaded {
+        run: record::parse(path, 1, &value["run"].to_string()).ok()?,
+        trials: record::parse(path, 1, &value["trials"].to_string()).ok()?,
+        logs: Logs::default(),
+        baseline: None,
+    })
+}
+
 /// One of some whole records, whose values are changed.
 pub fn record_values(data: &[u8]) {
-    static BASE: OnceLock<Vec<Value>> = OnceLock::new();
-    let base = BASE.get_or_init(|| {
-        let text = include_str!("../corpus/records.json");
+    let mut choices = Choices::new(data);
+    let mut value = records()[choices.below(records().len())].clone();
+    values::change(&mut value, &mut choices);
+    if let Some(Loaded {
+        run, trials, logs, ..
+    }) = loaded(&value)
+    {
+        render(&run, &trials, &logs);
+    }
+}
+
+/// `study.json` of a study of which some parts were run.
+pub fn study_record(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(study) = record::parse::<record::Study>(Path::new("a"), 1, text) {
+        render_study(study, records());
+    }
+}
+
+/// A study and its parts whose values are changed.
+pub fn study_record_values(data: &[u8]) {
+    static STUDY: OnceLock<Value> = OnceLock::new();
+    let study = STUDY.get_or_init(|| {
+        let text = include_str!("../corpus/study_record/whole");
         serde_json::from_str(text).expect("the corpus is JSON")
     });
     let mut choices = Choices::new(data);
-    let mut value = base[choices.below(base.len())].clone();
-    values::change(&mut value, &mut choices);
-    let path = Path::new("a");
-    let run = record::parse::<Run>(path, 1, &value["run"].to_string());
-    let trials = record::parse::<Vec<Trial>>(path, 1, &value["trials"].to_string());
-    if let (Ok(run), Ok(trials)) = (run, trials) {
-        render(&run, &trials, &Logs::default());
+    let (mut study, mut parts) = (study.clone(), records().to_vec());
+    values::change(&mut study, &mut choices);
+    let part = choices.below(parts.len());
+    if choices.byte() % 2 == 1 {
+        values::change(&mut parts[part], &mut choices);
+    }
+    if let Ok(study) = record::parse(Path::new("a"), 1, &study.to_string()) {
+        render_study(study, &parts);
+    }
+}
+
+/// Makes everything of a study that is text; its first parts have these records.
+fn render_study(study: record::Study, records: &[Value]) {
+    let records = records
+        .iter()
+        .map(loaded)
+        .chain(std::iter::repeat_with(|| None));
+    let parts = study.parts.iter().zip(records).map(|(_, loaded)| loaded);
+    let parts = parts.collect();
+    let loaded = LoadedStudy { study, parts };
+    let Ok(report) = loaded.report() else {
+        return;
+    };
+    for exporter in EXPORTERS.iter().filter(|one| one.info().name != "html") {
+        let _ = exporter.render_study(&report, &mut Vec::new());
     }
 }
 
@@ -225,4 +290,65 @@ fn put_together(reports: impl IntoIterator<Item = Report>) {
         }
     }
     let _ = whole.load();
+}
+
+/// What the kernel's files say, and what a server writes, each taken for all others.
+pub fn kernel_text(data: &[u8]) {
+    if let Ok(text) = str::from_utf8(data) {
+        let values = taken_apart::text(text);
+        assert!(values <= text.len() + 5, "{values} values");
+    }
+    if let Some(used) = processes::parse(1, data) {
+        assert!(used.name().len() <= data.len());
+        let _ = used.total_ticks();
+    }
+}
+
+/// What the kernel answers to a question about sockets.
+pub fn sockets(data: &[u8]) {
+    const SOCKET: usize = 88;
+    if let Ok(sockets) = taken_apart::sockets(data) {
+        assert!(sockets * SOCKET <= data.len(), "more sockets than fit");
+    }
+}
+
+/// What the two processes of a rank say to each other: the same frames at once and in pieces, and written again the same.
+pub fn mpi_frame(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let cuts = Cuts::choose(&mut choices);
+    let stream = choices.rest();
+    let (whole, is_broken) = frames([stream]);
+    let (cut, cut_is_broken) = frames(cuts.pieces(stream));
+    assert_eq!((&whole, is_broken), (&cut, cut_is_broken));
+    let mut written = Vec::new();
+    for frame in &whole {
+        write(&mut written, frame).expect("there is room");
+    }
+    let (mut writer, mut sent) = (Writer::default(), Vec::new());
+    for frame in &whole {
+        writer.push(frame).expect("there is room");
+    }
+    assert_eq!(writer.waiting(), written.len());
+    writer.flush(&mut sent).expect("there is room");
+    assert_eq!(sent, written);
+    let (again, _) = frames([&written[..]]);
+    assert_eq!(again, whole);
+}
+
+/// The frames of a stream, and whether it broke.
+fn frames<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Frame>, bool) {
+    let (mut reader, mut frames) = (Reader::default(), Vec::new());
+    for mut piece in pieces {
+        while !piece.is_empty() {
+            reader.fill(&mut piece).expect("memory can be read");
+            loop {
+                match reader.next() {
+                    Ok(Some(frame)) => frames.push(frame),
+                    Ok(None) => break,
+                    Err(_) => return (frames, true),
+                }
+            }
+        }
+    }
+    (frames, false)
 }

@@ -110,6 +110,11 @@ pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
     let said = Said::of(&run.settings, run.limit.as_ref())?;
+    let (mut servers, mut null_server) = (run.servers, run.null_server);
+    let all = servers.iter_mut().chain(&mut null_server);
+    for server in all.filter(|server| server.foreign.is_none()) {
+        lab::allow_remote(&mut server.command, &run.settings);
+    }
     let plan = RunPlan {
         study: run.study,
         dialogue: said.dialogue,
@@ -119,14 +124,13 @@ pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store
         at_once: said.at_once,
         comparison: run.comparison,
         limit: run.limit,
-        control: run
-            .servers
+        control: servers
             .iter()
             .position(|server| Some(&server.name) == run.settings.control.as_ref()),
-        null_server: run.null_server,
+        null_server,
         probes: probes::choose(&run.settings.probes)?,
         settings: run.settings,
-        servers: run.servers,
+        servers,
         program: program()?,
         seed: run.seed,
         arguments: run.arguments,

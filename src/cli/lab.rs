@@ -115,3 +115,40 @@ pub(super) fn listen(settings: &Settings) -> String {
     let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
     std::net::SocketAddr::new(address, 0).to_string()
 }
+
+/// Lets a server of ours listen for whoever reaches it, where the clients come from elsewhere; one in a record that is
+/// older than that option was not told.
+pub(super) fn allow_remote(command: &mut Vec<String>, settings: &Settings) {
+    const OPTION: &str = "--allow-remote";
+    let is_remote = settings
+        .server_address
+        .is_some_and(|address| !address.is_loopback());
+    if is_remote && !command.iter().any(|word| word == OPTION) {
+        command.push(OPTION.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Named for a bug: going on with such a record, each further trial failed.
+    #[test]
+    fn a_server_in_a_record_that_is_older_than_the_option_is_told_it() {
+        let at = |address: &str| Settings {
+            server_address: Some(address.parse().unwrap()),
+            ..Settings::default()
+        };
+        let told = |settings: &Settings| {
+            let mut command = ["throng", "serve", "epoll"].map(str::to_owned).to_vec();
+            allow_remote(&mut command, settings);
+            let once = command.clone();
+            allow_remote(&mut command, settings);
+            assert_eq!(command, once);
+            command.len() == 4
+        };
+        assert!(told(&at("10.0.0.1")));
+        assert!(!told(&at("127.0.0.2")));
+        assert!(!told(&Settings::default()));
+    }
+}

@@ -171,7 +171,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .and_then(|()| csv.flush())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let nobody = (outcome.load.served == 0).then(|| reasons(&outcome.load));
+    // Whoever is interrupted had no time to be served.
+    let nobody = outcome.load.served == 0 && !stop.requested();
+    let nobody = nobody.then(|| reasons(&outcome.load));
     print(arguments, &plan, outcome)?;
     if let Some(reasons) = nobody {
         anyhow::bail!("no client was served by {}{reasons}", targets(&plan));

@@ -44,6 +44,8 @@ mod shape;
 mod study;
 mod tuning;
 mod values;
+#[cfg(target_os = "linux")]
+mod view;
 
 #[cfg(target_os = "linux")]
 use std::io::IsTerminal as _;
@@ -82,6 +84,7 @@ Examples:
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
+  throng view                               all runs in ./throng-results as a local page
   throng explain epoll                      how a model works, its system calls traced here and now
   throng flows load.pcap                    the connections of a packet capture
   throng doctor                             what here would spoil a measurement
@@ -106,6 +109,10 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
+    /// Show all runs in a directory as a local page: their reports, two side by side, and how one goes that
+    /// is running.
+    #[cfg(target_os = "linux")]
+    View(view::Arguments),
     /// Show the TCP connections of a packet capture: times, bytes, retransmissions, resets.
     Flows(flows::Arguments),
     /// Say what there is: models, protocols, probes, studies, exporters, figures.
@@ -242,6 +249,8 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::View(arguments) => view::run(&arguments),
         Command::Flows(arguments) => flows::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

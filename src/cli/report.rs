@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, output};
+use super::{Exit, Usage, output};
 use crate::record::Study;
+use crate::report::beside::{self, Beside, Unlike};
 use crate::report::comparison::Comparison;
 use crate::report::exporters::EXPORTERS;
 use crate::{registry, report};
@@ -12,7 +13,8 @@ use crate::{registry, report};
 #[command(after_help = "\
 Examples:
   throng report throng-results/20260101T120000Z-overview
-  throng report results --json")]
+  throng report results --json
+  throng report results --beside earlier")]
 pub(super) struct Arguments {
     /// Directories that hold records.
     #[arg(required = true, value_name = "DIR")]
@@ -20,9 +22,21 @@ pub(super) struct Arguments {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
+    /// Put the run beside this one: what each was, and every server of both with its ratio. The page is
+    /// written beside the record that is not this one.
+    #[arg(long, value_name = "DIR")]
+    beside: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(other) = &arguments.beside {
+        let [directory] = arguments.directories.as_slice() else {
+            let what = "--beside puts one record beside another; name one before it";
+            return Err(Usage(what.to_owned()).into());
+        };
+        make_beside(directory, other, arguments.json)?;
+        return Ok(Exit::Done);
+    }
     for directory in &arguments.directories {
         make(directory, arguments.json)?;
     }
@@ -58,6 +72,22 @@ pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
     let page = written.first().map_or(directory, PathBuf::as_path);
     output::text(&format!("\nReport: {}", page.display()))?;
     Ok(missed)
+}
+
+/// Puts the run of a directory beside another one, and prints what differs.
+fn make_beside(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
+    let (a, b) = (beside::load(other)?, beside::load(directory)?);
+    let beside = Beside::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
+        Ok(unlike) => Usage(unlike.to_string()).into(),
+        Err(error) => error,
+    })?;
+    let written = report::write_beside(&beside, directory)?;
+    if json {
+        return output::json(&beside);
+    }
+    output::text(&report::terminal::beside(&beside, output::width(), true))?;
+    let page = written.first().map_or(directory, PathBuf::as_path);
+    output::text(&format!("\nPage: {}", page.display()))
 }
 
 /// Makes the reports of a study and of its parts.

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -111,6 +112,11 @@ impl Arguments {
     }
 }
 
+/// Threads of any model may have these until the process ends. They have a place that is known, so that who looks for
+/// memory that was lost does not find them.
+static LISTENERS: OnceLock<Vec<Listener>> = OnceLock::new();
+static BOOK: OnceLock<Book> = OnceLock::new();
+
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let model = registry::find("model", MODELS, &arguments.model)?;
     model.supported()?;
@@ -133,10 +139,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let crew = model.crew();
     let workers = arguments.workers.map(|workers| workers as usize);
     let workers = workers.unwrap_or_else(|| crew.members(process::usable_cpus().len()));
-    let listeners: &'static [Listener] = listen(arguments, crew.listeners(workers))?.leak();
+    let listeners = listen(arguments, crew.listeners(workers))?;
+    let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
     let book = Book::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
-    let book: &'static Book = Box::leak(Box::new(book));
+    let book = BOOK.get_or_init(|| book);
     let listener = &listeners[0];
     announce(&format!(
         "listening on {} ({}, {})",
@@ -190,7 +197,8 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
     Ok(listeners)
 }
 
-fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
+/// Why nobody can be heard there, and what to do about it.
+pub(super) fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
     let why = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             format!("port {} is taken; choose another, or 0", address.port())

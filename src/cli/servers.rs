@@ -59,12 +59,7 @@ pub(super) fn own(
         option("--backlog", settings.backlog.to_string());
     }
     command.extend(options.iter().cloned());
-    if settings
-        .server_address
-        .is_some_and(|address| !address.is_loopback())
-    {
-        command.push("--allow-remote".to_owned());
-    }
+    lab::allow_remote(&mut command, settings);
     command.push("--json".to_owned());
     let info = checked.info();
     let limit = serve.limit(checked);

@@ -16,6 +16,8 @@ pub use made_up::synthetic;
 
 use super::jobs::{Sample, Sum};
 use super::outcome::{early_bias, fairness, figures};
+use super::tally::PARTS;
+use super::times::TimesByPart;
 use crate::record::{Completion, FirstFailure, Latency, Load, OpenLoop, ProbeClients, Window};
 use crate::stats::fairness::Counts;
 
@@ -382,6 +384,15 @@ fn add_window(sum: &mut Window, part: &Window) {
     sum.slices_by_tenth.resize(tenths, Vec::new());
     for (sum, part) in sum.slices_by_tenth.iter_mut().zip(&part.slices_by_tenth) {
         add_slices(sum, part);
+    }
+    match (&mut sum.times, &part.times) {
+        (Some(sum), Some(part)) => {
+            // Each has the ranges of its own times.
+            let mut times = TimesByPart::<PARTS>::of(sum);
+            times.add(&TimesByPart::of(part));
+            *sum = times.recorded().unwrap_or_default();
+        }
+        (sum, part) => *sum = sum.take().or_else(|| part.clone()),
     }
 }
 

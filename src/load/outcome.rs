@@ -77,6 +77,7 @@ impl Outcome {
             } else {
                 Vec::new()
             },
+            times: window.has_slices().then(|| sum.times.recorded()).flatten(),
         };
         let (errors, errors_first_s) = errors(&sum);
         let load = Load {

@@ -58,9 +58,10 @@ pub(super) struct WindowTimes {
 }
 
 impl WindowTimes {
-    /// Whether a time since the load began lies before the end of the window.
+    /// Whether a time since the load began lies before the end of the window. A load that was interrupted while
+    /// clients still came has none: then any time does.
     pub(super) fn ends_after(&self, time: u64) -> bool {
-        self.began.saturating_add(time) < self.until
+        self.from >= self.until || self.began.saturating_add(time) < self.until
     }
 
     /// The same window with another end, in nanoseconds since the load began.

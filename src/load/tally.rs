@@ -6,11 +6,15 @@ use std::net::SocketAddr;
 use rustix::io::Errno;
 
 use super::jobs::JobsTally;
-use super::times::Times;
+use super::times::{Times, TimesByPart};
 use crate::protocol::Decline;
 
 /// Equal parts of the steady part whose replies are counted apart.
 pub(super) const SLICES: usize = 20;
+/// Equal parts of a slice, in which times are counted apart.
+pub(super) const PARTS_A_SLICE: usize = 3;
+/// These, over the whole window.
+pub(super) const PARTS: usize = SLICES * PARTS_A_SLICE;
 /// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
 pub(super) const TENTHS: usize = 10;
 
@@ -128,6 +132,8 @@ pub(super) struct WorkerTally {
     pub(super) jobs: Option<Box<JobsTally>>,
     /// Replies in the window, by the client's tenth and by slice.
     pub(super) served: [[u64; SLICES]; TENTHS],
+    /// How long these had taken, by part of a slice: response times of an open loop, else service times.
+    pub(super) times: TimesByPart<PARTS>,
     pub(super) window_bytes_sent: u64,
     pub(super) window_bytes_received: u64,
     /// Replies in which the server declined, over the life of the load.
@@ -146,6 +152,7 @@ impl WorkerTally {
             open: is_open.then(OpenTally::default),
             jobs: None,
             served: [[0; SLICES]; TENTHS],
+            times: TimesByPart::default(),
             window_bytes_sent: 0,
             window_bytes_received: 0,
             declined: BTreeMap::new(),
@@ -190,6 +197,7 @@ impl WorkerTally {
         for (sum, part) in self.served.iter_mut().flatten().zip(parts) {
             *sum += part;
         }
+        self.times.add(&other.times);
         self.window_bytes_sent += other.window_bytes_sent;
         self.window_bytes_received += other.window_bytes_received;
         for (&why, count) in &other.declined {

@@ -6,6 +6,8 @@
 
 use hdrhistogram::Histogram;
 
+use crate::record::TimesOverWindow;
+
 /// Longest time told apart, an hour; longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Bits of a time that are kept: 2048 steps for each doubling, at least 1024 of them in use.
@@ -80,6 +82,64 @@ impl Times {
     }
 }
 
+/// Times a few of which count as alike, so that there is room for each part of the window by itself: four
+/// ranges a doubling.
+const RANGE_BITS: u32 = BITS - 3;
+const RANGES: usize = (BUCKETS >> RANGE_BITS) + 1;
+
+/// Numbers of times by the part of the window in which they came.
+pub(super) struct TimesByPart<const PARTS: usize>(Box<[[u64; RANGES]]>);
+
+impl<const PARTS: usize> Default for TimesByPart<PARTS> {
+    fn default() -> Self {
+        Self(vec![[0; RANGES]; PARTS].into_boxed_slice())
+    }
+}
+
+impl<const PARTS: usize> TimesByPart<PARTS> {
+    /// Counts a time that came in a part.
+    #[inline]
+    pub(super) fn record(&mut self, part: usize, time: u64) {
+        self.0[part][index(time.min(LONGEST_NS)) >> RANGE_BITS] += 1;
+    }
+
+    /// Adds those of another one.
+    pub(super) fn add(&mut self, other: &Self) {
+        let theirs = other.0.iter().flatten();
+        for (mine, theirs) in self.0.iter_mut().flatten().zip(theirs) {
+            *mine += theirs;
+        }
+    }
+
+    /// What was written down.
+    pub(super) fn of(recorded: &TimesOverWindow) -> Self {
+        let mut times = Self::default();
+        for (part, counts) in times.0.iter_mut().zip(&recorded.counts) {
+            for (&from, count) in recorded.from_ns.iter().zip(counts) {
+                part[index(from.min(LONGEST_NS)) >> RANGE_BITS] += count;
+            }
+        }
+        times
+    }
+
+    /// The same as it is written down, from the shortest range in use to the longest; none when it is empty.
+    pub(super) fn recorded(&self) -> Option<TimesOverWindow> {
+        let is_used = |range: &usize| self.0.iter().any(|part| part[*range] > 0);
+        let first = (0..RANGES).find(is_used)?;
+        let last = (first..RANGES).rfind(is_used)?;
+        Some(TimesOverWindow {
+            from_ns: (first..=last + 1)
+                .map(|range| shortest(range << RANGE_BITS))
+                .collect(),
+            counts: self
+                .0
+                .iter()
+                .map(|part| part[first..=last].to_vec())
+                .collect(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -94,6 +154,43 @@ mod tests {
                 assert_eq!(super::index(before), index - 1);
             }
         }
+    }
+
+    #[test]
+    fn by_part_they_lie_in_the_range_that_is_written_down() {
+        let mut times = TimesByPart::<3>::default();
+        assert_eq!(times.recorded(), None);
+        for (part, time) in [
+            (0, 5_000),
+            (2, 5_000),
+            (2, 999),
+            (2, 1_000_000),
+            (1, u64::MAX),
+        ] {
+            let mut alone = TimesByPart::<3>::default();
+            alone.record(part, time);
+            let recorded = alone.recorded().unwrap();
+            let [from, to] = recorded.from_ns[..] else {
+                panic!("one range: {recorded:?}");
+            };
+            let time = time.min(LONGEST_NS);
+            assert!(from <= time && time < to, "{from} {time} {to}");
+            // A quarter of a doubling, but for what is shorter than a microsecond.
+            assert!(to - from <= (from / 4).max(256), "{from} {to}");
+            times.add(&alone);
+        }
+        let recorded = times.recorded().unwrap();
+        let again = TimesByPart::<3>::of(&recorded).recorded();
+        assert_eq!(again.as_ref(), Some(&recorded));
+        assert!(recorded.from_ns.is_sorted());
+        let sums: Vec<u64> = recorded
+            .counts
+            .iter()
+            .map(|part| part.iter().sum())
+            .collect();
+        assert_eq!(sums, [1, 1, 3]);
+        let ranges = recorded.from_ns.len() - 1;
+        assert!(recorded.counts.iter().all(|part| part.len() == ranges));
     }
 
     #[test]

@@ -60,7 +60,9 @@ impl Worker {
                 self.shared.publish(number, &self.crowd);
             }
         }
-        Ok(self.crowd.finish(now()))
+        let time = now();
+        self.engine.end(&mut self.crowd);
+        Ok(self.crowd.finish(time))
     }
 
     fn connect_some(&mut self, time: u64) {

@@ -55,7 +55,7 @@ impl Groups {
 }
 
 /// Where below the mount point a controller may be found, and the path of the process's group there.
-fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(super) fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut places = Vec::new();
     for line in lines.lines() {
         let mut parts = line.splitn(3, ':');
@@ -72,7 +72,7 @@ fn mounted<'a>(lines: &'a str, controller: &'a str) -> Vec<(&'a str, &'a str)> {
     places
 }
 
-fn count(text: &str, key: &str) -> Option<u64> {
+pub(super) fn count(text: &str, key: &str) -> Option<u64> {
     let lines = text.lines();
     let mut found = lines.filter_map(|line| line.split_once(' ').filter(|(name, _)| *name == key));
     found.next()?.1.trim().parse().ok()

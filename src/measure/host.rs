@@ -1,6 +1,6 @@
 //! The machine: what it is, what it allows, and where this process runs on it.
 
-mod details;
+pub(super) mod details;
 
 use std::fs;
 

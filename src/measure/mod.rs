@@ -24,6 +24,7 @@ mod server;
 mod spin;
 mod stage;
 pub mod strays;
+pub mod taken_apart;
 mod told;
 pub mod trace;
 mod trial;

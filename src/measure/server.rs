@@ -401,7 +401,7 @@ fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
 }
 
 /// Whether a server said that its port was not to be had.
-fn says_taken(output: &str) -> bool {
+pub(super) fn says_taken(output: &str) -> bool {
     let output = output.to_lowercase();
     output.contains("eaddrinuse") || output.contains("address already in use")
 }

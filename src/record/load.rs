@@ -248,6 +248,19 @@ pub struct Window {
     /// 10 clients on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices_by_tenth: Vec<Vec<u64>>,
+    /// How long replies had taken when they came: response times of an open loop, else service times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<TimesOverWindow>,
+}
+
+/// Numbers of times by when they came in the window and by how long they were.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimesOverWindow {
+    /// Ranges of times in nanoseconds: where each begins, and at last where the longest ends.
+    pub from_ns: Vec<u64>,
+    /// For each equal part of the window, in time order: how many times lie in each range.
+    pub counts: Vec<Vec<u64>>,
 }
 
 /// A distribution of times. Percentiles come from a histogram with 3 significant digits.

@@ -37,11 +37,11 @@ pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
-    ProbeClients, ServiceSample, Window,
+    ProbeClients, ServiceSample, TimesOverWindow, Window,
 };
 pub use lock::Lock;
 pub use purpose::Purpose;
-pub use reading::{directory, is_plain, open_in, parse, refuse_link};
+pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use settings::JOB_OPTIONS;
 pub use store::{Store, StoreError, read, read_trials};
 pub use study::{Claim, LeftOut, Published, PublishedValue, Study, StudyPart};
@@ -153,6 +153,19 @@ pub enum Ending {
     Interrupted,
     /// A client host was lost; the trials until then are kept, the last one says which host.
     HostLost,
+}
+
+impl Ending {
+    /// Of several runs that belong together: that of the worst.
+    pub fn of_parts(parts: impl Iterator<Item = Self>) -> Self {
+        let weight = |ending: &Self| match ending {
+            Self::Complete => 0,
+            Self::Unfinished => 1,
+            Self::HostLost => 2,
+            Self::Interrupted => 3,
+        };
+        parts.max_by_key(weight).unwrap_or(Self::Complete)
+    }
 }
 
 /// The settings of a run, in force for all of its trials.

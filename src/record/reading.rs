@@ -79,7 +79,11 @@ pub fn open_in(record: &Path, part: &str, name: &str) -> Result<Option<File>, St
     }
 }
 
-fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
+/// A regular file that is no link and of no more bytes than are read, where there is one.
+///
+/// # Errors
+/// When it is something else, or cannot be read.
+pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
     // Whoever opened a pipe would wait for somebody to write into it.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new()

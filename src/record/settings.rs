@@ -19,6 +19,14 @@ impl Settings {
 
     /// In which words the load of another run was another; empty when it was the same.
     pub fn differences(&self, other: &Self) -> Vec<String> {
+        self.differing(other)
+            .into_iter()
+            .map(|(what, now, then)| format!("{what} {then}, and now {now}"))
+            .collect()
+    }
+
+    /// In what the load of another run was another: what, here, and there.
+    pub fn differing(&self, other: &Self) -> Vec<(&'static str, String, String)> {
         let words = |options: &[String]| match options {
             [] => "nothing".to_owned(),
             options => options.join(" "),
@@ -79,7 +87,6 @@ impl Settings {
         ]
         .into_iter()
         .filter(|(_, now, then)| now != then)
-        .map(|(what, now, then)| format!("{what} {then}, and now {now}"))
         .collect()
     }
 

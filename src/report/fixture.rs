@@ -14,13 +14,21 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 
 use crate::record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, Side, StudyInfo, Trial, Warning, Window,
+    ServerInfo, Settings, Side, StudyInfo, TimesOverWindow, Trial, Warning, Window,
 };
 pub(crate) use below::below;
 
 pub(super) use files::{logs, write};
 pub(super) use purposes::captured;
 pub(crate) use searched::searched;
+
+/// Fast and slow replies, ever fewer of them slow.
+fn times_over_window() -> TimesOverWindow {
+    TimesOverWindow {
+        from_ns: vec![1 << 19, 5 << 17, 3 << 18, 7 << 17, 1 << 20],
+        counts: (1..=60).map(|part| vec![part, 7, 0, 60 - part]).collect(),
+    }
+}
 
 /// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
 type Server = (&'static str, f64, f64, u32, f64);
@@ -252,6 +260,7 @@ fn trial(
                 bytes_received: replies * 64,
                 slices: vec![replies / 20; 20],
                 slices_by_tenth: by_tenth(replies / 200, if name == "thread" { 0.04 } else { 0.0 }),
+                times: Some(times_over_window()),
             },
             service_time: Some(latency(&times)),
             connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),

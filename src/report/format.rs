@@ -100,6 +100,16 @@ pub fn unit_of_time(microseconds: f64) -> (&'static str, f64) {
     }
 }
 
+/// A time as one says it: "45s", "2m 10s", "1h 05m".
+pub fn span(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
 /// A size in bytes: "2.31 MiB".
 pub fn bytes(value: f64) -> String {
     let (unit, factor) = unit_of_bytes(value);
@@ -198,5 +208,15 @@ mod tests {
     fn lists_read_as_english() {
         assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn times_are_said_as_one_says_them() {
+        let said = |seconds: u64| span(std::time::Duration::from_secs(seconds));
+        assert_eq!(
+            [said(0), said(59), said(130), said(3900)],
+            ["0s", "59s", "2m 10s", "1h 05m"]
+        );
+        assert_eq!(span(std::time::Duration::from_millis(59_700)), "1m 00s");
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod below;
+pub mod beside;
 pub mod checks;
 pub mod clients;
 mod columns;
@@ -44,6 +45,7 @@ use anyhow::Context as _;
 use crate::record::{self, Run, Trial};
 use crate::registry::Unsupported;
 use answer::Answer;
+use beside::Beside;
 use clients::ClientLog;
 use comparison::Comparison;
 use exporters::{EXPORTERS, Exporter};
@@ -226,6 +228,51 @@ pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<P
         }
     }
     Ok(written)
+}
+
+/// Writes two runs side by side into `dir`, as `beside.html`, `beside.md` and `beside.json`. Returns what was
+/// written, the page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_beside(beside: &Beside, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut markdown = Vec::new();
+    exporters::markdown::beside::write(beside, &mut markdown)?;
+    let files = [
+        ("beside.html", page_beside(beside).into_bytes()),
+        ("beside.md", markdown),
+        ("beside.json", serde_json::to_vec_pretty(beside)?),
+    ];
+    let mut written = Vec::new();
+    for (name, bytes) in files {
+        let path = dir.join(name);
+        record::refuse_link(&path)?;
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The page of the record in a directory, as it would be written there.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn page(directory: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    let exporter = EXPORTERS[0];
+    if record::Study::is_in(directory) {
+        let loaded = study::load(directory)?;
+        exporter.render_study(&loaded.report()?, &mut page)?;
+    } else {
+        let loaded = load(directory)?;
+        exporter.render(&loaded.report()?, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// The page of two runs side by side.
+pub fn page_beside(beside: &Beside) -> String {
+    exporters::html::beside::page(beside).into_string()
 }
 
 /// Writes a file in each form.

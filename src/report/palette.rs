@@ -41,6 +41,9 @@ pub enum Marker {
     Pentagon,
 }
 
+/// How many servers have a hue each, before hues come again with the other kind of line.
+pub const LAP: usize = LIGHT.len();
+
 const MARKERS: [Marker; 8] = [
     Marker::Circle,
     Marker::Square,
@@ -76,12 +79,12 @@ const DARK: [Rgb; 8] = [
 
 /// The look of the server at `place` in [`crate::record::Run::servers`].
 pub fn look(place: usize) -> Look {
-    let (hue, lap) = (place % 8, place / 8);
+    let (hue, lap) = (place % LAP, place / LAP);
     Look {
         light: LIGHT[hue],
         dark: DARK[hue],
         dashed: lap % 2 == 1,
-        marker: MARKERS[(hue + 3 * lap) % 8],
+        marker: MARKERS[(hue + 3 * lap) % MARKERS.len()],
     }
 }
 
@@ -150,6 +153,17 @@ pub fn shades(parts: &[String]) -> Vec<(Rgb, Rgb)> {
     };
     parts.iter().enumerate().map(shade).collect()
 }
+
+/// The colours of a heat map, on a light page and on a dark one, each with the share that has it. Small
+/// shares are told apart best: what befalls one request in a hundred is what people look for.
+pub const HEAT: [(f64, Rgb, Rgb); 6] = [
+    (0.0, (226, 238, 248), (24, 38, 52)),
+    (0.01, (190, 217, 240), (28, 58, 86)),
+    (0.05, (125, 178, 219), (36, 94, 140)),
+    (0.15, (57, 131, 189), (64, 146, 205)),
+    (0.35, (15, 88, 145), (134, 196, 240)),
+    (0.7, (6, 44, 84), (229, 244, 255)),
+];
 
 /// "#0069aa".
 pub fn hex((red, green, blue): Rgb) -> String {

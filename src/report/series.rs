@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 
 use super::clients::first_at_largest;
 use super::lines::{Lines, number, shown};
-use crate::record::{self, Load, Run, Trial};
+use crate::record::{self, Load, Run, TimesOverWindow, Trial};
 
 /// Metrics of one file; the probes have a tenth of it.
 const MOST_METRICS: usize = 1000;
@@ -33,6 +33,19 @@ pub struct TimeSeries {
     pub clients: u32,
     /// In order of their first sample.
     pub metrics: Vec<Measurement>,
+    /// How long replies had taken when they came.
+    pub times: Option<Times>,
+}
+
+/// How long replies had taken when they came in the steady part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    /// Length of each of its parts, in seconds.
+    pub part_s: f64,
+    /// Whether they are response times, of an open loop.
+    pub response: bool,
+    /// What was counted.
+    pub counted: TimesOverWindow,
 }
 
 /// A side ("server", "client", "network") with a metric, and its samples.
@@ -69,6 +82,7 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
             server: trial.server.clone(),
             clients: trial.clients,
             metrics: Vec::new(),
+            times: trial.load.as_ref().and_then(times),
         };
         if let Some(file) = record::open_in(dir, "samples", &name)? {
             let path = || dir.join("samples").join(&name);
@@ -137,6 +151,17 @@ fn rates(load: &Load) -> Option<Measurement> {
     (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
 }
 
+/// How long replies had taken over the window.
+fn times(load: &Load) -> Option<Times> {
+    let counted = load.window.times.clone()?;
+    let part_s = load.window.duration_s / counted.counts.len() as f64;
+    (part_s.is_finite() && part_s > 0.0).then(|| Times {
+        part_s,
+        response: load.open_loop.is_some(),
+        counted,
+    })
+}
+
 /// What the first and the last tenth of the clients got over the slices of the window, where anybody
 /// got anything.
 fn by_tenth(load: &Load) -> Vec<Measurement> {
@@ -184,6 +209,7 @@ mod tests {
             server: "epoll".to_owned(),
             clients: 10,
             metrics: Vec::new(),
+            times: None,
         };
         series.parse(text.as_bytes())?;
         Ok(series)

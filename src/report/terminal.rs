@@ -5,6 +5,7 @@
 //! that nothing depends on colour.
 
 mod below;
+mod beside;
 mod comparison;
 mod grid;
 mod limit;
@@ -18,6 +19,7 @@ use super::answer::Answer;
 use super::columns::{COLUMNS, Column};
 use super::format::{ABSENT, counted, printable};
 use super::summary::{Row, Summary};
+pub use beside::beside;
 pub use comparison::comparison;
 pub use limit::limits;
 pub use study::study;

@@ -105,7 +105,7 @@ fn look_at(root: BorrowedFd<'_>, pid: u32, name: &[u8]) -> Result<Option<Used>, 
 /// The line of a `stat` file: number, name in parentheses, state, and then numbers, of which the
 /// eleventh is the time in user mode and the next one that in the kernel. The name may hold
 /// anything, parentheses too, so it ends at the last one. (proc_pid_stat(5))
-fn parse(pid: u32, stat: &[u8]) -> Option<Used> {
+pub fn parse(pid: u32, stat: &[u8]) -> Option<Used> {
     const BETWEEN: usize = 10;
     let open = stat.iter().position(|&byte| byte == b'(')?;
     let close = stat.iter().rposition(|&byte| byte == b')')?;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::server::Server;
+use super::server::{Server, THRONG};
 use super::{Told, throng};
 
 /// The result of a load and its errors by kind, once it has ended by itself.
@@ -120,6 +122,40 @@ fn a_closed_port_is_an_error_that_is_counted() {
         "{told:?}"
     );
     assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
+}
+
+/// Named for a bug: it said that no client was served, and ended with 1, though replies came.
+#[test]
+fn a_load_that_is_interrupted_while_clients_come_says_what_came() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let arguments = ["load", &address, "--json", "-c", "2", "--size", "3"];
+    let begin = || {
+        let mut command = Command::new(THRONG);
+        command.args(arguments).stdout(Stdio::piped());
+        let load = command.stderr(Stdio::piped()).spawn().unwrap();
+        let clients = [silent.accept().unwrap().0, silent.accept().unwrap().0];
+        (load, clients)
+    };
+    for replies in [0, 1] {
+        let (load, mut clients) = begin();
+        let mut request = [0; 3];
+        for client in &mut clients {
+            client.read_exact(&mut request).unwrap();
+        }
+        for client in &mut clients[..replies] {
+            client.write_all(&request).unwrap();
+        }
+        kill_process(Pid::from_child(&load), Signal::INT).unwrap();
+        let output = load.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(!said.contains("error"), "{said}");
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["stopped_by"], "interrupted", "{result}");
+        assert_eq!(result["served"], result["verified"], "{result}");
+        assert!(result["verified"].as_u64().unwrap() <= replies as u64);
+    }
 }
 
 // Protocols that close after each reply.

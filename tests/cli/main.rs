@@ -4,6 +4,7 @@
 mod arrivals;
 mod crowds;
 mod dialogues;
+mod documents;
 mod explain;
 mod foreign;
 mod habits;
@@ -14,6 +15,7 @@ mod scale;
 mod terminal;
 mod uploads;
 mod usage;
+mod views;
 
 #[path = "../server/mod.rs"]
 mod server;

@@ -87,6 +87,15 @@ impl Lab {
         Server::spawn_on("10.213.0.1:0", command).expect("it listens")
     }
 
+    /// As [`Lab::server`], with so many descriptors.
+    pub(super) fn server_with_descriptors(&self, descriptors: u32, options: &str) -> Server {
+        let limited = format!("ulimit -n {descriptors}; exec \"$@\"");
+        let mut command = self.on("server", "sh");
+        command.args(["-c", &limited, "sh", THRONG, "serve", "--allow-remote"]);
+        command.args(options.split_whitespace());
+        Server::spawn_on("10.213.0.1:0", command).expect("it listens")
+    }
+
     /// Starts a load on a client host.
     pub(super) fn load(&self, host: &str, server: &Server, options: &str) -> Load {
         let options = format!("--allow-remote {options}");

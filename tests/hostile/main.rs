@@ -13,6 +13,7 @@ mod network;
 mod replying;
 mod servers;
 mod slow;
+mod vanishing;
 
 #[path = "../server/mod.rs"]
 mod server;

@@ -1,6 +1,6 @@
 //! Servers that fail: their trials say why, and the run goes on with the others.
 
-use throng::record::{Ending, Run, ServerInfo, Trial};
+use throng::record::{Ending, Foreign, Run, ServerInfo, Trial};
 
 use super::{THRONG, carry_out, plan};
 
@@ -117,4 +117,36 @@ fn a_server_that_dies_under_load() {
         ),
         "load"
     );
+}
+
+#[test]
+fn a_server_that_cannot_write_its_log() {
+    let trial =
+        beside_a_good_one("exec \"$0\" serve epoll --listen 127.0.0.1:0 --json --log /dev/full");
+    let failure = trial.failure.as_ref().expect("the trial failed");
+    assert_eq!(failure.stage, "stop", "{failure:?}");
+    assert!(failure.reason.contains("exit status: 1"), "{failure:?}");
+    let says = ["cannot write /dev/full", "No space left on device"];
+    for says in says {
+        assert!(failure.output.contains(says), "{failure:?}");
+    }
+}
+
+/// Neither where a line is waited for that says where it listens, nor where one is that `--ready` matches.
+#[test]
+fn a_server_that_never_stops_talking_and_never_listens() {
+    let trial = beside_a_good_one("exec yes thinking");
+    let reason = "did not listen within 1s";
+    assert_eq!(failure(&trial, reason, "thinking"), "start");
+    let foreign = ServerInfo {
+        name: "foreign".to_owned(),
+        command: ["yes", "thinking"].map(str::to_owned).to_vec(),
+        foreign: Some(Foreign {
+            ready: Some("listening".to_owned()),
+        }),
+        ..ServerInfo::default()
+    };
+    let (_, trials) = run(vec![foreign]);
+    let reason = "did not match --ready within 1s";
+    assert_eq!(failure(&trials[0], reason, "thinking"), "start");
 }

@@ -9,7 +9,8 @@ use throng::record::{
     Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
     Latency, Limit, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
     SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
-    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning, Window,
+    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, TimesOverWindow, Trial, Tried,
+    Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -265,15 +266,7 @@ fn full_load() -> Load {
         requests: 1,
         verified: 1,
         declined: BTreeMap::from([("over-limit".to_owned(), 1)]),
-        window: Window {
-            duration_s: 1.0,
-            replies: 1,
-            replies_per_s: 1.0,
-            bytes_sent: 1,
-            bytes_received: 1,
-            slices: vec![1],
-            slices_by_tenth: vec![vec![1]],
-        },
+        window: full_window(),
         service_time: latency(),
         connect_time: latency(),
         first_answer: latency(),
@@ -319,6 +312,22 @@ fn full_load() -> Load {
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn full_window() -> Window {
+    Window {
+        duration_s: 1.0,
+        replies: 1,
+        replies_per_s: 1.0,
+        bytes_sent: 1,
+        bytes_received: 1,
+        slices: vec![1],
+        slices_by_tenth: vec![vec![1]],
+        times: Some(TimesOverWindow {
+            from_ns: vec![1, 2],
+            counts: vec![vec![1]],
+        }),
     }
 }
 

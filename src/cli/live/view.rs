@@ -1,6 +1,6 @@
 //! What a view shows: what runs, as it is at the moment, drawn into a buffer of any size.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -10,7 +10,7 @@ use ratatui_core::text::{Line, Span};
 use super::clock::{Clock, Times};
 use super::trend::Trend;
 use crate::measure::Glimpse;
-use crate::report::format::{self, ABSENT, or_absent, printable};
+use crate::report::format::{self, ABSENT, or_absent, printable, span};
 
 /// Colours that can be read on light and on dark ground.
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -227,16 +227,6 @@ pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     buffer
 }
 
-/// A time as one says it: "45s", "2m 10s", "1h 05m".
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::clock::Forecast;
@@ -347,15 +337,5 @@ mod tests {
         let clock = Forecast::new().begin(None, Instant::now());
         let state = State::new("trial 1", "\x1b[2Jx with 1 client", clock, true);
         assert!(!drawn(&state, 79, 23, true).contains("\x1b[2J"));
-    }
-
-    #[test]
-    fn times_are_said_as_one_says_them() {
-        let said = |seconds: u64| span(Duration::from_secs(seconds));
-        assert_eq!(
-            [said(0), said(59), said(130), said(3900)],
-            ["0s", "59s", "2m 10s", "1h 05m"]
-        );
-        assert_eq!(span(Duration::from_millis(59_700)), "1m 00s");
     }
 }

@@ -25,7 +25,7 @@ use super::client::{Client, Stamp, State};
 use super::jobs::JobsTally;
 use super::phase::Progress;
 use super::share::Share;
-use super::tally::{ErrorKind, SLICES, WorkerTally};
+use super::tally::{ErrorKind, PARTS, PARTS_A_SLICE, WorkerTally};
 use super::times::Times;
 use super::{Close, Plan, Until};
 use crate::protocol::Replies;
@@ -77,7 +77,7 @@ pub(super) struct Crowd {
     /// When a request was last seen due with no client free.
     last_starved: u64,
     sweep: Sweep,
-    slice: Slice,
+    part: Part,
     tally: WorkerTally,
     progress: Progress,
     random: fastrand::Rng,
@@ -108,9 +108,9 @@ struct Sweep {
     left: usize,
 }
 
-/// The slice of the window that is being counted.
+/// The part of a slice of the window that is being counted.
 #[derive(Debug)]
-struct Slice {
+struct Part {
     number: usize,
     ends: u64,
     length: u64,
@@ -183,7 +183,7 @@ impl Crowd {
                 looked_at: began,
                 ..Sweep::default()
             },
-            slice: Slice {
+            part: Part {
                 number: 0,
                 ends: u64::MAX,
                 length: 1,
@@ -257,6 +257,18 @@ impl Crowd {
         }
     }
 
+    /// So much that was taken to have left has not: the connection broke, or the server had heard enough.
+    pub(super) fn has_not_left(&mut self, place: usize, count: usize) {
+        let client = &mut self.clients[place];
+        let count = count as u64;
+        client.tally.bytes_sent = client.tally.bytes_sent.saturating_sub(count);
+        self.progress.bytes = self.progress.bytes.saturating_sub(count);
+        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
+            let sent = &mut self.tally.window_bytes_sent;
+            *sent = sent.saturating_sub(count);
+        }
+    }
+
     // Hearing.
 
     /// Bytes arrived.
@@ -310,11 +322,17 @@ impl Crowd {
         let in_window = now >= self.from && now < self.until;
         if in_window {
             client.tally.window_replies += 1;
-            while now >= self.slice.ends {
-                self.slice.number = (self.slice.number + 1).min(SLICES - 1);
-                self.slice.ends += self.slice.length;
+            while now >= self.part.ends {
+                self.part.number = (self.part.number + 1).min(PARTS - 1);
+                self.part.ends += self.part.length;
             }
-            self.tally.served[usize::from(client.tenth)][self.slice.number] += 1;
+            self.tally.served[usize::from(client.tenth)][self.part.number / PARTS_A_SLICE] += 1;
+            let from = if self.tally.open.is_some() {
+                stamp.due
+            } else {
+                stamp.sent
+            };
+            self.tally.times.record(self.part.number, now - from);
         }
         let counts = match &mut self.tally.open {
             None => in_window,
@@ -418,8 +436,8 @@ impl Crowd {
             return;
         }
         self.from = from;
-        self.slice.length = (until.saturating_sub(from) / SLICES as u64).max(1);
-        self.slice.ends = from.saturating_add(self.slice.length);
+        self.part.length = (until.saturating_sub(from) / PARTS as u64).max(1);
+        self.part.ends = from.saturating_add(self.part.length);
         self.origin = match self.plan.until {
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,

@@ -9,7 +9,7 @@
 //! times include what a request waits in our own queue.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::io::Errno;
@@ -25,6 +25,8 @@ use crate::sys::ring::{Awaited, Event, Ring, Told, Turn};
 
 /// Longest request that is expected to leave at once; the end of a longer one is waited for.
 const SMALL: usize = 64 * 1024;
+/// How long what is under way may take to end when the load does.
+const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// Clients on io_uring.
 pub(super) struct IoUring {
@@ -53,10 +55,10 @@ struct Link {
     turn: Turn,
     /// What the kernel will tell of.
     awaited: Awaits,
-    /// Whether it will tell that bytes have left; whether they were counted already.
-    sending: Option<Counted>,
+    /// What was handed over last.
+    sending: Sending,
     /// The same of the client's last connection.
-    was_sending: Option<Counted>,
+    was_sending: Sending,
     /// When its last send was begun, as [`IoUring::handed_over`] was then.
     sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
@@ -70,7 +72,7 @@ impl Link {
     /// the send that was under way, and that is heard of later.
     fn was_reset(&self) -> bool {
         let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        self.sending.is_some() && self.socket.as_ref().is_some_and(is_gone)
+        self.sending.is_told && self.socket.as_ref().is_some_and(is_gone)
     }
 }
 
@@ -85,10 +87,21 @@ enum Awaits {
     Bytes,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    No,
-    Yes,
+/// Bytes handed over to be sent.
+#[derive(Default)]
+struct Sending {
+    /// Whether the kernel will tell in any case that they have left, so that nothing is sent before.
+    is_told: bool,
+    /// How many were counted as sent already; what the kernel says did not leave was not.
+    counted: usize,
+}
+
+impl Sending {
+    /// The kernel says how many have left: those that are to be counted yet, and those that were wrongly.
+    fn end(&mut self, left: usize) -> (usize, usize) {
+        let counted = std::mem::take(self).counted;
+        (left.saturating_sub(counted), counted.saturating_sub(left))
+    }
 }
 
 impl IoUring {
@@ -121,7 +134,7 @@ impl IoUring {
             socket: Some(socket),
             turn: link.turn.wrapping_add(1),
             awaited: Awaits::Connection,
-            was_sending: link.sending,
+            was_sending: std::mem::take(&mut link.sending),
             ..Link::default()
         };
         Ok(())
@@ -153,26 +166,23 @@ impl IoUring {
     /// Hands over what a client has to send, unless something of it is on its way.
     fn send(&mut self, crowd: &mut Crowd, place: usize) {
         let link = &mut self.links[place];
-        let (Some(socket), None) = (&link.socket, link.sending) else {
+        let (Some(socket), false) = (&link.socket, link.sending.is_told) else {
             return;
         };
         let bytes = crowd.pending(place);
         if bytes.is_empty() || link.ends {
             return;
         }
-        let told = if self.pipelined || bytes.len() > SMALL {
-            link.sending = Some(Counted::No);
-            Told::Always
+        let counted = if self.pipelined || bytes.len() > SMALL {
+            0
         } else {
-            // It will have left before the reply comes, and nothing else is sent before that.
+            // It will nearly always have left before the reply comes, and nothing else is sent before that.
             crowd.sent(place, bytes.len());
-            if crowd.pending(place).is_empty() {
-                Told::Trouble
-            } else {
-                link.sending = Some(Counted::Yes);
-                Told::Always
-            }
+            bytes.len()
         };
+        let is_told = counted == 0 || !crowd.pending(place).is_empty();
+        link.sending = Sending { is_told, counted };
+        let told = if is_told { Told::Always } else { Told::Trouble };
         link.sent_in = self.handed_over;
         let turn = link.turn;
         let sent = self
@@ -193,27 +203,26 @@ impl IoUring {
         sent: Result<usize, Errno>,
     ) {
         let link = &mut self.links[place];
+        let sending = if link.turn == turn {
+            &mut link.sending
+        } else {
+            &mut link.was_sending
+        };
+        let was_told = sending.is_told;
+        let (more, fewer) = sending.end(sent.unwrap_or(0));
+        crowd.has_not_left(place, fewer);
         if link.turn != turn || link.ends || link.socket.is_none() {
-            let counted = if link.turn == turn {
-                &mut link.sending
-            } else {
-                &mut link.was_sending
-            };
-            if let (Ok(count), Some(Counted::No)) = (sent, counted.take()) {
-                crowd.sent_before(place, count);
-            }
+            crowd.sent_before(place, more);
             return;
         }
-        let counted = link.sending.take();
-        let then = match (sent, counted) {
-            (Ok(count), Some(Counted::No)) => {
-                crowd.sent(place, count);
+        let then = match sent {
+            Ok(_) if was_told => {
+                crowd.sent(place, more);
                 Then::Send
             }
-            (Ok(_), Some(Counted::Yes)) => Then::Send,
             // It promised to send all of it.
-            (Ok(_), None) => crowd.not_sent(place, Errno::PIPE, self.time),
-            (Err(error), _) => crowd.not_sent(place, error, self.time),
+            Ok(_) => crowd.not_sent(place, Errno::PIPE, self.time),
+            Err(error) => crowd.not_sent(place, error, self.time),
         };
         self.apply(crowd, place, then);
     }
@@ -344,6 +353,24 @@ impl Engine for IoUring {
         }
         while self.handle_event(crowd)? {}
         Ok(())
+    }
+
+    fn end(&mut self, crowd: &mut Crowd) {
+        for link in &mut self.links {
+            link.ends = true;
+            link.again = false;
+        }
+        let until = Instant::now() + END_LIMIT;
+        let mut news = self.ring.cancel().is_ok();
+        while news && Instant::now() < until {
+            let told = |sending: &Sending| sending.is_told;
+            let waits = |link: &Link| told(&link.sending) || told(&link.was_sending);
+            let awaited = self.links.iter().any(waits);
+            let patience = if awaited { END_LIMIT } else { Duration::ZERO };
+            news = self.ring.wait(Awaited::Event, Some(patience)).is_ok();
+            news &= self.handle_event(crowd).unwrap_or(false);
+            while self.handle_event(crowd).unwrap_or(false) {}
+        }
     }
 }
 

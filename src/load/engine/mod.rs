@@ -34,4 +34,7 @@ pub(super) trait Engine {
     /// # Errors
     /// When the kernel's queue fails.
     fn turn(&mut self, crowd: &mut Crowd, patience: Duration) -> anyhow::Result<()>;
+
+    /// The load is over: ends what is under way, and tells the crowd what of it has left all the same.
+    fn end(&mut self, _crowd: &mut Crowd) {}
 }

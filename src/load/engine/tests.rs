@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::net::sockopt;
@@ -11,7 +11,7 @@ use rustix::net::sockopt;
 use super::super::arrival::{Rate, Spacing};
 use super::super::phase::{Phase, Progress};
 use super::super::route::Routes;
-use super::super::{Close, Engine, Plan, Until, Watcher, run};
+use super::super::{Close, Engine, Outcome, Plan, Until, Watcher, run};
 use crate::protocol::{Mix, PROTOCOLS, Protocol, Settings};
 use crate::record::Load;
 use crate::sys::ring;
@@ -213,6 +213,117 @@ fn a_reply_may_come_before_all_is_sent() {
             all_verified(9)(engine, load);
             assert_eq!(load.declined.get("over-limit"), Some(&9));
         });
+    }
+}
+
+/// Bytes that clients have sent by their own account.
+fn bytes_sent(outcome: &Outcome) -> u64 {
+    let mut csv = Vec::new();
+    outcome.write_clients(&mut csv).unwrap();
+    let csv = String::from_utf8(csv).unwrap();
+    let column = |line: &str, place: usize| line.split(',').nth(place).unwrap().to_owned();
+    let header = csv.lines().next().unwrap();
+    let place = header.split(',').position(|name| name == "bytes_sent");
+    let sent = csv.lines().skip(1).map(|line| column(line, place.unwrap()));
+    sent.map(|sent| sent.parse::<u64>().unwrap()).sum()
+}
+
+/// Waits until a server's threads have counted to `count`, or says what they have.
+fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
+    let until = Instant::now() + LIMIT;
+    let so_far = || counter.load(Relaxed) as u64;
+    while so_far() != count && Instant::now() < until {
+        std::thread::yield_now();
+    }
+    so_far()
+}
+
+/// Named for a bug: the last piece of an upload counted as sent when it was begun, and the server had
+/// declined it meanwhile, so that it never left.
+#[test]
+fn what_did_not_leave_since_it_was_declined_does_not_count_as_sent() {
+    const PIECES: usize = 2 * 1024 * 1024 + 30_000;
+    let heard = Arc::new(AtomicUsize::new(0));
+    let of_server = Arc::clone(&heard);
+    let server = server(move |mut stream, _| {
+        let mut bytes = vec![0; 300_000];
+        let (mut count, mut answered) = (0, false);
+        while let Ok(taken @ 1..) = stream.read(&mut bytes) {
+            count += taken;
+            if !answered && count > 1_000_000 {
+                answered = true;
+                answer(&mut stream, 1, 0);
+                let _ = stream.shutdown(std::net::Shutdown::Write);
+            }
+        }
+        of_server.fetch_add(count, Relaxed);
+    });
+    let plan = plan(server.address, "upload", PIECES, 4, Until::Requests(120));
+    let mut sent = 0;
+    for engine in engines() {
+        let plan = Plan {
+            engine,
+            ..plan.clone()
+        };
+        let outcome = run(&plan, &mut Limit(Instant::now())).unwrap();
+        assert_eq!(outcome.load.declined.get("over-limit"), Some(&120));
+        sent += bytes_sent(&outcome);
+        assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());
+    }
+}
+
+/// Ends a load once a server has noticed so many clients.
+struct Noticed(Arc<AtomicUsize>, usize);
+
+impl Watcher for Noticed {
+    fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.load(Relaxed) >= self.1
+    }
+}
+
+/// Named for a bug: of a request that was still leaving when the load ended, nothing counted.
+#[test]
+fn what_has_left_when_the_load_ends_counts_as_sent() {
+    let (noticed, heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (saw, of_server, over) = (
+        Arc::clone(&noticed),
+        Arc::clone(&heard),
+        Arc::clone(&is_over),
+    );
+    let server = server(move |mut stream, _| {
+        let mut bytes = vec![0; 1_000_000];
+        stream.peek(&mut bytes).unwrap();
+        saw.fetch_add(1, Relaxed);
+        while !is_over.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        while let Ok(taken @ 1..) = stream.read(&mut bytes) {
+            of_server.fetch_add(taken, Relaxed);
+        }
+    });
+    let seconds = Until::Duration(LIMIT);
+    let (mut sent, mut clients) = (0, 0);
+    for engine in engines() {
+        over.store(false, Relaxed);
+        let plan = Plan {
+            engine,
+            ..plan(server.address, "echo", 20_000_000, 3, seconds)
+        };
+        clients += 3;
+        let mut watcher = Noticed(Arc::clone(&noticed), clients);
+        let outcome = run(&plan, &mut watcher).unwrap();
+        over.store(true, Relaxed);
+        let of_this = bytes_sent(&outcome);
+        assert!(of_this > 0, "{}", engine.name());
+        sent += of_this;
+        assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());
     }
 }
 

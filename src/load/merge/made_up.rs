@@ -30,6 +30,10 @@ pub fn synthetic(number: u32, hosts: u32, clients: u32) -> Contribution {
         }
         let tenth = (u64::from(client) * 10 / u64::from(clients)) as usize;
         tally.served[tenth][client as usize % 20] += replies;
+        for _ in 0..TIMES_EACH {
+            let time = 1000 + (random.u64(0..1 << 22) >> random.u32(0..22)) * 1000;
+            tally.times.record(client as usize % 60, time);
+        }
         tally.clients.push(ClientTally {
             started_at: Some(0),
             connected_at: Some(connected_at),

@@ -43,7 +43,10 @@ fn tally(clients: &[Seen], number: usize, of: usize) -> WorkerTally {
             match which % 4 {
                 0 => tally.connect_time.record(time),
                 1 => open.response_time.record(time),
-                _ => tally.service_time.record(time),
+                _ => {
+                    tally.service_time.record(time);
+                    tally.times.record(place % 60, time);
+                }
             }
         }
         open.waited += 1;

@@ -81,7 +81,7 @@ pub(super) fn limits() -> BTreeMap<String, String> {
 }
 
 /// The lines of `/proc/PID/limits` that bear on many connections, threads and processes.
-fn of_process(text: &str) -> BTreeMap<String, String> {
+pub(in crate::measure) fn of_process(text: &str) -> BTreeMap<String, String> {
     let wanted = [
         ("Max open files", "nofile"),
         ("Max processes", "nproc"),
@@ -99,7 +99,7 @@ fn of_process(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Path of the control group in the unified hierarchy, "" for its root.
-fn unified_group(text: &str) -> Option<String> {
+pub(in crate::measure) fn unified_group(text: &str) -> Option<String> {
     let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(path.trim_end_matches('/').to_owned())
 }
@@ -128,7 +128,7 @@ pub(super) fn simultaneous_threads() -> Option<String> {
 }
 
 /// How many CPUs a list like "0,4" or "0-1" names.
-fn threads_in(cpus: &str) -> u32 {
+pub(in crate::measure) fn threads_in(cpus: &str) -> u32 {
     let of_part = |part: &str| -> Option<u32> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);

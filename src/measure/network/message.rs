@@ -115,7 +115,7 @@ pub(in crate::measure) struct Info {
 
 /// One message of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Message {
+pub(in crate::measure) enum Message {
     Socket(Socket),
     /// The answer is complete.
     Done,
@@ -127,7 +127,7 @@ pub(super) enum Message {
 ///
 /// # Errors
 /// What the kernel refuses, or what is no such message.
-pub(super) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
+pub(in crate::measure) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
     let bytes = *received;
     if bytes.is_empty() {
         return Ok(None);
@@ -143,7 +143,8 @@ pub(super) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
         Some(kind @ (ERROR | DONE)) => {
             let error = u32_at(body, 0).map_or(0, u32::cast_signed);
             if error < 0 {
-                return Err(io::Error::from_raw_os_error(-error));
+                let positive = error.checked_neg().ok_or_else(damaged)?;
+                return Err(io::Error::from_raw_os_error(positive));
             }
             let message = if kind == DONE {
                 Message::Done
@@ -314,6 +315,14 @@ mod tests {
         let bytes = message(ERROR, &(-2_i32).to_ne_bytes());
         let error = next(&mut &bytes[..]).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(2));
+    }
+
+    /// Named for a bug: it has no opposite, and overflowed.
+    #[test]
+    fn the_least_number_is_no_error() {
+        let bytes = message(ERROR, &i32::MIN.to_ne_bytes());
+        let error = next(&mut &bytes[..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

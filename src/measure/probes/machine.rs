@@ -60,14 +60,14 @@ struct MachineProbe {
 
 /// Clock ticks of all CPUs since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticks {
+pub(in crate::measure) struct Ticks {
     busy: u64,
     steal: u64,
 }
 
 impl Ticks {
     /// From the text of `/proc/stat`.
-    fn parse(text: &str) -> Option<Self> {
+    pub(in crate::measure) fn parse(text: &str) -> Option<Self> {
         let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let numbers: Vec<u64> = all
             .split_whitespace()

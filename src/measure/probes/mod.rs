@@ -10,7 +10,7 @@ mod cpu;
 mod established;
 mod events;
 mod limits;
-mod machine;
+pub(super) mod machine;
 mod memory;
 mod pace;
 mod switches;

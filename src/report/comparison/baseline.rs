@@ -63,13 +63,21 @@ fn caveat(run: &Run, then: &Run) -> String {
          machine since then shows as a difference too.",
         then.started_at
     );
+    for (what, before, now) in of_machines(run, then) {
+        text += &format!(" The {what} was {before} and is {now}.");
+    }
+    text
+}
+
+/// In what the machines of two runs differ, and what is measured with: before and now.
+pub(in crate::report) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, String)> {
     let cpu = |run: &Run| {
         run.host
             .cpu_model
             .clone()
             .unwrap_or_else(|| "unknown".to_owned())
     };
-    for (what, before, now) in [
+    [
         ("kernel", then.host.kernel.clone(), run.host.kernel.clone()),
         ("CPU", cpu(then), cpu(run)),
         (
@@ -82,10 +90,8 @@ fn caveat(run: &Run, then: &Run) -> String {
             then.throng_version.clone(),
             run.throng_version.clone(),
         ),
-    ] {
-        if before != now {
-            text += &format!(" The {what} was {before} and is {now}.");
-        }
-    }
-    text
+    ]
+    .into_iter()
+    .filter(|(_, before, now)| before != now)
+    .collect()
 }

@@ -9,13 +9,15 @@ mod words;
 use serde::Serialize;
 
 use super::format::counted;
-use super::summary::Summary;
+use super::summary::{Row, Summary};
 use crate::record::{Purpose, Run, Trial};
 use crate::stats::interval::false_alarm_rate;
 pub use baseline::Baseline;
+pub(super) use baseline::of_machines;
 pub use condition::{Condition, Judged};
+use pair::Values;
 pub use pair::{Measured, Pair, Word};
-use pair::{Source, Together, Values};
+pub(super) use pair::{Source, Together};
 
 /// The comparison that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -96,29 +98,29 @@ impl Comparison {
             .iter()
             .map(|baseline| baseline.caveat.clone())
             .collect();
-        let compared = self.all_pairs().flat_map(|pair| &pair.measures);
-        let compared = compared
-            .filter(|measured| measured.verdict != Word::Withheld)
-            .count();
-        let trials = summary
-            .rows
-            .iter()
-            .map(|row| row.trials_ok)
-            .filter(|trials| *trials > 1);
-        let alarms = compared as f64 * false_alarm_rate(trials.min().unwrap_or(0) as usize);
-        let controlled = self
-            .all_pairs()
-            .flat_map(|pair| &pair.measures)
-            .any(|m| m.noise.is_some());
-        if alarms >= 0.25 && !controlled {
-            notes.push(format!(
-                "{} were made, each at 95 %: of equal servers about {alarms:.1} of them would seem to \
-                 differ by chance.",
-                counted(compared as u32, "comparison"),
-            ));
-        }
+        notes.extend(by_chance(self.all_pairs(), summary.rows.iter()));
         notes
     }
+}
+
+/// How many comparisons would tell equal servers apart, where that is to be expected of any.
+pub(super) fn by_chance<'a>(
+    pairs: impl Iterator<Item = &'a Pair>,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Option<String> {
+    let measures: Vec<&Measured> = pairs.flat_map(|pair| &pair.measures).collect();
+    let compared = measures.iter().filter(|m| m.verdict != Word::Withheld);
+    let compared = compared.count();
+    let trials = rows.map(|row| row.trials_ok).filter(|trials| *trials > 1);
+    let alarms = compared as f64 * false_alarm_rate(trials.min().unwrap_or(0) as usize);
+    let controlled = measures.iter().any(|m| m.noise.is_some());
+    (alarms >= 0.25 && !controlled).then(|| {
+        format!(
+            "{} were made, each at 95 %: of equal servers about {alarms:.1} of them would seem to \
+             differ by chance.",
+            counted(compared as u32, "comparison"),
+        )
+    })
 }
 
 /// Judges every condition of every server that it is about.

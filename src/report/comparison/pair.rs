@@ -6,7 +6,7 @@ use super::condition::Judged;
 use super::words;
 use crate::record::{Purpose, Run, Trial};
 use crate::report::format::{ABSENT, counted, or_absent};
-use crate::report::metrics::{Better, COMPARED, METRICS, Metric, RATE, RATE_PER_CPU};
+use crate::report::metrics::{Better, COMPARED, METRICS, Metric, RATE, RATE_PER_CPU, Whole};
 use crate::report::summary::{Quantity, Row, Summary};
 use crate::stats::{Interval, Verdict, bootstrap_ratio, median};
 
@@ -151,14 +151,19 @@ impl<'a> Values<'a> {
         bootstrap_ratio(&values, &others, seed)
     }
 
-    fn median(&self, metric: &'static Metric) -> Option<f64> {
+    /// A metric over them, as its trials make one value.
+    fn whole(&self, metric: &'static Metric) -> Option<f64> {
         let values: Vec<f64> = self.of(metric).map(|(_, value)| value).collect();
-        median(&values)
+        match metric.whole {
+            Whole::Median => median(&values),
+            Whole::Sum => values.first().map(|_| values.iter().sum()),
+            Whole::Greatest => values.into_iter().max_by(f64::total_cmp),
+        }
     }
 }
 
 /// One of two that are compared.
-pub(super) struct Side<'a> {
+pub(in crate::report) struct Side<'a> {
     values: Values<'a>,
     row: &'a Row,
     /// How it is called beside the other.
@@ -167,14 +172,19 @@ pub(super) struct Side<'a> {
 
 /// A whole run, to take sides from.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    pub(super) run: &'a Run,
-    pub(super) summary: &'a Summary,
-    pub(super) trials: &'a [Trial],
+pub(in crate::report) struct Source<'a> {
+    pub(in crate::report) run: &'a Run,
+    pub(in crate::report) summary: &'a Summary,
+    pub(in crate::report) trials: &'a [Trial],
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn side(self, server: &'a str, clients: u32, called: &'a str) -> Option<Side<'a>> {
+    pub(in crate::report) fn side(
+        self,
+        server: &'a str,
+        clients: u32,
+        called: &'a str,
+    ) -> Option<Side<'a>> {
         let row = self
             .summary
             .rows_at(clients)
@@ -186,20 +196,19 @@ impl<'a> Source<'a> {
         })
     }
     /// Compares a server of this run with another one, or with what it was in another run.
-    pub(super) fn pair(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
-        let not_compared = [side, reference].into_iter().find_map(not_comparable);
+    pub(in crate::report) fn pair(
+        self,
+        side: &Side<'_>,
+        reference: &Side<'_>,
+        together: Together,
+    ) -> Pair {
         // Where each client has a job, the time until all are done says the same better.
         let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
-        let measures: Vec<Measured> = METRICS[..COMPARED]
+        let metrics = METRICS[..COMPARED]
             .iter()
-            .filter(|metric| !has_jobs || metric.name != RATE.name)
-            .map(|metric| self.measured(metric, side, reference, together))
-            .map(|measured| match &not_compared {
-                Some(why) => measured.withheld(why),
-                None => measured,
-            })
-            .filter(|measured| measured.reference.is_some() || measured.value.is_some())
-            .collect();
+            .filter(|metric| !has_jobs || metric.name != RATE.name);
+        let measures = self.measures(metrics, side, reference, together);
+        let not_compared = [side, reference].into_iter().find_map(not_comparable);
         let mut pair = Pair {
             clients: side.values.clients,
             server: side.called.to_owned(),
@@ -210,6 +219,43 @@ impl<'a> Source<'a> {
         };
         pair.sentence = words::sentence(&pair);
         pair
+    }
+
+    /// The same by all metrics of which less or more is better and that no pair has. What was counted in all
+    /// is left out where there is the same for one reply.
+    pub(in crate::report) fn others(
+        self,
+        side: &Side<'_>,
+        reference: &Side<'_>,
+        together: Together,
+    ) -> Vec<Measured> {
+        let of_all = |metric: &Metric| {
+            let of_one = format!("{}_per_reply", metric.name);
+            METRICS.iter().any(|other| other.name == of_one)
+        };
+        let metrics = METRICS[COMPARED..]
+            .iter()
+            .filter(|metric| metric.better != Better::Neither && !of_all(metric));
+        self.measures(metrics, side, reference, together)
+    }
+
+    /// Both by each of these metrics that either has.
+    fn measures(
+        self,
+        metrics: impl Iterator<Item = &'static Metric>,
+        side: &Side<'_>,
+        reference: &Side<'_>,
+        together: Together,
+    ) -> Vec<Measured> {
+        let not_compared = [side, reference].into_iter().find_map(not_comparable);
+        metrics
+            .map(|metric| self.measured(metric, side, reference, together))
+            .map(|measured| match &not_compared {
+                Some(why) => measured.withheld(why),
+                None => measured,
+            })
+            .filter(|measured| measured.reference.is_some() || measured.value.is_some())
+            .collect()
     }
 
     fn measured(
@@ -231,8 +277,8 @@ impl<'a> Source<'a> {
         let measured = Measured {
             name: metric.name,
             title: metric.title,
-            reference: others.median(metric),
-            value: values.median(metric),
+            reference: others.whole(metric),
+            value: values.whole(metric),
             ratio,
             noise,
             verdict,
@@ -241,6 +287,9 @@ impl<'a> Source<'a> {
         };
         match (speed_means_nothing(metric, side, reference), ratio) {
             (Some(why), _) => measured.withheld(&why),
+            (None, _) if metric.whole != Whole::Median => {
+                measured.withheld("it is no median over trials, and so has no interval")
+            }
             (None, None) => measured.withheld("it was not measured in enough trials"),
             (None, Some(_)) => measured,
         }
@@ -258,7 +307,7 @@ impl<'a> Source<'a> {
 
 /// Whether two were measured in the same rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Together {
+pub(in crate::report) enum Together {
     /// In an order of their own in each round.
     Interleaved,
     /// In different runs.

@@ -1,6 +1,7 @@
 //! The report as one page that works without a network.
 
 mod below;
+pub(in crate::report) mod beside;
 mod comparison;
 mod events;
 mod hosts;
@@ -27,9 +28,9 @@ use crate::report::study::StudyReport;
 use shown::Shown;
 
 /// What a browser is told to refuse: to load anything, or send anything anywhere.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+pub(crate) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// See the module.
@@ -140,6 +141,11 @@ fn swatch(report: &Shown<'_>, server: &str) -> Markup {
         .iter()
         .position(|info| info.name == server)
         .unwrap_or(0);
+    swatch_at(place)
+}
+
+/// The same for the look at a place.
+fn swatch_at(place: usize) -> Markup {
     let class = if look(place).dashed {
         "swatch dashed"
     } else {
@@ -225,20 +231,14 @@ fn figures(report: &Shown<'_>) -> Markup {
     if report.figures.is_empty() {
         return html! {};
     }
+    let otherwise = |figure: &Figure| report.picture(figure) + " beside this page does not";
     html! {
         section aria-labelledby=(report.named_by("figures")) data-figures=(report.prefix()) {
             script type="application/json" { (PreEscaped(interactive::data(&report.figures))) }
             h2 id=(report.id("figures")) { "Figures" }
-            p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
-            div.key role="group" aria-label="Servers shown in the figures" {
-                @for (place, server) in report.run.servers.iter().enumerate() {
-                    button type="button" aria-pressed="true" data-server=(place) {
-                        (swatch(report, &server.name)) (server.name)
-                    }
-                }
-            }
-            (plots(report, report.figures.iter().filter(|figure| figure.kind != Kind::Course)))
-            @if report.figures.iter().any(|figure| figure.kind == Kind::Course) {
+            (key(report.run.servers.iter().enumerate().map(|(place, server)| (vec![place], server.name.as_str()))))
+            (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| !figure.is_over_time())))
+            @if report.figures.iter().any(Figure::is_over_time) {
                 h2.later { "Over time" }
                 p.hint {
                     "One trial of each server "
@@ -248,20 +248,44 @@ fn figures(report: &Shown<'_>) -> Markup {
                     }
                     ". Replies count from 0 s on; what is left of it is connecting and warm-up."
                 }
-                (plots(report, report.figures.iter().filter(|figure| figure.kind == Kind::Course)))
+                (plots(&report.prefix(), &otherwise, report.figures.iter().filter(|figure| figure.is_over_time())))
             }
         }
     }
 }
 
-fn plots<'a>(report: &Shown<'_>, figures: impl Iterator<Item = &'a Figure>) -> Markup {
+/// What hides and shows servers in figures: each with the places that it has in them.
+fn key<'a>(servers: impl Iterator<Item = (Vec<usize>, &'a str)>) -> Markup {
+    let text = |places: &[usize]| {
+        let places: Vec<String> = places.iter().map(usize::to_string).collect();
+        places.join(" ")
+    };
+    html! {
+        p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
+        div.key role="group" aria-label="Servers shown in the figures" {
+            @for (places, name) in servers {
+                button type="button" aria-pressed="true" data-server=(text(&places)) {
+                    @for place in &places { (swatch_at(*place)) }
+                    (name)
+                }
+            }
+        }
+    }
+}
+
+/// Figures whose ids begin with `prefix`; `otherwise` says what there is where they cannot be drawn.
+fn plots<'a>(
+    prefix: &str,
+    otherwise: &dyn Fn(&Figure) -> String,
+    figures: impl Iterator<Item = &'a Figure>,
+) -> Markup {
     html! {
         div.figures {
             @for figure in figures {
-                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked) { "wide" } else { "half" }) {
+                figure.(if is_wide(figure) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
-                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(report.id(&format!("plot-{}", figure.id))) style=[height(figure)] role="img" aria-label=(figure.alternative) {
-                        noscript { "This figure needs JavaScript; " (report.picture(figure)) " beside this page does not." }
+                    div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("{prefix}plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
+                        noscript { "This figure needs JavaScript; " (otherwise(figure)) "." }
                     }
                     figcaption { (figure.caption) }
                 }
@@ -270,10 +294,23 @@ fn plots<'a>(report: &Shown<'_>, figures: impl Iterator<Item = &'a Figure>) -> M
     }
 }
 
-/// Lying bars need room by their number.
+/// Whether it takes all the width: many points, and names beside or below each other.
+fn is_wide(figure: &Figure) -> bool {
+    match figure.kind {
+        Kind::Points | Kind::Stacked | Kind::Heat => true,
+        Kind::Bars => figure.y.log,
+        Kind::Lines | Kind::Course => false,
+    }
+}
+
+/// Lying bars and maps below each other need room by their number.
 fn height(figure: &Figure) -> Option<String> {
-    let bars = figure.series.len();
-    (figure.kind == Kind::Stacked).then(|| format!("height:{}px", 140 + 27 * bars))
+    let height = match figure.kind {
+        Kind::Stacked => 140 + 27 * figure.series.len(),
+        Kind::Heat => 70 + 104 * figure.maps.len(),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => return None,
+    };
+    Some(format!("height:{height}px"))
 }
 
 fn warnings(report: &Shown<'_>) -> Markup {

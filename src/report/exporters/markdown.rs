@@ -1,5 +1,6 @@
 //! The report as Markdown, for READMEs and merge requests.
 
+pub(in crate::report) mod beside;
 mod study;
 
 use std::io::Write;
@@ -9,7 +10,7 @@ use crate::registry::{Entry, Info};
 use crate::report::Report;
 use crate::report::below::{NOTE as BELOW_NOTE, Table};
 use crate::report::columns::{COLUMNS, Column};
-use crate::report::comparison::Comparison;
+use crate::report::comparison::{Comparison, Measured, Pair};
 use crate::report::costs::{COSTS, NOTE};
 use crate::report::events::{self, Cell, Mark};
 use crate::report::format::{counted, shown, whole};
@@ -111,22 +112,49 @@ fn compared(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(to, "\n## Comparison")?;
     }
     for pair in comparison.all_pairs() {
-        let (server, reference) = (escape(&pair.server), escape(&pair.reference));
+        of_pair(pair, to)?;
+    }
+    demanded(comparison, to)
+}
+
+/// A pair in a table.
+fn of_pair(pair: &Pair, to: &mut dyn Write) -> anyhow::Result<()> {
+    let (server, reference) = (&pair.server, &pair.reference);
+    let clients = counted(pair.clients, "client");
+    writeln!(
+        to,
+        "\n### {} and {}, {clients}",
+        escape(server),
+        escape(reference)
+    )?;
+    measures(reference, server, &pair.measures, to)
+}
+
+/// The lines of such a table.
+fn measures(
+    reference: &str,
+    server: &str,
+    measures: &[Measured],
+    to: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let (server, reference) = (escape(server), escape(reference));
+    writeln!(
+        to,
+        "\n| | {reference} | {server} | Ratio (95 %) | {server} is |\n|---|---:|---:|---:|---|"
+    )?;
+    for measured in measures {
         writeln!(
             to,
-            "\n### {server} and {reference}, {}\n\n\
-             | | {reference} | {server} | Ratio (95 %) | {server} is |\n|---|---:|---:|---:|---|",
-            counted(pair.clients, "client")
+            "| {} | {} |",
+            measured.title,
+            measured.cells().join(" | ")
         )?;
-        for measured in &pair.measures {
-            writeln!(
-                to,
-                "| {} | {} |",
-                measured.title,
-                measured.cells().join(" | ")
-            )?;
-        }
     }
+    Ok(())
+}
+
+/// What was demanded.
+fn demanded(comparison: &Comparison, to: &mut dyn Write) -> anyhow::Result<()> {
     if !comparison.demands.is_empty() {
         writeln!(
             to,

@@ -2,9 +2,9 @@
 //!
 //! A new form is one file here, its `mod` line and its line in [`EXPORTERS`].
 
-mod html;
+pub(crate) mod html;
 mod json;
-mod markdown;
+pub(super) mod markdown;
 mod openmetrics;
 
 use std::io::Write;
@@ -42,7 +42,7 @@ pub trait Exporter: Entry + Sync {
 }
 
 /// The settings and the machine, as (name, value).
-fn facts(run: &Run) -> Vec<(&'static str, String)> {
+pub(super) fn facts(run: &Run) -> Vec<(&'static str, String)> {
     let mut facts = of_settings(run);
     facts.extend(of_host(run));
     facts
@@ -182,7 +182,7 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 /// The command line that repeats the run, quoted for a shell.
-fn command_line(arguments: &[String]) -> String {
+pub(super) fn command_line(arguments: &[String]) -> String {
     let quoted: Vec<String> = arguments.iter().map(|argument| quote(argument)).collect();
     quoted.join(" ")
 }

@@ -24,6 +24,13 @@
   function traces(figure, hidden) {
     return figure.traces.map((all) => {
       const trace = all.meta.servers ? shown(all, hidden) : all;
+      if (trace.meta.lightScale) {
+        return {
+          ...trace,
+          visible: !hidden.has(trace.meta.server),
+          colorscale: isDark() ? trace.meta.darkScale : trace.meta.lightScale,
+        };
+      }
       if (trace.meta.ink) return { ...trace, textfont: { color: css("--ink") } };
       const colour = isDark() ? trace.meta.dark : trace.meta.light;
       return {
@@ -59,6 +66,25 @@
     };
   }
 
+  // Maps that are shown lie below each other, each with its name above it and an axis of its own.
+  function below(figure, hidden) {
+    const shown = figure.traces.filter((trace) => !hidden.has(trace.meta.server));
+    const base = layout(figure);
+    const step = 1 / Math.max(shown.length, 1);
+    const axes = { annotations: [] };
+    const drawn = traces(figure, hidden).filter((trace) => trace.visible).map((trace, place) => {
+      const number = place ? String(place + 1) : "";
+      const top = 1 - place * step;
+      axes[`yaxis${number}`] = { ...base.yaxis, domain: [top - step * 0.98, top - Math.min(0.3 * step, 0.05)], dtick: trace.y.at(-1) / trace.y[0] > 40 ? 1 : "D2" };
+      axes.annotations.push({
+        text: `<b>${trace.name}</b>`, showarrow: false, xref: "paper", yref: "paper", x: 0, y: top, xanchor: "left", yanchor: "top", yshift: 3,
+      });
+      return { ...trace, yaxis: `y${number}` };
+    });
+    const last = drawn.length > 1 ? `y${drawn.length}` : "y";
+    return [drawn, { ...base, ...axes, xaxis: { ...base.xaxis, anchor: last, showgrid: false } }];
+  }
+
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
 
   // Draws the figures of a part, once they come near what is looked at; returns what draws them again.
@@ -69,25 +95,34 @@
     const drawn = new Set();
     const drawOne = (figure) => {
       drawn.add(figure);
+      if (figure.traces[0]?.type === "heatmap") {
+        Plotly.react(place(figure), ...below(figure, hidden), config);
+        return;
+      }
       Plotly.react(place(figure), traces(figure, hidden), layout(figure), config);
     };
     const draw = () => figures.filter((figure) => printing || drawn.has(figure)).forEach(drawOne);
 
     const buttons = [...root.querySelectorAll(".key button")];
-    const server = (button) => Number(button.dataset.server);
+    // A server has a place in each of the runs that are shown.
+    const places = (button) => button.dataset.server.split(" ").map(Number);
+    const isHidden = (button) => places(button).every((place) => hidden.has(place));
+    const hide = (button) => places(button).forEach((place) => hidden.add(place));
     function show() {
-      buttons.forEach((button) => button.setAttribute("aria-pressed", String(!hidden.has(server(button)))));
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(!isHidden(button))));
       draw();
     }
     buttons.forEach((button) => {
       button.addEventListener("click", () => {
-        if (!hidden.delete(server(button))) hidden.add(server(button));
+        if (isHidden(button)) places(button).forEach((place) => hidden.delete(place));
+        else hide(button);
         show();
       });
       button.addEventListener("dblclick", () => {
-        const alone = hidden.size === buttons.length - 1 && !hidden.has(server(button));
+        const others = buttons.filter((other) => other !== button);
+        const alone = others.every(isHidden) && !isHidden(button);
         hidden.clear();
-        if (!alone) buttons.filter((other) => other !== button).forEach((other) => hidden.add(server(other)));
+        if (!alone) others.forEach(hide);
         show();
       });
     });

@@ -88,6 +88,7 @@ impl FigureKind for Below {
             kind: if single { Kind::Bars } else { Kind::Lines },
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         })
     }
 }

@@ -137,6 +137,7 @@ impl FigureKind for AgainstTried {
             kind: Kind::Lines,
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         })
     }
 }

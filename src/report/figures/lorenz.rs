@@ -95,6 +95,7 @@ impl FigureKind for Lorenz {
             kind: Kind::Course,
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         })
     }
 }

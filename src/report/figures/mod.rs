@@ -3,13 +3,16 @@
 //!
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
+mod against_clients;
 mod below;
+pub(super) mod beside;
 mod completion;
 mod cpu_cost;
 mod cpu_efficiency;
 mod fairness;
 mod first_answer;
 mod flows;
+mod heat;
 mod instructions;
 mod limit;
 mod lorenz;
@@ -25,13 +28,13 @@ mod throughput;
 use serde::Serialize;
 
 use super::clients::ClientLog;
-use super::format::{counted, number};
 use super::limit::Limits;
 use super::series::TimeSeries;
-use super::summary::{Quantity, Row, Summary};
+use super::summary::{Quantity, Summary};
 use crate::record::Trial;
 use crate::registry::Entry;
 use crate::stats::median;
+use against_clients::AgainstClients;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
@@ -53,12 +56,14 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &first_answer::FirstAnswer,
     &flows::FlowThroughput,
     &flows::FlowLatency,
-    &memory::Memory,
+    &memory::Memory::WHOLE,
+    &memory::Memory::PER_CLIENT,
     &fairness::FairnessIndex,
     &lorenz::Lorenz,
     &per_client::PerClient::REPLIES,
     &per_client::PerClient::FIRST_ANSWER,
     &over_time::OverTime::SERVED,
+    &heat::Heat,
     &over_time::OverTime::ESTABLISHED,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
@@ -108,6 +113,8 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// What stacked bars are made of, from the foot on; elsewhere nothing.
     pub parts: Vec<String>,
+    /// What a heat map shows, one a server; elsewhere nothing.
+    pub maps: Vec<HeatMap>,
 }
 
 /// How points are drawn.
@@ -120,11 +127,14 @@ pub enum Kind {
     Course,
     /// Many points by themselves.
     Points,
-    /// One bar a series: there is a single number of clients.
+    /// One bar a series: there is a single number of clients. Where the vertical axis is logarithmic a bar has
+    /// no foot, and its end is marked instead.
     Bars,
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
     Stacked,
+    /// A map a server, one below the other: how values are divided at each time.
+    Heat,
 }
 
 /// One axis.
@@ -153,6 +163,21 @@ pub struct Series {
     pub trace: Trace,
 }
 
+/// How the values of one server are divided, over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers.
+    pub place: usize,
+    /// Where each column begins, and at last where the last one ends.
+    pub columns: Vec<f64>,
+    /// Where each row begins, from below, and at last where the highest one ends.
+    pub rows: Vec<f64>,
+    /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
+    pub shares: Vec<Vec<f64>>,
+}
+
 /// How the points of a series are drawn among [`Kind::Lines`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -165,8 +190,17 @@ pub enum Trace {
     Curve,
     /// A line without markers that shows where something is.
     Mark,
+    /// The same all across, at the height of its points: what the others lie above or below.
+    Level,
     /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
     Dotted,
+}
+
+impl Trace {
+    /// Whether it is no measurement, but drawn in among them.
+    pub(super) fn is_drawn_in(self) -> bool {
+        [Self::Curve, Self::Mark, Self::Level].contains(&self)
+    }
 }
 
 /// One point.
@@ -190,12 +224,17 @@ impl Figure {
         let mut places: Vec<f64> = self
             .series
             .iter()
-            .filter(|series| ![Trace::Curve, Trace::Mark].contains(&series.trace))
+            .filter(|series| !series.trace.is_drawn_in())
             .flat_map(|series| series.points.iter().map(|point| point.x))
             .collect();
         places.sort_unstable_by(f64::total_cmp);
         places.dedup();
         places
+    }
+
+    /// Whether it shows something over the time of a trial.
+    pub fn is_over_time(&self) -> bool {
+        self.x == Axis::OF_A_TRIAL
     }
 
     /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
@@ -220,6 +259,12 @@ impl Series {
 }
 
 impl Axis {
+    /// The time of a trial.
+    const OF_A_TRIAL: Self = Self {
+        from_zero: false,
+        ..Self::linear("time since replies count", Some("s"))
+    };
+
     /// Linear, from 0.
     const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
@@ -247,105 +292,6 @@ impl Axis {
             |unit| format!("{} ({unit})", self.label),
         )
     }
-}
-
-/// What a figure against the number of clients is made of.
-struct AgainstClients {
-    id: &'static str,
-    title: &'static str,
-    caption: &'static str,
-    y: Axis,
-    value: fn(&Row) -> Option<Quantity>,
-}
-
-impl AgainstClients {
-    /// Lines against the number of clients, or bars when there is one number only.
-    fn build(self, summary: &Summary) -> Option<Figure> {
-        let series: Vec<Series> = summary
-            .servers
-            .iter()
-            .enumerate()
-            .map(|(place, name)| Series {
-                name: name.clone(),
-                place,
-                points: summary
-                    .rows
-                    .iter()
-                    .filter(|row| row.server == *name)
-                    .filter_map(|row| self.point(row))
-                    .collect(),
-                trace: Trace::Joined,
-            })
-            .filter(|series| !series.points.is_empty())
-            .collect();
-        if series.is_empty() {
-            return None;
-        }
-        let single = summary.clients.len() == 1;
-        let hollow = series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.partial);
-        let mut caption = self.caption.to_owned();
-        if series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.low.is_some())
-        {
-            caption.push_str(" Median over trials with its 95 % interval.");
-        }
-        if hollow {
-            let look = if single { "Pale" } else { "Hollow" };
-            caption.push_str(&[" ", look, ": not all clients were served."].concat());
-        }
-        let mut figure = Figure {
-            id: self.id,
-            title: self.title.to_owned(),
-            caption,
-            alternative: String::new(),
-            x: Axis::logarithmic("clients", None),
-            y: self.y,
-            kind: if single { Kind::Bars } else { Kind::Lines },
-            series,
-            parts: Vec::new(),
-        };
-        if single {
-            figure.y.log = false;
-            figure.y.from_zero = true;
-        }
-        figure.alternative = alternative(&figure, *summary.clients.last()?);
-        Some(figure)
-    }
-
-    fn point(&self, row: &Row) -> Option<Point> {
-        let value = (self.value)(row)?;
-        let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
-        drawable(value.median).then(|| Point {
-            x: f64::from(row.clients),
-            y: value.median,
-            low: value.low.filter(|low| drawable(*low)),
-            high: value.high.filter(|high| drawable(*high)),
-            partial: !row.served_all,
-        })
-    }
-}
-
-/// The values at the largest number of clients, in words.
-fn alternative(figure: &Figure, clients: u32) -> String {
-    let values: Vec<String> = figure
-        .series
-        .iter()
-        .filter_map(|series| Some((&series.name, series.points.last()?)))
-        .filter(|(_, point)| point.x >= f64::from(clients))
-        .map(|(name, point)| format!("{name} {}", number(point.y)))
-        .collect();
-    format!(
-        "{}, {}. With {}: {}.",
-        figure.title,
-        figure.y.title(),
-        counted(clients, "client"),
-        values.join(", ")
-    )
 }
 
 /// A value without an interval, because it is an extreme or comes from merged histograms.

@@ -162,13 +162,11 @@ impl FigureKind for OverTime {
                 }
             ),
             caption: self.caption.to_owned(),
-            x: Axis {
-                from_zero: false,
-                ..Axis::linear("time since replies count", Some("s"))
-            },
+            x: Axis::OF_A_TRIAL,
             y: self.y.clone(),
             kind: Kind::Course,
             parts: Vec::new(),
+            maps: Vec::new(),
             series,
         })
     }

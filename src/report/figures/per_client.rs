@@ -129,6 +129,7 @@ impl FigureKind for PerClient {
             kind: Kind::Points,
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         })
     }
 }

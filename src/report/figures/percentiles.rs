@@ -92,6 +92,7 @@ impl FigureKind for Percentiles {
             kind: Kind::Course,
             series,
             parts: Vec::new(),
+            maps: Vec::new(),
         })
     }
 }

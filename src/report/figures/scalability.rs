@@ -73,6 +73,7 @@ impl FigureKind for Scalability {
             y: Axis::linear("replies", Some("per second")),
             kind: Kind::Lines,
             parts: Vec::new(),
+            maps: Vec::new(),
             series,
         })
     }
@@ -103,6 +104,7 @@ impl FigureKind for Residuals {
             y: Axis::linear("off the curve", Some("%")),
             kind: Kind::Lines,
             parts: Vec::new(),
+            maps: Vec::new(),
             series,
         })
     }

@@ -69,6 +69,7 @@ impl FigureKind for ByName {
             kind: Kind::Stacked,
             series,
             parts,
+            maps: Vec::new(),
         };
         if rows.iter().any(|row| !row.served_all) {
             figure.caption += " Pale: not all clients were served.";

@@ -1,6 +1,7 @@
 //! Figures for the page: data for plotly.js, whose script is embedded so that the page works
 //! without a network. Colours are left to the page's own script, which knows light from dark.
 
+mod heat;
 mod stacked;
 
 use serde_json::{Value, json};
@@ -29,29 +30,46 @@ pub fn data(figures: &[Figure]) -> String {
 }
 
 fn figure(figure: &Figure) -> Value {
-    if figure.kind == Kind::Stacked {
-        return json!({
-            "id": figure.id,
-            "traces": stacked::traces(figure),
-            "layout": stacked::layout(figure),
-        });
+    let (traces, layout) = match figure.kind {
+        Kind::Stacked => (stacked::traces(figure), stacked::layout(figure)),
+        Kind::Heat => (heat::traces(figure), heat::layout(figure)),
+        Kind::Lines | Kind::Course | Kind::Points | Kind::Bars => plain(figure),
+    };
+    json!({ "id": figure.id, "traces": traces, "layout": layout })
+}
+
+/// A trace a series, and lines all across where there are such.
+fn plain(figure: &Figure) -> (Vec<Value>, Value) {
+    let (levels, series): (Vec<&Series>, Vec<&Series>) = figure
+        .series
+        .iter()
+        .partition(|series| series.trace == Trace::Level);
+    let mut layout = json!({
+        "xaxis": horizontal(figure),
+        "yaxis": axis(&figure.y),
+        "bargap": 0.25,
+    });
+    if !levels.is_empty() {
+        layout["shapes"] = levels.into_iter().filter_map(level).collect();
     }
-    json!({
-        "id": figure.id,
-        "traces": figure.series.iter().map(|series| trace(figure, series)).collect::<Vec<_>>(),
-        "layout": {
-            "xaxis": horizontal(figure),
-            "yaxis": axis(&figure.y),
-            "bargap": 0.25,
-        },
-    })
+    let series = series.into_iter();
+    (series.map(|series| trace(figure, series)).collect(), layout)
+}
+
+/// A line all across, in a grey that is seen on light and dark.
+fn level(series: &Series) -> Option<Value> {
+    let y = series.points.first()?.y;
+    Some(json!({
+        "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y,
+        "line": { "color": "#7d8590", "width": 1.5, "dash": "dot" },
+    }))
 }
 
 fn horizontal(figure: &Figure) -> Value {
     let values = figure.marked();
     match figure.kind {
         Kind::Bars => json!({ "type": "category", "title": { "text": "" } }),
-        Kind::Points | Kind::Stacked | Kind::Course => axis(&figure.x),
+        Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => axis(&figure.x),
         Kind::Lines => {
             let mut axis = axis(&figure.x);
             if values.len() <= 10 {
@@ -110,7 +128,7 @@ fn trace(figure: &Figure, series: &Series) -> Value {
         "hovertemplate": format!(
             "%{{x:,}} {}: <b>%{{y:,.4~r}}</b> {unit}%{{text}}",
             match figure.kind {
-                Kind::Points | Kind::Stacked => "",
+                Kind::Points | Kind::Stacked | Kind::Heat => "",
                 Kind::Course => "s",
                 Kind::Lines | Kind::Bars => figure.x.label,
             }
@@ -149,9 +167,14 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             trace["x"] = json!([escaped(&series.name)]);
             trace["hovertemplate"] = json!(format!("<b>%{{y:,.4~r}}</b> {unit}%{{text}}"));
             trace["marker"] = json!({ "opacity": if partial { 0.4 } else { 1.0 } });
+            if figure.y.log {
+                trace["type"] = json!("scatter");
+                trace["mode"] = json!("markers");
+                trace["marker"] = json!({ "size": 9, "symbol": look.marker.plotly() });
+            }
         }
-        // Made by part, not by server.
-        Kind::Stacked => {}
+        // Made by part, not by server; and not of points.
+        Kind::Stacked | Kind::Heat => {}
     }
     trace
 }
@@ -185,7 +208,7 @@ fn draw_lines(trace: &mut Value, series: &Series) {
     trace["mode"] = json!(match series.trace {
         Trace::Joined => "lines+markers",
         Trace::Markers => "markers",
-        Trace::Curve | Trace::Mark | Trace::Dotted => "lines",
+        Trace::Curve | Trace::Mark | Trace::Level | Trace::Dotted => "lines",
     });
     trace["line"] = json!({ "width": 2, "dash": if look.dashed { "dash" } else { "solid" } });
     trace["marker"] = json!({ "size": 9, "symbol": symbols });

@@ -1,6 +1,7 @@
 //! A figure as a still picture, SVG or PNG, 1000 × 600. plotters gives the canvas and the text;
 //! axes are laid out here, because both kinds may be logarithmic and marks sit where the data are.
 
+mod heat;
 mod stacked;
 
 use std::path::Path;
@@ -70,6 +71,7 @@ fn draw<B: DrawingBackend>(figure: &Figure, area: Area<B>) -> anyhow::Result<()>
     };
     let drawn = match figure.kind {
         Kind::Stacked => canvas.stacked(figure),
+        Kind::Heat => canvas.heat(figure),
         Kind::Lines | Kind::Points | Kind::Course | Kind::Bars => canvas.upright(figure),
     };
     let drawn = drawn.and_then(|()| canvas.area.present());
@@ -109,7 +111,7 @@ impl Scale {
             Kind::Lines if marked.len() <= 10 => {
                 scale.ticks = ticks::at_values(&marked, figure.x.log);
             }
-            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => {}
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => {}
         }
         scale
     }
@@ -245,7 +247,9 @@ impl<B: DrawingBackend> Canvas<B> {
                 .map_or_else(String::new, |point| {
                     format!("{} {}", point.x, figure.x.label)
                 }),
-            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Course => figure.x.title(),
+            Kind::Lines | Kind::Points | Kind::Stacked | Kind::Heat | Kind::Course => {
+                figure.x.title()
+            }
         };
         self.text(
             &across,
@@ -267,9 +271,10 @@ impl<B: DrawingBackend> Canvas<B> {
     fn series(&self, kind: Kind, place: usize, series: &Series) -> Drawn<B> {
         let colour = colour(series.place);
         match kind {
+            Kind::Bars if series.trace == Trace::Level => Ok(()),
             Kind::Bars => self.bar(place, series, colour),
             // Drawn as a whole.
-            Kind::Stacked => Ok(()),
+            Kind::Stacked | Kind::Heat => Ok(()),
             Kind::Points => series.points.iter().try_for_each(|point| {
                 let at = (self.x.pixel(point.x), self.y.pixel(point.y));
                 self.dot(at, 2, series.place, true)
@@ -286,7 +291,7 @@ impl<B: DrawingBackend> Canvas<B> {
                 if series.trace != Trace::Markers {
                     self.stroke(&ends, series.place)?;
                 }
-                if [Trace::Curve, Trace::Mark].contains(&series.trace) {
+                if series.trace.is_drawn_in() {
                     return Ok(());
                 }
                 for (point, at) in series.points.iter().zip(ends) {
@@ -325,16 +330,13 @@ impl<B: DrawingBackend> Canvas<B> {
             self.x.pixel(place as f64 - 0.36),
             self.x.pixel(place as f64 + 0.36),
         );
-        let corners = [(left, self.y.pixel(point.y)), (right, BOTTOM)];
-        let fill = if point.partial {
-            colour.mix(0.25).filled()
-        } else {
-            colour.mix(0.85).filled()
-        };
-        self.area.draw(&Rectangle::new(corners, fill))?;
-        self.area
-            .draw(&Rectangle::new(corners, colour.stroke_width(1)))?;
         let middle = i32::midpoint(left, right);
+        let top = self.y.pixel(point.y);
+        if self.y.log {
+            self.marker((middle, top), series.place, point.partial)?;
+        } else {
+            self.block([(left, top), (right, BOTTOM)], point, colour)?;
+        }
         let most = ((right - left) / 5).max(3) as usize;
         let name: String = series.name.chars().take(most).collect();
         self.text(
@@ -345,6 +347,18 @@ impl<B: DrawingBackend> Canvas<B> {
             (HPos::Center, VPos::Top),
         )?;
         self.interval(point, middle, INK)
+    }
+
+    /// A bar by itself.
+    fn block(&self, corners: [(i32, i32); 2], point: &Point, colour: RGBColor) -> Drawn<B> {
+        let fill = if point.partial {
+            colour.mix(0.25).filled()
+        } else {
+            colour.mix(0.85).filled()
+        };
+        self.area.draw(&Rectangle::new(corners, fill))?;
+        self.area
+            .draw(&Rectangle::new(corners, colour.stroke_width(1)))
     }
 
     /// A line in the look of a server: whole or dashed.
@@ -395,11 +409,10 @@ impl<B: DrawingBackend> Canvas<B> {
     }
 
     fn legend(&self, figure: &Figure) -> Drawn<B> {
-        let unnamed = [Trace::Curve, Trace::Mark, Trace::Dotted];
         let named: Vec<&Series> = figure
             .series
             .iter()
-            .filter(|series| !unnamed.contains(&series.trace))
+            .filter(|series| !series.trace.is_drawn_in() && series.trace != Trace::Dotted)
             .collect();
         let rows = i32::try_from(named.len().max(1)).unwrap_or(i32::MAX);
         let step = (480 / rows).clamp(14, 26);

@@ -109,20 +109,7 @@ impl StudyReport<'_> {
 
     /// How it ended: as the worst of its parts.
     pub fn ending(&self) -> Ending {
-        let endings = || {
-            self.parts
-                .iter()
-                .filter_map(|part| Some(part.report.as_ref()?.run.ending))
-        };
-        let any = |ending| endings().any(|of_part| of_part == ending);
-        if any(Ending::Interrupted) {
-            Ending::Interrupted
-        } else if any(Ending::HostLost) {
-            Ending::HostLost
-        } else if any(Ending::Unfinished) {
-            Ending::Unfinished
-        } else {
-            Ending::Complete
-        }
+        let parts = self.parts.iter();
+        Ending::of_parts(parts.filter_map(|part| Some(part.report.as_ref()?.run.ending)))
     }
 }

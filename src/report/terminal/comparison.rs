@@ -29,12 +29,7 @@ pub fn comparison(
         return text;
     }
     let mut text = sentences(answer, width, &paint);
-    let both = |pair: &&Pair| {
-        pair.measures
-            .iter()
-            .any(|m| m.value.is_some() && m.reference.is_some())
-    };
-    for pair in comparison.all_pairs().filter(both) {
+    for pair in comparison.all_pairs() {
         table(&mut text, pair, &paint);
     }
     super::below::table(&mut text, summary, width, &paint);
@@ -46,7 +41,12 @@ pub fn comparison(
     text
 }
 
-fn table(text: &mut String, pair: &Pair, paint: &Paint) {
+/// A pair: what both have, the ratio and the verdict.
+pub(super) fn table(text: &mut String, pair: &Pair, paint: &Paint) {
+    let both = |m: &Measured| m.value.is_some() && m.reference.is_some();
+    if !pair.measures.iter().any(both) {
+        return;
+    }
     let short = |name: &str| -> String { printable(name).chars().take(WIDEST_NAME).collect() };
     let clients = counted(pair.clients, "client");
     let heading = [

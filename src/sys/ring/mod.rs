@@ -255,6 +255,15 @@ impl Ring {
         self.begin(&cancel.user_data(Kind::Cancel.with(name)))
     }
 
+    /// Ends every operation that has been begun, with events like any others.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn cancel(&mut self) -> io::Result<()> {
+        let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
+        self.begin(&cancel.user_data(Kind::Cancel.with(0)))
+    }
+
     /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's
     /// until an event gives it back.
     ///
@@ -430,8 +439,7 @@ impl Ring {
 
     /// Ends every operation; whether all have ended.
     fn cancel_all(&mut self) -> bool {
-        let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
-        if self.begin(&cancel.user_data(Kind::Cancel.with(0))).is_err() {
+        if self.cancel().is_err() {
             return false;
         }
         let until = Instant::now() + END_LIMIT;

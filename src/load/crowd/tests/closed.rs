@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::super::arrival::Think;
 use super::super::super::client::State;
-use super::super::super::tally::TENTHS;
+use super::super::super::tally::{PARTS_A_SLICE, TENTHS};
 use super::super::super::{Close, Plan, Until};
 use super::world::{Answer, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds};
 
@@ -97,6 +97,10 @@ fn nothing_is_asked_after_the_window() {
     assert_eq!(tally.service_time.len(), counted);
     assert_eq!(tally.slices().iter().sum::<u64>(), counted);
     assert!(tally.slices().iter().all(|&slice| slice > 0));
+    let times = tally.times.recorded().unwrap();
+    let by_slice = times.counts.chunks(PARTS_A_SLICE);
+    let by_slice: Vec<u64> = by_slice.map(|parts| parts.iter().flatten().sum()).collect();
+    assert_eq!(by_slice, tally.slices());
 }
 
 #[test]

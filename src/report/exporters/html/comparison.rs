@@ -15,46 +15,63 @@ pub(super) fn sections(comparison: &Comparison) -> Markup {
                 p.hint {
                     "Medians over trials. The ratio is the second server's value over the first one's, with its 95 % interval over trials; an interval that holds 1 tells nothing apart."
                 }
-                div.pairs { @for pair in comparison.all_pairs() { (table(pair)) } }
+                div.pairs { @for pair in comparison.all_pairs() { (table(pair, "", [&pair.reference, &pair.server])) } }
             }
         }
     }
 }
 
-fn table(pair: &Pair) -> Markup {
+/// A pair under these two headings; `within` names what it is a part of, where a page has several.
+pub(super) fn table(pair: &Pair, within: &str, headings: [&str; 2]) -> Markup {
+    let clients = counted(pair.clients, "client");
+    let name = format!(
+        "{within}{} beside {}, {clients}",
+        pair.server, pair.reference
+    );
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(format!("{} beside {}", pair.server, pair.reference)) {
+        div.scroll tabindex="0" role="region" aria-label=(name) {
             table.pair {
-                caption { (pair.server) " beside " (pair.reference) ", " (counted(pair.clients, "client")) }
-                thead {
-                    tr {
-                        th scope="col" { span.hidden { "Measure" } }
-                        th scope="col" { (pair.reference) }
-                        th scope="col" { (pair.server) }
-                        th scope="col" { "Ratio (95 %)" }
-                        th scope="col" { (pair.server) " is" }
-                    }
-                }
-                tbody { @for measured in &pair.measures { (line(measured)) } }
+                caption { (pair.server) " beside " (pair.reference) ", " (clients) }
+                (rows(headings, &pair.measures))
             }
         }
+    }
+}
+
+/// The heading and the lines of such a table.
+pub(super) fn rows([reference, server]: [&str; 2], measures: &[Measured]) -> Markup {
+    html! {
+        thead {
+            tr {
+                th scope="col" { span.hidden { "Measure" } }
+                th scope="col" { (reference) }
+                th scope="col" { (server) }
+                th scope="col" { "Ratio (95 %)" }
+                th scope="col" { (server) " is" }
+            }
+        }
+        tbody { @for measured in measures { (line(measured)) } }
+    }
+}
+
+/// How a verdict looks, beside what it says.
+pub(super) fn class(verdict: Word) -> &'static str {
+    match verdict {
+        Word::Better => "better",
+        Word::Worse => "worse",
+        Word::NotDistinguishable | Word::Withheld => "level",
     }
 }
 
 fn line(measured: &Measured) -> Markup {
     let [reference, value, ratio, verdict] = measured.cells();
-    let class = match measured.verdict {
-        Word::Better => "better",
-        Word::Worse => "worse",
-        Word::NotDistinguishable | Word::Withheld => "level",
-    };
     html! {
         tr {
             th scope="row" { (measured.title) }
             td { (reference) }
             td { (value) }
             td { (ratio) }
-            td.(class) title=[measured.why.as_ref()] { (verdict) }
+            td.(class(measured.verdict)) title=[measured.why.as_ref()] { (verdict) }
         }
     }
 }

@@ -1,0 +1,123 @@
+//! Names of runs in addresses, and who may ask: a page of somewhere else must not, under whatever name it
+//! reaches this machine.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Longest name of a directory.
+const LONGEST: usize = 255;
+
+/// Whether a name stands for an entry of a directory and for nothing else.
+pub(super) fn is_entry(name: &str) -> bool {
+    let elsewhere = [".", ".."].contains(&name) || name.contains(['/', '\0']);
+    !name.is_empty() && !elsewhere && name.len() <= LONGEST
+}
+
+/// A name as it stands in an address.
+pub(super) fn encoded(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text += &format!("%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// The values that a form sends under a name, in order; none where one is no text.
+pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .filter(|(key, _)| *key == name)
+        .map(|(_, value)| decoded(value))
+        .collect()
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                let (high, low) = (digit()?, digit()?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Whether this is a name of where we listen, as a browser writes it: a name that somebody else gave this
+/// machine is not.
+pub(super) fn is_ours(host: &str, listening: SocketAddr) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        // The colons of an address in brackets are its own.
+        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        _ => (host, Some(80)),
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = || {
+        let address: Option<IpAddr> = bare.parse().ok();
+        address.is_some_and(|address| address.is_loopback())
+    };
+    port == Some(listening.port()) && (name.eq_ignore_ascii_case("localhost") || is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for name in ["", ".", "..", "a/b", "../a", "a\0b", &"x".repeat(256)] {
+            assert!(!is_entry(name), "{name:?}");
+        }
+        assert!(is_entry("20260101T120000Z-overview") && is_entry("my run \u{e4} %"));
+    }
+
+    #[test]
+    fn names_come_back_as_they_were() {
+        for name in ["a b+c&d=e", "\u{e4}\"<>%2e", "..", "\u{1f600}"] {
+            let query = format!("x=1&run={}&run=2", encoded(name));
+            let found = values(&query, "run").unwrap();
+            assert_eq!(found, [name, "2"]);
+        }
+        for broken in ["run=%", "run=%f", "run=%zz", "run=%ff"] {
+            assert_eq!(values(broken, "run"), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_ours() {
+        let listening: SocketAddr = "127.0.0.1:4000".parse().unwrap();
+        for ours in [
+            "127.0.0.1:4000",
+            "localhost:4000",
+            "LOCALHOST:4000",
+            "[::1]:4000",
+        ] {
+            assert!(is_ours(ours, listening), "{ours}");
+        }
+        for other in [
+            "",
+            "localhost",
+            "127.0.0.1",
+            "localhost:80",
+            "evil.example:4000",
+            "127.0.0.1.evil.example:4000",
+            "evil.example",
+            "10.0.0.1:4000",
+            "[::1]",
+            "[::2]:4000",
+            "localhost:4000:4000",
+            ":4000",
+        ] {
+            assert!(!is_ours(other, listening), "{other}");
+        }
+        assert!(is_ours("localhost", "127.0.0.1:80".parse().unwrap()));
+    }
+}
