@@ -257,13 +257,14 @@ pub(super) fn call_lines(calls: &[Call], width: usize) -> Vec<String> {
             continue;
         }
         let place = who + 6 + call_width.max(used) + 2;
-        if used <= call_width || place + columns(&outcome) <= width {
+        let end = place + columns(&outcome);
+        if end <= width {
             let gap = " ".repeat(call_width.saturating_sub(used) + 2);
             found.push(format!("{line}{gap}{}", styled(DIM, &outcome)));
         } else {
             found.push(line);
-            let indent = " ".repeat(who + 6 + call_width + 2);
-            found.push(indent + &styled(DIM, &outcome));
+            let place = (who + 6 + call_width + 2).min(width.saturating_sub(columns(&outcome)));
+            found.push(" ".repeat(place) + &styled(DIM, &outcome));
         }
     }
     found

@@ -133,6 +133,8 @@ fn is_chance(model: &str, about: About, call: &str) -> bool {
         "tokio" => ["read", "write", "epoll_wait"].contains(&call),
         // From time to time it counts its threads, in a file.
         "aio" => about != About::Leaves && call == "close",
+        // It goes round and round, and may be anywhere when the client leaves.
+        "polling" => about == About::Leaves && call == "accept",
         // An idle child may come too late to see that there was a client.
         "prefork" => about == About::Comes && call == "poll",
         _ => false,
