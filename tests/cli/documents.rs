@@ -248,8 +248,6 @@ impl Reader {
                 };
             }
             "load" => words[1] = self.address(&words),
-            // It goes on until it is stopped; tests/cli/views.rs has it do all it does.
-            "view" => return Ok(()),
             _ => {}
         }
         let mut command = Command::new(THRONG);
