@@ -3,7 +3,7 @@
 use super::{Exit, Usage, output};
 use crate::learn::page::{self, Seen};
 use crate::learn::traced::Traced;
-use crate::learn::{self, Lesson, book};
+use crate::learn::{Lesson, book};
 use crate::registry;
 use crate::serve::Model;
 use crate::serve::models::MODELS;
@@ -35,9 +35,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.model else {
         if arguments.markdown {
-            output::text(&book::contents(
-                &MODELS.iter().map(|model| *model as _).collect::<Vec<_>>(),
-            ))?;
+            output::text(&book::contents(MODELS))?;
         } else {
             let models = page::contents(MODELS);
             output::text(&format!("{models}\nthrong explain NAME says how it works."))?;
@@ -52,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let traced = if arguments.no_trace {
-        Ok(Err("--no-trace".to_owned()))
+        Ok(Err("as asked for by --no-trace".to_owned()))
     } else {
         traced(model)
     };
@@ -83,7 +81,7 @@ fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
         Ok(prepared) => prepared,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
-    let options = learn::traced_options(model);
+    let options = crate::learn::traced_options(model);
     let subject = crate::measure::trace::Subject {
         model: model.info().name,
         options: &options,
@@ -98,7 +96,7 @@ fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
-    let _ = learn::traced_options(model);
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can be interrupted")]
+fn traced(_: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
     Ok(Err("only Linux's way to trace is known here".to_owned()))
 }

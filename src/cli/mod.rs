@@ -354,7 +354,7 @@ mod tests {
         let mut fenced = false;
         let mut code = String::new();
         for line in page.lines() {
-            if line.starts_with("```") {
+            if line.trim_start().starts_with("```") {
                 fenced = !fenced;
             } else if fenced || line.starts_with("    ") {
                 code += line;
@@ -377,5 +377,18 @@ mod tests {
             }
         }
         assert!(count > 30, "{count} commands");
+    }
+
+    #[test]
+    fn every_command_of_an_exercise_is_understood() {
+        for lesson in crate::learn::lessons::LESSONS {
+            for exercise in lesson.exercises {
+                let words = shlex::split(exercise.command).unwrap();
+                assert_eq!(words[0], "throng");
+                if let Err(error) = command().try_get_matches_from(&words) {
+                    panic!("{}: {}: {error}", lesson.model, exercise.command);
+                }
+            }
+        }
     }
 }

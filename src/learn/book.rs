@@ -4,7 +4,7 @@
 //! ones, so that they are the same wherever they are made.
 
 use super::figures::{Figures, MEASURES, Measure, Row};
-use super::page::{call_lines, step_heading, terms};
+use super::page::{CALLS_INDENT, call_lines, step_heading, terms};
 use super::{Exercise, Lesson};
 use crate::report::format;
 use crate::serve::Model;
@@ -46,7 +46,7 @@ pub fn page(model: &dyn Model, lesson: &Lesson) -> String {
 }
 
 /// The page that lists all models, with their figures side by side.
-pub fn contents(models: &[&dyn Model]) -> String {
+pub fn contents(models: &[&'static dyn Model]) -> String {
     let mut page = String::from(
         "# The models\n\n\
          Fifteen ways to wait for many clients and to divide the work. Each page has the idea, a picture of who \
@@ -105,7 +105,11 @@ fn system_calls(name: &str, lesson: &Lesson) -> String {
     );
     for step in &traced.steps {
         text += &format!("**{}**\n\n", step_heading(step.about, &step.calls));
-        text += &block("text", &plain(&call_lines(&step.calls, WIDTH)));
+        let lines = call_lines(&step.calls, WIDTH).into_iter();
+        let lines: Vec<String> = lines
+            .map(|line| line.strip_prefix(CALLS_INDENT).unwrap_or(&line).to_owned())
+            .collect();
+        text += &block("text", &plain(&lines));
     }
     text
 }
@@ -115,20 +119,17 @@ fn source(excerpt: &super::excerpt::Excerpt) -> String {
     let (mut code, mut notes) = (String::new(), String::new());
     let mut signs = SIGNS.iter();
     let lines = excerpt.lines().unwrap_or_default();
-    let first = lines.first().map_or(0, |line| line.number);
     for line in lines {
         code += &line.text;
-        if let (Some(note), Some(sign)) = (line.note, signs.next()) {
+        if let Some(note) = line.note
+            && let Some(sign) = signs.next()
+        {
             code += &format!("  // {sign}");
             notes += &format!("- {sign} {note}\n");
         }
         code.push('\n');
     }
-    let mut text = format!(
-        "`{}`, line {first}:\n\n{}",
-        excerpt.source.path,
-        block("rust", &code)
-    );
+    let mut text = format!("`{}`:\n\n{}", excerpt.source.path, block("rust", &code));
     if !notes.is_empty() {
         text += &format!("{notes}\n");
     }

@@ -217,6 +217,9 @@ mod tests {
         insta::assert_snapshot!(plain(diagram));
     }
 
+    const ONE: &[(&str, Queue)] = &[("client 1", Queue::Receive)];
+    const TWO: &[(&str, Queue)] = &[("client 2", Queue::Receive)];
+
     #[test]
     fn without_anything_between_arrows_are_short() {
         let group = |from, waiter| Group {
@@ -226,10 +229,8 @@ mod tests {
             sleeps_in: "recv()",
             then: "",
         };
-        const ONE: &[(&str, Queue)] = &[("client 1", Queue::Receive)];
-        const TWO: &[(&str, Queue)] = &[("client 2", Queue::Receive)];
-        let groups: &'static [Group] =
-            Box::leak(Box::new([group(ONE, "child 1"), group(TWO, "child 2")]));
+        let groups = [group(ONE, "child 1"), group(TWO, "child 2")];
+        let groups: &'static [Group] = Box::leak(Box::new(groups));
         insta::assert_snapshot!(plain(Diagram { groups }));
     }
 }

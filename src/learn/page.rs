@@ -130,7 +130,6 @@ impl Page {
         }
         let beside = format!("{}, {}", figures.host, figures.made_at);
         self.heading("Measured", &beside);
-        const CELL: usize = 14;
         let mut head = format!("{:>7}", "clients");
         for measure in MEASURES {
             head += &format!("{:>CELL$}", measure.title);
@@ -203,6 +202,12 @@ pub(super) fn terms(card: &Card) -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
+/// Columns of a figure.
+const CELL: usize = 14;
+
+/// What each call is indented by.
+pub(super) const CALLS_INDENT: &str = "    ";
+
 /// Calls from which on a step is said to have no end.
 const WITHOUT_END: usize = 100;
 
@@ -246,7 +251,7 @@ pub(super) fn call_lines(calls: &[Call], width: usize) -> Vec<String> {
         let is_same = last_who == call.who;
         last_who = &call.who;
         let shown = if is_same { "" } else { &call.who };
-        let start = format!("    {}  ", padded(shown, who));
+        let start = format!("{CALLS_INDENT}{}  ", padded(shown, who));
         let used = columns(&name) + columns(&rest);
         let style = if call.kind == Kind::Event { DIM } else { CALL };
         let line = format!("{start}{}{rest}", styled(style, &name));

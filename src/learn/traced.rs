@@ -98,11 +98,11 @@ impl Call {
 }
 
 /// Puts calls that repeat, alone or in groups of up to four, into one of each with their number.
-pub fn gathered(calls: Vec<Call>) -> Vec<Call> {
+pub fn gathered(calls: &[Call]) -> Vec<Call> {
     const LONGEST: usize = 4;
     const FEWEST: usize = 3;
     let mut gathered: Vec<Call> = Vec::new();
-    let mut rest = &calls[..];
+    let mut rest = calls;
     while !rest.is_empty() {
         let found = (1..=LONGEST).find_map(|length| {
             let group = rest.get(..length)?;
@@ -141,7 +141,7 @@ mod tests {
     fn rounds_are_gathered() {
         let named = |names: &str| names.split(' ').map(call).collect::<Vec<_>>();
         let told = |names: &str| {
-            let gathered = gathered(named(names));
+            let gathered = gathered(&named(names));
             let words = gathered.iter().map(|call| match call.times {
                 1 => call.name.clone(),
                 times => format!("{}*{times}", call.name),

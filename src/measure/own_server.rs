@@ -12,8 +12,10 @@ use super::queue::NoLine;
 use super::server::listening_address;
 use crate::sys::signal::Stop;
 
-/// How long it may take to listen, and to stop.
+/// How long it may take to listen.
 const LIMIT: Duration = Duration::from_secs(5);
+/// How long it may take to stop, with nobody left to serve.
+const GRACE: Duration = Duration::from_secs(1);
 /// How long it is waited for before the wish to stop is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -86,6 +88,6 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        self.process.stop(LIMIT, Whom::Leader);
+        self.process.stop(GRACE, Whom::Leader);
     }
 }

@@ -14,6 +14,7 @@ use throng::registry::Entry as _;
 use throng::study::STUDIES;
 
 use super::server::{Server, THRONG};
+use super::views::View;
 
 /// What else the documents call, and why it is not called here.
 const OTHERS: &[(&str, &str)] = &[
@@ -107,7 +108,10 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
     }
     let bounded = ["--each", "-n", "--requests", "--bytes"];
     let study = words.get(1).filter(|word| {
-        word.ends_with(".toml") || STUDIES.iter().any(|study| study.info().name == **word)
+        Path::new(word)
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+            || STUDIES.iter().any(|study| study.info().name == **word)
     });
     let study = study.cloned();
     match command.as_str() {
@@ -184,17 +188,17 @@ struct Reader {
 impl Reader {
     fn new() -> Self {
         use std::os::unix::fs::PermissionsExt as _;
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().expect("a directory can be made");
         let script =
             format!("#!/bin/sh\nexec {THRONG} serve epoll --protocol http --listen 127.0.0.1:$1\n");
         for name in ["mine", "old", "new"] {
             let path = directory.path().join(name);
-            fs::write(&path, &script).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(&path, &script).expect("it can be written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
         }
         // A capture of nothing: its head alone.
         let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes);
-        fs::write(directory.path().join("load.pcap"), head.concat()).unwrap();
+        fs::write(directory.path().join("load.pcap"), head.concat()).expect("it can be written");
         Self {
             directory,
             servers: BTreeMap::new(),
@@ -204,7 +208,7 @@ impl Reader {
     /// The address of a server that speaks what is to be said, instead of the page's.
     fn address(&mut self, words: &[String]) -> String {
         if words.iter().any(|word| word.contains("PONG")) {
-            return pong().unwrap();
+            return pong().expect("a port is free");
         }
         let is_url = words[1].starts_with("http://");
         let named = words.iter().position(|word| word == "--protocol");
@@ -213,10 +217,9 @@ impl Reader {
             None if is_url => "http",
             None => "echo",
         };
-        let server = self
-            .servers
-            .entry(protocol.to_owned())
-            .or_insert_with(|| Server::start(&["epoll", "--protocol", protocol]).unwrap());
+        let server = self.servers.entry(protocol.to_owned()).or_insert_with(|| {
+            Server::start(&["epoll", "--protocol", protocol]).expect("a server can be started")
+        });
         let address = server.address();
         if is_url {
             format!("http://{address}/")
@@ -238,16 +241,22 @@ impl Reader {
                 let server = Server::start(&rest).map_err(|error| error.to_string())?;
                 return server.stop().map(|_| ()).map_err(|error| error.to_string());
             }
+            "view" => {
+                let results = self.directory.path().join("throng-results");
+                fs::create_dir_all(results).map_err(|error| error.to_string())?;
+                return match View::start_in(self.directory.path(), &words[1..]).end() {
+                    Some(0) => Ok(()),
+                    code => Err(format!("it ended with {code:?}")),
+                };
+            }
             "load" => words[1] = self.address(&words),
-            // It goes on until it is stopped; tests/cli/views.rs has it do all it does.
-            "view" => return Ok(()),
             _ => {}
         }
         let mut command = Command::new(THRONG);
         command.args(&words).current_dir(self.directory.path());
         let output = command.output().map_err(|error| error.to_string())?;
         if let Some(to) = to {
-            fs::write(self.directory.path().join(to), &output.stdout).unwrap();
+            fs::write(self.directory.path().join(to), &output.stdout).expect("it can be written");
         }
         // A threshold may be missed, and a doctor find something.
         let expected = matches!(words[0].as_str(), "compare") && output.status.code() == Some(3);
@@ -268,7 +277,7 @@ impl Reader {
 fn follow(page: &Path) -> (usize, Vec<String>) {
     let mut reader = Reader::new();
     let (mut run, mut wrong) = (0, Vec::new());
-    for line in commands(&fs::read_to_string(page).unwrap()) {
+    for line in commands(&fs::read_to_string(page).expect("a page can be read")) {
         // What a shell has to work out stands in scripts only.
         if line.contains("$(") {
             continue;
@@ -314,8 +323,8 @@ fn follow(page: &Path) -> (usize, Vec<String>) {
 }
 
 fn markdown_in(directory: &Path, pages: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory).expect("documents are there") {
+        let path = entry.expect("documents are there").path();
         if path.is_dir() {
             markdown_in(&path, pages);
         } else if path.extension().is_some_and(|extension| extension == "md") {

@@ -61,6 +61,7 @@ fn bash_completes_commands_options_and_names() {
         complete_line throng run over
         complete_line throng compare io-uring-
         complete_line throng list models tok
+        complete_line throng explain prefo
     "#;
     let output = Command::new("bash")
         .args(["--norc", "-c", script])
@@ -78,6 +79,7 @@ fn bash_completes_commands_options_and_names() {
         "run over: overview",
         "compare io-uring-: io-uring-reactors",
         "list models tok: tokio",
+        "explain prefo: prefork",
     ] {
         let found = told.lines().any(|told| told.trim_end() == line.trim_end());
         assert!(found, "`{line}` is not in:\n{told}{}", text(&output.stderr));

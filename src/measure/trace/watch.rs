@@ -93,8 +93,8 @@ impl Watch {
                             known.interrupted = interrupted;
                         }
                     }
-                    // It has ended meanwhile.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // It has ended, and may not be reaped yet, which the kernel refuses like what it forbids.
+                    Err(_) if state(thread).is_none_or(|state| "ZX".contains(state)) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -163,7 +163,7 @@ impl Watch {
                 times: 1,
             }
         });
-        gathered(calls.collect())
+        gathered(&calls.collect::<Vec<_>>())
     }
 
     fn note(&mut self, Happened { thread, what }: Happened) {
@@ -171,7 +171,7 @@ impl Watch {
         let mut signal = 0;
         match what {
             What::Enters { number, arguments } => {
-                self.enters(thread, Entered { number, arguments })
+                self.enters(thread, Entered { number, arguments });
             }
             What::Leaves(value) => self.leaves(thread, value),
             What::Bears(number) => self.meet(number),
@@ -349,13 +349,11 @@ impl Watch {
             .filter(|other| other.name == known.name)
             .map(|known| known.number)
             .collect();
-        match alike.len() {
-            1 => known.name.clone(),
-            _ => {
-                let place = alike.iter().position(|number| *number == thread);
-                format!("{} {}", known.name, place.map_or(0, |place| place + 1))
-            }
+        if alike.len() == 1 {
+            return known.name.clone();
         }
+        let place = alike.iter().position(|number| *number == thread);
+        format!("{} {}", known.name, place.map_or(0, |place| place + 1))
     }
 }
 

@@ -282,7 +282,7 @@ fn plots<'a>(
     html! {
         div.figures {
             @for figure in figures {
-                figure.(if matches!(figure.kind, Kind::Points | Kind::Stacked | Kind::Heat) { "wide" } else { "half" }) {
+                figure.(if is_wide(figure) { "wide" } else { "half" }) {
                     h3 { (figure.title) }
                     div.plot.(if figure.kind == Kind::Course { "low" } else { "high" }) id=(format!("{prefix}plot-{}", figure.id)) style=[height(figure)] role="img" aria-label=(figure.alternative) {
                         noscript { "This figure needs JavaScript; " (otherwise(figure)) "." }
@@ -291,6 +291,15 @@ fn plots<'a>(
                 }
             }
         }
+    }
+}
+
+/// Whether it takes all the width: many points, and names beside or below each other.
+fn is_wide(figure: &Figure) -> bool {
+    match figure.kind {
+        Kind::Points | Kind::Stacked | Kind::Heat => true,
+        Kind::Bars => figure.y.log,
+        Kind::Lines | Kind::Course => false,
     }
 }
 

@@ -20,22 +20,29 @@ pub(in crate::report) fn figures(
     pairs: &[Compared],
     [a, b]: [&Summary; 2],
 ) -> Vec<Figure> {
-    let ratios = [
-        ("ratio-rate", "Replies a second, B over A", RATE.name),
+    let titles = [
         (
-            "ratio-cpu",
+            ["ratio-rate", "ratios-rate"],
+            "Replies a second, B over A",
+            RATE.name,
+        ),
+        (
+            ["ratio-cpu", "ratios-cpu"],
             "Replies for a second of server CPU, B over A",
             RATE_PER_CPU.name,
         ),
         (
-            "ratio-completion",
+            ["ratio-completion", "ratios-completion"],
             "Until all are done, B over A",
             "completion",
         ),
     ];
-    let ratios = ratios
-        .into_iter()
-        .filter_map(|(id, title, metric)| ratio(id, title, metric, servers, pairs));
+    let at_most = titles
+        .iter()
+        .filter_map(|([id, _], title, metric)| at_most(id, title, ratios(metric, servers, pairs)));
+    let against_clients = titles.iter().filter_map(|([_, id], title, metric)| {
+        against_clients(id, title, ratios(metric, servers, pairs))
+    });
     let curves = [
         AgainstClients {
             id: "both-rates",
@@ -55,17 +62,11 @@ pub(in crate::report) fn figures(
     let curves = curves
         .into_iter()
         .filter_map(|curve| both(curve, servers, [a, b]));
-    ratios.chain(curves).collect()
+    at_most.chain(against_clients).chain(curves).collect()
 }
 
-/// The ratio of each server against the number of clients.
-fn ratio(
-    id: &'static str,
-    title: &str,
-    metric: &str,
-    servers: &[String],
-    pairs: &[Compared],
-) -> Option<Figure> {
+/// The ratio of each server by a metric, with each number of clients.
+fn ratios(metric: &str, servers: &[String], pairs: &[Compared]) -> Vec<Series> {
     let point = |compared: &Compared| {
         let mut measures = compared.pair.measures.iter();
         let ratio = measures.find(|one| one.name == metric)?.ratio?;
@@ -88,7 +89,49 @@ fn ratio(
             trace: Trace::Joined,
         })
     };
-    let mut series: Vec<Series> = servers.iter().enumerate().filter_map(of_server).collect();
+    servers.iter().enumerate().filter_map(of_server).collect()
+}
+
+/// Where these series begin and end.
+fn ends(series: &[Series]) -> Option<(f64, f64)> {
+    let places = || {
+        series
+            .iter()
+            .flat_map(|one| &one.points)
+            .map(|point| point.x)
+    };
+    Some((
+        places().min_by(f64::total_cmp)?,
+        places().max_by(f64::total_cmp)?,
+    ))
+}
+
+/// The ratios with the most clients, beside each other.
+fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Figure> {
+    let (_, most) = ends(&series)?;
+    let title = format!("{title}, {}", counted(most as u32, "client"));
+    for one in &mut series {
+        one.points.retain(|point| point.x >= most);
+    }
+    series.retain(|one| !one.points.is_empty());
+    Some(figure(id, title, Kind::Bars, series, (most, most)))
+}
+
+/// The ratios against the number of clients, where there are several numbers.
+fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option<Figure> {
+    let (least, most) = ends(&series)?;
+    let title = format!("{title}, against clients");
+    (least < most).then(|| figure(id, title, Kind::Lines, series, (least, most)))
+}
+
+/// Ratios, with a line where both runs would be alike. Twice and half lie as far from it.
+fn figure(
+    id: &'static str,
+    title: String,
+    kind: Kind,
+    mut series: Vec<Series>,
+    (first, last): (f64, f64),
+) -> Figure {
     let told: Vec<String> = series
         .iter()
         .filter_map(|series| Some((&series.name, series.points.last()?)))
@@ -97,10 +140,6 @@ fn ratio(
             format!("{name} {} with {clients}", number(point.y))
         })
         .collect();
-    let places = || series.iter().flat_map(|series| &series.points).map(|p| p.x);
-    let first = places().min_by(f64::total_cmp)?;
-    let last = places().max_by(f64::total_cmp)?;
-    let single = first >= last;
     let at = |x| Point {
         x,
         y: 1.0,
@@ -114,25 +153,20 @@ fn ratio(
         points: vec![at(first), at(last)],
         trace: Trace::Level,
     });
-    Some(Figure {
+    Figure {
         id,
-        title: title.to_owned(),
+        alternative: format!("{title}: {}.", told.join(", ")),
+        title,
         caption: "Ratio of medians with its 95 % interval over trials. At 1 (dotted) both runs are alike; \
                   an interval that holds 1 tells nothing apart."
             .to_owned(),
-        alternative: format!("{title}: {}.", told.join(", ")),
         x: Axis::logarithmic("clients", None),
-        y: Axis {
-            label: "ratio",
-            unit: None,
-            log: false,
-            from_zero: single,
-        },
-        kind: if single { Kind::Bars } else { Kind::Lines },
+        y: Axis::logarithmic("ratio", None),
+        kind,
         series,
         parts: Vec::new(),
         maps: Vec::new(),
-    })
+    }
 }
 
 /// A curve of each server in each run; none where there is a single number of clients, which the tables

@@ -3,6 +3,7 @@
 //!
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
+mod against_clients;
 mod below;
 pub(super) mod beside;
 mod completion;
@@ -27,13 +28,13 @@ mod throughput;
 use serde::Serialize;
 
 use super::clients::ClientLog;
-use super::format::{counted, number};
 use super::limit::Limits;
 use super::series::TimeSeries;
-use super::summary::{Quantity, Row, Summary};
+use super::summary::{Quantity, Summary};
 use crate::record::Trial;
 use crate::registry::Entry;
 use crate::stats::median;
+use against_clients::AgainstClients;
 
 /// Every figure, in the order in which they are shown.
 pub const FIGURES: &[&dyn FigureKind] = &[
@@ -126,7 +127,8 @@ pub enum Kind {
     Course,
     /// Many points by themselves.
     Points,
-    /// One bar a series: there is a single number of clients.
+    /// One bar a series: there is a single number of clients. Where the vertical axis is logarithmic a bar has
+    /// no foot, and its end is marked instead.
     Bars,
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
@@ -290,116 +292,6 @@ impl Axis {
             |unit| format!("{} ({unit})", self.label),
         )
     }
-}
-
-/// What a figure against the number of clients is made of.
-struct AgainstClients {
-    id: &'static str,
-    title: &'static str,
-    caption: &'static str,
-    y: Axis,
-    value: fn(&Row) -> Option<Quantity>,
-}
-
-impl AgainstClients {
-    /// Lines against the number of clients, or bars when there is one number only.
-    fn build(self, summary: &Summary) -> Option<Figure> {
-        let servers = summary.servers.iter().enumerate();
-        let series = servers.filter_map(|(place, name)| {
-            let rows = summary.rows.iter().filter(|row| row.server == *name);
-            self.series(name.clone(), place, rows)
-        });
-        let series = series.collect();
-        self.figure(series, &summary.clients)
-    }
-
-    /// The points of a server in these rows.
-    fn series<'a>(
-        &self,
-        name: String,
-        place: usize,
-        rows: impl Iterator<Item = &'a Row>,
-    ) -> Option<Series> {
-        let points: Vec<Point> = rows.filter_map(|row| self.point(row)).collect();
-        (!points.is_empty()).then_some(Series {
-            name,
-            place,
-            points,
-            trace: Trace::Joined,
-        })
-    }
-
-    /// Of these series, at these numbers of clients.
-    fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
-        if series.is_empty() {
-            return None;
-        }
-        let single = clients.len() == 1;
-        let hollow = series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.partial);
-        let mut caption = self.caption.to_owned();
-        if series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.low.is_some())
-        {
-            caption.push_str(" Median over trials with its 95 % interval.");
-        }
-        if hollow {
-            let look = if single { "Pale" } else { "Hollow" };
-            caption.push_str(&[" ", look, ": not all clients were served."].concat());
-        }
-        let mut figure = Figure {
-            id: self.id,
-            title: self.title.to_owned(),
-            caption,
-            alternative: String::new(),
-            x: Axis::logarithmic("clients", None),
-            y: self.y,
-            kind: if single { Kind::Bars } else { Kind::Lines },
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
-        };
-        if single {
-            figure.y.log = false;
-            figure.y.from_zero = true;
-        }
-        figure.alternative = alternative(&figure, *clients.last()?);
-        Some(figure)
-    }
-
-    fn point(&self, row: &Row) -> Option<Point> {
-        let value = (self.value)(row)?;
-        let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
-        drawable(value.median).then(|| Point {
-            x: f64::from(row.clients),
-            y: value.median,
-            low: value.low.filter(|low| drawable(*low)),
-            high: value.high.filter(|high| drawable(*high)),
-            partial: !row.served_all,
-        })
-    }
-}
-
-/// The values at the largest number of clients, in words.
-fn alternative(figure: &Figure, clients: u32) -> String {
-    let values: Vec<String> = figure
-        .series
-        .iter()
-        .filter_map(|series| Some((&series.name, series.points.last()?)))
-        .filter(|(_, point)| point.x >= f64::from(clients))
-        .map(|(name, point)| format!("{name} {}", number(point.y)))
-        .collect();
-    format!(
-        "{}, {}. With {}: {}.",
-        figure.title,
-        figure.y.title(),
-        counted(clients, "client"),
-        values.join(", ")
-    )
 }
 
 /// A value without an interval, because it is an extreme or comes from merged histograms.

@@ -167,6 +167,11 @@ fn trace(figure: &Figure, series: &Series) -> Value {
             trace["x"] = json!([escaped(&series.name)]);
             trace["hovertemplate"] = json!(format!("<b>%{{y:,.4~r}}</b> {unit}%{{text}}"));
             trace["marker"] = json!({ "opacity": if partial { 0.4 } else { 1.0 } });
+            if figure.y.log {
+                trace["type"] = json!("scatter");
+                trace["mode"] = json!("markers");
+                trace["marker"] = json!({ "size": 9, "symbol": look.marker.plotly() });
+            }
         }
         // Made by part, not by server; and not of points.
         Kind::Stacked | Kind::Heat => {}

@@ -330,16 +330,13 @@ impl<B: DrawingBackend> Canvas<B> {
             self.x.pixel(place as f64 - 0.36),
             self.x.pixel(place as f64 + 0.36),
         );
-        let corners = [(left, self.y.pixel(point.y)), (right, BOTTOM)];
-        let fill = if point.partial {
-            colour.mix(0.25).filled()
-        } else {
-            colour.mix(0.85).filled()
-        };
-        self.area.draw(&Rectangle::new(corners, fill))?;
-        self.area
-            .draw(&Rectangle::new(corners, colour.stroke_width(1)))?;
         let middle = i32::midpoint(left, right);
+        let top = self.y.pixel(point.y);
+        if self.y.log {
+            self.marker((middle, top), series.place, point.partial)?;
+        } else {
+            self.block([(left, top), (right, BOTTOM)], point, colour)?;
+        }
         let most = ((right - left) / 5).max(3) as usize;
         let name: String = series.name.chars().take(most).collect();
         self.text(
@@ -350,6 +347,18 @@ impl<B: DrawingBackend> Canvas<B> {
             (HPos::Center, VPos::Top),
         )?;
         self.interval(point, middle, INK)
+    }
+
+    /// A bar by itself.
+    fn block(&self, corners: [(i32, i32); 2], point: &Point, colour: RGBColor) -> Drawn<B> {
+        let fill = if point.partial {
+            colour.mix(0.25).filled()
+        } else {
+            colour.mix(0.85).filled()
+        };
+        self.area.draw(&Rectangle::new(corners, fill))?;
+        self.area
+            .draw(&Rectangle::new(corners, colour.stroke_width(1)))
     }
 
     /// A line in the look of a server: whole or dashed.

@@ -170,7 +170,12 @@ fn no_address_leaves_the_directory() {
         ] {
             let answer = view.get(&path);
             let refused = [400, 404, 414, 431].contains(&answer.status);
-            assert!(refused, "{}: {answer:?}", &path[..path.len().min(80)]);
+            let cut_off = answer.status == 0 && path.len() > longer.len();
+            assert!(
+                refused || cut_off,
+                "{}: {answer:?}",
+                &path[..path.len().min(80)]
+            );
             assert!(!answer.body.contains(SECRET), "{answer:?}");
         }
     }

@@ -97,16 +97,17 @@ fn facts(caption: &str, facts: &[Fact]) -> Markup {
                         th scope="col" { span.hidden { "What" } }
                         th scope="col" { "A" }
                         th scope="col" { "B" }
-                        th scope="col" { span.hidden { "Difference" } }
                     }
                 }
                 tbody {
                     @for fact in facts {
                         tr.(if fact.differs { "differs" } else { "same" }) {
-                            th scope="row" { (fact.name) }
+                            th scope="row" {
+                                (fact.name)
+                                @if fact.differs { " " span.mark { (fact.word()) } }
+                            }
                             td { (fact.a) }
                             td { (fact.b) }
-                            td.mark-of { @if fact.differs { span.mark { (fact.word()) } } }
                         }
                     }
                 }
@@ -138,9 +139,8 @@ fn whole_part(part: &Part) -> Markup {
     }
 }
 
-/// What is said of a part, whose ids begin with `prefix` and whose names with `within`.
+/// What is said of a part, the ids of whose figures begin with `prefix` and whose names with `within`.
 fn sections(part: &Part, prefix: &str, within: &str) -> Markup {
-    let id = |name: &str| format!("{prefix}{name}");
     html! {
         @if !part.limits.is_empty() {
             section.results aria-label=(format!("{within}Limits")) {
@@ -166,8 +166,8 @@ fn sections(part: &Part, prefix: &str, within: &str) -> Markup {
                 (plots(prefix, &|_| "the tables do not".to_owned(), part.figures.iter()))
             }
         }
-        section aria-labelledby=(id("made")) {
-            h2 id=(id("made")) { "How both were made" }
+        section aria-label=(format!("{within}How both were made")) {
+            h2 { "How both were made" }
             (only("Servers and numbers of clients", &part.only_in))
             (facts(&format!("{within}How both were made"), &part.facts))
         }
