@@ -12,6 +12,7 @@
 mod connecting;
 mod dues;
 mod endings;
+mod part;
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +26,11 @@ use super::client::{Client, Stamp, State};
 use super::jobs::JobsTally;
 use super::phase::Progress;
 use super::share::Share;
-use super::tally::{ErrorKind, PARTS, PARTS_A_SLICE, WorkerTally};
+use super::tally::{ErrorKind, PARTS_A_SLICE, WorkerTally};
 use super::times::Times;
 use super::{Close, Plan, Until};
 use crate::protocol::Replies;
+use part::Part;
 
 /// What an engine is to do about a client's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,14 +110,6 @@ struct Sweep {
     left: usize,
 }
 
-/// The part of a slice of the window that is being counted.
-#[derive(Debug)]
-struct Part {
-    number: usize,
-    ends: u64,
-    length: u64,
-}
-
 /// Longest time in which a sweep comes round, and shortest.
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// Part of a limit by which it may be overrun.
@@ -183,11 +177,7 @@ impl Crowd {
                 looked_at: began,
                 ..Sweep::default()
             },
-            part: Part {
-                number: 0,
-                ends: u64::MAX,
-                length: 1,
-            },
+            part: Part::default(),
             progress: Progress::default(),
             random: fastrand::Rng::with_seed(plan.seed ^ number as u64),
             plan: Arc::clone(plan),
@@ -322,17 +312,14 @@ impl Crowd {
         let in_window = now >= self.from && now < self.until;
         if in_window {
             client.tally.window_replies += 1;
-            while now >= self.part.ends {
-                self.part.number = (self.part.number + 1).min(PARTS - 1);
-                self.part.ends += self.part.length;
-            }
-            self.tally.served[usize::from(client.tenth)][self.part.number / PARTS_A_SLICE] += 1;
+            let part = self.part.at(now);
+            self.tally.served[usize::from(client.tenth)][part / PARTS_A_SLICE] += 1;
             let from = if self.tally.open.is_some() {
                 stamp.due
             } else {
                 stamp.sent
             };
-            self.tally.times.record(self.part.number, now - from);
+            self.tally.times.record(part, now - from);
         }
         let counts = match &mut self.tally.open {
             None => in_window,
@@ -436,8 +423,7 @@ impl Crowd {
             return;
         }
         self.from = from;
-        self.part.length = (until.saturating_sub(from) / PARTS as u64).max(1);
-        self.part.ends = from.saturating_add(self.part.length);
+        self.part = Part::first(from, until);
         self.origin = match self.plan.until {
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
