@@ -372,7 +372,14 @@ mod tests {
             for words in commands(&code(&text)) {
                 count += 1;
                 if let Err(error) = command().try_get_matches_from(&words) {
-                    panic!("{}: {}: {error}", page.display(), words.join(" "));
+                    // A page may be about a larger machine than this one.
+                    let is_larger = error.to_string().contains("there is no CPU");
+                    assert!(
+                        is_larger,
+                        "{}: {}: {error}",
+                        page.display(),
+                        words.join(" ")
+                    );
                 }
             }
         }

@@ -143,8 +143,8 @@ fn figures(model: &str) -> String {
         return String::new();
     }
     let mut text = format!(
-        "## Measured\n\n{} ({}, {}); beside each value its ratio to the best of all models that served everybody, \
-         and the rank among them.\n\n| clients | served |",
+        "## Measured\n\n{} ({}, {}). × is the value over that of the best of all models that served everybody, # the \
+         rank among them.\n\n| clients |",
         reference(figures),
         figures.host,
         figures.made_at,
@@ -152,22 +152,19 @@ fn figures(model: &str) -> String {
     for measure in MEASURES {
         text += &format!(" {} |", measure.title);
     }
-    text += &format!("\n|---:|---:|{}\n", "---:|".repeat(MEASURES.len()));
+    text += &format!("\n|---:|{}\n", "---:|".repeat(MEASURES.len()));
     for row in rows {
+        let clients = format::whole(f64::from(row.clients));
         let served = if row.served == row.clients {
-            "all".to_owned()
+            String::new()
         } else {
-            format::whole(f64::from(row.served))
+            format!("<br>{} served", format::whole(f64::from(row.served)))
         };
-        text += &format!("| {} | {served} |", format::whole(f64::from(row.clients)));
+        text += &format!("| {clients}{served} |");
         for measure in MEASURES {
             let value = format::or_absent((measure.value)(row), measure.in_words);
-            let standing = figures
-                .standing(row, measure)
-                .map_or(String::new(), |standing| {
-                    let ratio = format::hundredths(standing.of_best);
-                    format!("<br>× {ratio}, {} of {}", standing.rank, standing.of)
-                });
+            let standing = figures.standing(row, measure);
+            let standing = standing.map_or(String::new(), |standing| format!("<br>{standing}"));
             text += &format!(" {value}{standing} |");
         }
         text.push('\n');

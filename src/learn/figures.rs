@@ -1,5 +1,7 @@
 //! Figures of a reference run of all models.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A run of all models under several crowds.
@@ -30,7 +32,7 @@ pub struct Row {
     /// CPU time of the server for a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_reply: Option<f64>,
-    /// Memory that each client adds to what the server has without.
+    /// Memory that each client beside the first adds; absent where all of them add too little to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_client: Option<f64>,
     /// Jain's index of the replies of the clients.
@@ -93,10 +95,15 @@ pub const MEASURES: &[Measure] = &[
 pub struct Standing {
     /// 1 for the best; those that are equal share the better one.
     pub rank: usize,
-    /// How many there are.
-    pub of: usize,
     /// The value over that of the best.
     pub of_best: f64,
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ratio = crate::report::format::hundredths(self.of_best);
+        write!(f, "×{ratio} #{}", self.rank)
+    }
 }
 
 impl Figures {
@@ -127,9 +134,8 @@ impl Figures {
                 if better(value, best) { value } else { best }
             },
         )?;
-        Some(Standing {
+        (best != 0.0).then(|| Standing {
             rank: 1 + values.iter().filter(|value| better(**value, own)).count(),
-            of: values.len(),
             of_best: own / best,
         })
     }
@@ -162,8 +168,8 @@ mod tests {
         };
         let standing = |place: usize| figures.standing(&figures.rows[place], &MEASURES[0]);
         let second = standing(0).unwrap();
-        assert_eq!((second.rank, second.of), (2, 2));
-        assert!((second.of_best - 0.5).abs() < 1e-9);
+        assert_eq!(second.rank, 2);
+        assert_eq!(second.to_string(), "×0.50 #2");
         assert_eq!(standing(1).unwrap().rank, 1);
         assert_eq!(standing(2), None);
         assert_eq!(figures.standing(&figures.rows[0], &MEASURES[1]), None);

@@ -80,8 +80,10 @@ impl Page {
 
     fn head(&mut self, model: &dyn Model, lesson: &Lesson) {
         let info = model.info();
-        let name = styled(BOLD, info.name);
-        self.lines.push(format!("{name}: {}", info.summary));
+        let whole = format!("{}: {}", info.name, info.summary);
+        let mut title = lines(&whole, self.width);
+        title[0] = title[0].replacen(info.name, &styled(BOLD, info.name), 1);
+        self.lines.extend(title);
         let card = model.card();
         for paragraph in [card.idea, lesson.why] {
             self.lines.push(String::new());
@@ -142,13 +144,7 @@ impl Page {
                 let value = format::or_absent((measure.value)(row), measure.in_words);
                 values += &format!("{value:>CELL$}");
                 let standing = figures.standing(row, measure);
-                let standing = standing.map_or(String::new(), |standing| {
-                    format!(
-                        "×{} #{}",
-                        format::hundredths(standing.of_best),
-                        standing.rank
-                    )
-                });
+                let standing = standing.map_or(String::new(), |standing| standing.to_string());
                 standings += &format!("{standing:>CELL$}");
             }
             self.lines.push(values);
@@ -261,13 +257,14 @@ pub(super) fn call_lines(calls: &[Call], width: usize) -> Vec<String> {
             continue;
         }
         let place = who + 6 + call_width.max(used) + 2;
-        if used <= call_width || place + columns(&outcome) <= width {
+        let end = place + columns(&outcome);
+        if end <= width {
             let gap = " ".repeat(call_width.saturating_sub(used) + 2);
             found.push(format!("{line}{gap}{}", styled(DIM, &outcome)));
         } else {
             found.push(line);
-            let indent = " ".repeat(who + 6 + call_width + 2);
-            found.push(indent + &styled(DIM, &outcome));
+            let place = (who + 6 + call_width + 2).min(width.saturating_sub(columns(&outcome)));
+            found.push(" ".repeat(place) + &styled(DIM, &outcome));
         }
     }
     found

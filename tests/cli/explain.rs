@@ -101,8 +101,16 @@ fn processes() -> Vec<(i32, i32, i32)> {
     stats.collect()
 }
 
-/// `throng explain MODEL`, as soon as it has started its server, and the number of that.
+/// `throng explain MODEL`, as soon as it has started its server, and the number of that. It may be over before
+/// one has looked, and then there is another.
 fn explaining(model: &str) -> (Child, i32) {
+    let mut tries = (0..50).filter_map(|_| try_to_explain(model));
+    tries
+        .next()
+        .unwrap_or_else(|| panic!("{model}: no server was seen"))
+}
+
+fn try_to_explain(model: &str) -> Option<(Child, i32)> {
     let mut command = Command::new(THRONG);
     command
         .args(["explain", model])
@@ -110,22 +118,19 @@ fn explaining(model: &str) -> (Child, i32) {
         .stderr(Stdio::null());
     let mut child = command.spawn().expect("the program can be started");
     let own = child.id().cast_signed();
-    let deadline = Instant::now() + Duration::from_mins(1);
     let serves = |number: i32| {
         let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
         words.split(|byte| *byte == 0).any(|word| word == b"serve")
     };
-    loop {
+    // It ends by itself, within bounds.
+    while child.try_wait().expect("it is our child").is_none() {
         let all = processes().into_iter();
         let mut children = all.filter(|(number, parent, _)| *parent == own && serves(*number));
         if let Some((server, ..)) = children.next() {
-            return (child, server);
-        }
-        if Instant::now() > deadline || child.try_wait().expect("it is our child").is_some() {
-            let _ = child.kill();
-            panic!("{model}: no server was seen");
+            return Some((child, server));
         }
     }
+    None
 }
 
 /// Demands that nobody of a server's group is left.

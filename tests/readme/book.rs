@@ -133,6 +133,8 @@ fn is_chance(model: &str, about: About, call: &str) -> bool {
         "tokio" => ["read", "write", "epoll_wait"].contains(&call),
         // From time to time it counts its threads, in a file.
         "aio" => about != About::Leaves && call == "close",
+        // It goes round and round, and may be anywhere when the client leaves.
+        "polling" => about == About::Leaves && call == "accept",
         // An idle child may come too late to see that there was a client.
         "prefork" => about == About::Comes && call == "poll",
         _ => false,
@@ -210,12 +212,13 @@ fn figures() -> Figures {
             name(row),
             row["clients"].as_u64().expect("and its crowd") as u32,
         );
-        // What the first one costs cannot be told from what the server has anyway.
-        let more = |(all, alone): (f64, f64)| (all - alone).max(0.0) / f64::from(clients - 1);
-        let bytes_per_client = memory(row)
+        // What the first one costs cannot be told from what the server has anyway, and what few pages come to
+        // not from chance.
+        let more = memory(row)
             .zip(alone(&model))
-            .filter(|_| clients > 1)
-            .map(more);
+            .map(|(all, alone)| all - alone);
+        let more = more.filter(|more| clients > 1 && *more >= 64.0 * 1024.0);
+        let bytes_per_client = more.map(|more| more / f64::from(clients - 1));
         Row {
             clients,
             served: row["served"]
