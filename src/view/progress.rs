@@ -1,7 +1,6 @@
 //! How far a run is, as its record tells it: what is done of all, what is left at the pace of the last trials,
 //! and what these brought.
 
-use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
@@ -73,29 +72,23 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     let (directory, run) = runs.find(name)?;
     let parts = runs.parts(name);
     // Parts run one after the other, so the last one that has trials is the one that runs.
-    let begun = parts.iter().rev().find(|(_, trials)| *trials > 0);
+    let begun = parts.iter().rev().find(|(_, trials, _)| *trials > 0);
     let current = begun.or(parts.first());
     let mut unread = None;
     let mut last = Vec::new();
-    let mut since = None;
-    if let Some((part, _)) = current {
-        let place = part.place(&directory);
-        match last_trials(&place) {
+    if let Some((part, ..)) = current {
+        match last_trials(&part.trials_in(&directory)) {
             Ok(trials) => last = trials,
             Err(error) => unread = Some(format!("{error:#}")),
         }
-        let found = fs::symlink_metadata(place.join("trials.jsonl"));
-        since = found.and_then(|found| found.modified()).ok();
-        since = since.filter(|_| !part.is_complete());
     }
+    // Seen, not dated: the clock of the day may be set.
+    let passed = current.and_then(|(_, _, since)| *since).unwrap_or_default();
     let is_running = run.state == State::Running;
     let left = run.planned.filter(|_| is_running && !last.is_empty());
     let left = left.map(|planned| {
         let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
         let rest = planned.saturating_sub(run.trials) as f64 * mean;
-        let passed = since
-            .and_then(|since| since.elapsed().ok())
-            .unwrap_or_default();
         // The one that runs may take longer than the last ones did.
         (rest - passed.as_secs_f64().min(mean)).max(0.0)
     });
@@ -106,7 +99,7 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
     Some(Progress {
         percent,
         left_s: left,
-        part: current.and_then(|(part, _)| part.name.clone()),
+        part: current.and_then(|(part, ..)| part.name.clone()),
         last: last.iter().rev().map(Told::of).collect(),
         unread,
         run,
@@ -148,10 +141,9 @@ impl Told {
     }
 }
 
-/// The last whole trials of the record in a directory.
-fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
-    let path = directory.join("trials.jsonl");
-    let Some(mut file) = record::open_if_there(&path)? else {
+/// The last whole trials of a file of these.
+fn last_trials(path: &Path) -> anyhow::Result<Vec<Trial>> {
+    let Some(mut file) = record::open_if_there(path)? else {
         return Ok(Vec::new());
     };
     let bytes = file.metadata()?.len();
@@ -169,7 +161,7 @@ fn last_trials(directory: &Path) -> anyhow::Result<Vec<Trial>> {
     let first = lines.len().saturating_sub(SHOWN);
     let read = |line: &&[u8]| -> anyhow::Result<Trial> {
         let trial = std::str::from_utf8(line).ok();
-        let trial = trial.and_then(|line| record::parse(&path, 1, line).ok());
+        let trial = trial.and_then(|line| record::parse(path, 1, line).ok());
         // Which line it is would take reading all of them.
         trial.context("a line of trials.jsonl is no trial; the report says which and why")
     };

@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -40,10 +41,11 @@ struct Known {
 
 /// A file as it was when it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+pub(super) struct Stamp {
     inode: u64,
     bytes: u64,
-    changed: (i64, i64),
+    /// When, in seconds and nanoseconds.
+    pub(super) changed: (i64, i64),
 }
 
 /// The lines of a file that grows.
@@ -52,6 +54,8 @@ struct Lines {
     inode: u64,
     bytes: u64,
     count: u64,
+    /// When it was seen to grow.
+    grew: Option<Instant>,
 }
 
 /// What a record says of itself.
@@ -216,8 +220,9 @@ impl Runs {
         Some((directory, listed))
     }
 
-    /// Its parts with how many trials each has; a run alone is its only one.
-    pub(super) fn parts(&self, name: &str) -> Vec<(Part, u64)> {
+    /// Its parts, with how many trials each has and how long ago the last one was seen to end; a run alone is
+    /// its only part.
+    pub(super) fn parts(&self, name: &str) -> Vec<(Part, u64, Option<Duration>)> {
         let Some(directory) = self.place(name) else {
             return Vec::new();
         };
@@ -230,7 +235,9 @@ impl Runs {
         parts
             .map(|part| {
                 let trials = known.trials(&directory, &part);
-                (part, trials)
+                let lines = known.lines.get(&part.trials_in(&directory));
+                let grew = lines.and_then(|lines| lines.grew);
+                (part, trials, grew.map(|grew| grew.elapsed()))
             })
             .collect()
     }
@@ -243,6 +250,11 @@ impl Part {
             Some(name) => run.join(name),
             None => run.to_owned(),
         }
+    }
+
+    /// Where its trials are.
+    pub(super) fn trials_in(&self, run: &Path) -> PathBuf {
+        self.place(run).join("trials.jsonl")
     }
 
     /// Whether all of it ran.
@@ -308,7 +320,7 @@ impl Known {
         {
             return planned.into();
         }
-        let path = part.place(directory).join("trials.jsonl");
+        let path = part.trials_in(directory);
         let lines = self.lines.entry(path.clone()).or_default();
         // What cannot be read has none that could be counted; its page says why.
         let _ = lines.go_on(&path);
@@ -317,7 +329,7 @@ impl Known {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(Self {
             inode: found.ino(),
@@ -345,15 +357,20 @@ impl Lines {
         // No further than it was long then, or a file that grows faster than it is read has no end.
         let mut rest = file.take(found.len() - self.bytes);
         let mut piece = vec![0; PIECE];
+        let (before, was_known) = (self.count, self.bytes > 0);
         loop {
             let read = rest.read(&mut piece)?;
             if read == 0 {
-                return Ok(());
+                break;
             }
             let ends = piece[..read].iter().filter(|byte| **byte == b'\n');
             self.count += ends.count() as u64;
             self.bytes += read as u64;
         }
+        if was_known && self.count > before {
+            self.grew = Some(Instant::now());
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::body::Body;
@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::address::{is_ours, values};
-use super::runs::{self, Runs};
+use super::runs::{self, Runs, Stamp};
 use super::{page, progress};
 use crate::record::{self, is_plain};
 use crate::report::beside::{self, Beside, Unlike};
@@ -351,10 +351,7 @@ fn report_in(directory: &FilePath, is_running: bool) -> Result<Vec<u8>, Refused>
 /// The report in a record, if all of this is older.
 fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     use std::io::Read as _;
-    let changed = |path: &FilePath| -> Option<SystemTime> {
-        let found = std::fs::symlink_metadata(path).ok()?;
-        found.modified().ok()
-    };
+    let changed = |path: &FilePath| Stamp::of(path).map(|stamp| stamp.changed);
     let page = directory.join("report.html");
     let made = changed(&page)?;
     let parts = record::Study::is_in(directory).then(|| record::Study::read(directory).ok());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use throng::record::{Ending, Run, Store, Trial};
+use throng::record::{Ending, Run, SCHEMA_VERSION, Store, Study, StudyPart, Trial};
 
 use super::server::THRONG;
 use super::throng;
@@ -325,6 +325,64 @@ fn a_run_that_goes_on_is_watched() {
     drop(store);
     assert_eq!(view.json("/run/now/progress.json")["state"], "interrupted");
     assert!(!view.json("/run/now/progress.json")["left_s"].is_number());
+}
+
+#[test]
+fn a_study_is_listed_with_its_parts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().join("study");
+    let part = |name: &str| StudyPart {
+        name: name.to_owned(),
+        title: format!("Part {name}"),
+        ..StudyPart::default()
+    };
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        name: "both".to_owned(),
+        question: "What does each do?".to_owned(),
+        summary: None,
+        source: None,
+        scale: None,
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        arguments: Vec::new(),
+        parts: vec![part("one"), part("two")],
+        claims: Vec::new(),
+    };
+    let lock = study.create(&place).expect("there is room");
+    write(&place.join("one"), &record(0, "2026-01-01T00:00:00Z"));
+    let (mut second, _) = record(2, "2026-01-01T00:00:00Z");
+    second.ending = Ending::Unfinished;
+    write(&place.join("two"), &(second, Vec::new()));
+    let view = View::start(directory.path());
+    let progress = view.json("/run/study/progress.json");
+    assert_eq!(
+        (&progress["state"], &progress["parts"]),
+        (&"running".into(), &2.into())
+    );
+    assert_eq!(
+        (&progress["trials"], &progress["planned"]),
+        (&7.into(), &13.into())
+    );
+    assert_eq!(
+        (&progress["part"], &progress["percent"]),
+        (&"one".into(), &53.into())
+    );
+    view.get("/").says(200, &["both", "2 parts", "7 of 13"]);
+    view.get("/run/study/report.html")
+        .says(200, &["What does each do?", "Part one"]);
+    view.get("/run/study/one/report.html")
+        .says(200, &["2000 clients, 20 seconds"]);
+    assert_eq!(view.get("/run/study/three/report.html").status, 404);
+    drop(lock);
+    assert_eq!(view.json("/runs.json")["runs"][0]["state"], "unfinished");
+    // A part that is broken breaks the study, until it is mended.
+    let run = place.join("two/run.json");
+    let whole = fs::read(&run).expect("it is there");
+    fs::write(&run, "{").expect("there is room");
+    assert_eq!(view.json("/runs.json")["runs"][0]["state"], "broken");
+    fs::write(&run, whole).expect("there is room");
+    assert_eq!(view.json("/runs.json")["runs"][0]["state"], "unfinished");
 }
 
 #[test]

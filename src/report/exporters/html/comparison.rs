@@ -116,3 +116,28 @@ fn demands(comparison: &Comparison) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::record::Comparison as Asked;
+    use crate::report::{Logs, Report, fixture};
+
+    #[test]
+    fn every_table_of_several_numbers_of_clients_has_a_name_of_its_own() {
+        let (mut run, trials) = fixture::record();
+        run.comparison = Some(Asked {
+            reference: "epoll".to_owned(),
+            ..Asked::default()
+        });
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let page = sections(&report.comparison.expect("one was asked for")).into_string();
+        let names = page.split("aria-label=\"").skip(1);
+        let names: Vec<&str> = names.filter_map(|rest| rest.split('"').next()).collect();
+        let different: BTreeSet<&&str> = names.iter().collect();
+        assert!(names.len() > 10, "{names:?}");
+        assert_eq!(different.len(), names.len(), "{names:?}");
+    }
+}
