@@ -9,7 +9,7 @@ pub(super) const LESSON: Lesson = Lesson {
     model: "io-uring-reactors",
     why: "What `reactors` is to `epoll-et`, this is to `io-uring`: a loop, a ring and buffers for each CPU, \
           clients dealt out by SO_REUSEPORT. A ring that only one thread uses needs no lock on either side, \
-          and its work is done when that thread asks for it. Of all models here it gets most out of several \
+          and its work is done when that thread asks for it. It is made for many requests on several \
           CPUs, and shares the weakness of every fixed dealing: nobody helps a loop that has too much.",
     diagram: Diagram {
         groups: &[
