@@ -25,6 +25,14 @@ pub struct Group {
     pub then: &'static str,
 }
 
+/// Clients of which one thread serves all: one that comes, and some that are there.
+pub const ALL_CLIENTS: &[(&str, Queue)] = &[
+    ("new client", Queue::Accept),
+    ("client 1", Queue::Receive),
+    ("client 2", Queue::Receive),
+    ("client 3", Queue::Receive),
+];
+
 /// Where something waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queue {

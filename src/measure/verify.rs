@@ -42,33 +42,29 @@ pub(super) fn verify(
         stream: None,
     };
     let mut first = talk(0);
-    first.ask(1, Pace::Whole).context("a single request")?;
-    first.hear(1).context("a single request")?;
-    first.ask(1, Pace::Pieces).context("a request in pieces")?;
-    first.hear(1).context("a request in pieces")?;
+    first.exchange(1, Pace::Whole).context("a single request")?;
+    first
+        .exchange(1, Pace::Pieces)
+        .context("a request in pieces")?;
     if dialogue.closes() {
         let mut others: Vec<Talk> = (1..=BURST).map(|number| talk(number.into())).collect();
         for other in &mut others {
-            other
-                .ask(1, Pace::Whole)
-                .context("several clients at once")?;
+            other.ask().context("several clients at once")?;
         }
         for other in &mut others {
             other.hear(1).context("several clients at once")?;
         }
     } else if rigour != Rigour::OneByOne {
         first
-            .ask(BURST, Pace::Whole)
+            .exchange(BURST, Pace::Whole)
             .context("several requests at once")?;
-        first.hear(BURST).context("several requests at once")?;
     }
     if rigour != Rigour::All {
         return Ok(());
     }
     first
-        .ask(1, Pace::Last)
+        .exchange(1, Pace::Last)
         .context("a request before half-close")?;
-    first.hear(1).context("a request before half-close")?;
     first.hear_the_end().context("after half-close")
 }
 
@@ -90,7 +86,8 @@ struct Talk {
 }
 
 impl Talk {
-    fn ask(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
+    /// What so many requests are on the wire, and a connection for them.
+    fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, TcpStream)> {
         let mut wire = Vec::new();
         for _ in 0..requests {
             self.requester.request(&mut wire);
@@ -99,29 +96,29 @@ impl Talk {
             Some(stream) => stream,
             none => none.insert(connect(self.target)?),
         };
-        let piece = if pace == Pace::Pieces {
-            wire.len().div_ceil(4).max(1)
-        } else {
-            wire.len()
-        };
-        for piece in wire.chunks(piece) {
-            match stream.write_all(piece) {
-                Ok(()) => {}
-                // It may have declined and closed already: its reply will tell.
-                Err(_) if self.closes => break,
-                Err(error) => return Err(error.into()),
+        Ok((wire, stream.try_clone()?))
+    }
+
+    /// Asks once, of a server whose reply is short.
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let (wire, stream) = self.prepare(1)?;
+        send(&stream, &wire, Pace::Whole, self.closes)
+    }
+
+    /// Asks, and hears the replies meanwhile: a server does not read on while what it has to say is not read.
+    fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
+        let (wire, stream) = self.prepare(requests)?;
+        let closes = self.closes;
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| send(&stream, &wire, pace, closes));
+            let heard = self.hear(requests);
+            if heard.is_err() {
+                // Nobody waits for what is still to be sent.
+                let _ = stream.shutdown(Shutdown::Both);
             }
-            if pace == Pace::Pieces {
-                std::thread::sleep(Duration::from_micros(200));
-            }
-        }
-        if pace == Pace::Last {
-            match stream.shutdown(Shutdown::Write) {
-                Err(error) if !self.closes => return Err(error.into()),
-                _ => {}
-            }
-        }
-        Ok(())
+            let sent = sending.join().expect("sending does not panic");
+            heard.and(sent)
+        })
     }
 
     /// Hears so many replies; fewer, if the server says that it closes after one.
@@ -163,10 +160,66 @@ impl Talk {
     }
 }
 
+fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
+    let piece = if pace == Pace::Pieces {
+        wire.len().div_ceil(4).max(1)
+    } else {
+        wire.len()
+    };
+    for piece in wire.chunks(piece) {
+        match stream.write_all(piece) {
+            Ok(()) => {}
+            // It may have declined and closed already: its reply will tell.
+            Err(_) if closes => break,
+            Err(error) => return Err(error.into()),
+        }
+        if pace == Pace::Pieces {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+    if pace == Pace::Last {
+        match stream.shutdown(Shutdown::Write) {
+            Err(error) if !closes => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn connect(target: SocketAddr) -> std::io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&target, PATIENCE)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::protocol::{Mix, PROTOCOLS};
+    use crate::registry;
+
+    #[test]
+    fn replies_are_heard_while_requests_larger_than_all_buffers_leave() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 64 * 1024];
+            // It reads no more than it could write: as any server that bounds what it keeps.
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                stream.write_all(&buffer[..count]).unwrap();
+            }
+        });
+        let echo = registry::find("protocol", PROTOCOLS, "echo").unwrap();
+        let settings = Settings {
+            size: Mix::One(16_000_000),
+            ..Settings::default()
+        };
+        verify(target, echo, settings, Rigour::All).unwrap();
+        server.join().unwrap();
+    }
 }

@@ -66,21 +66,60 @@ fn set(words: &mut Vec<String>, names: &[&str], value: &str) {
     }
 }
 
-/// The same numbers of clients, but few.
+fn has(words: &[String], names: &[&str]) -> bool {
+    words.iter().any(|word| names.contains(&word.as_str()))
+}
+
+/// What ends a load otherwise than its time.
+const ENDS: [&str; 4] = ["--each", "-n", "--requests", "--bytes"];
+
+/// As many numbers of clients as two, and each small; as many models as two.
 fn fewer(words: &mut [String]) {
-    let names = ["--clients", "-c"];
-    let Some(place) = words.iter().position(|word| names.contains(&word.as_str())) else {
-        return;
+    let value = |words: &[String], names: &[&str]| {
+        let place = words.iter().position(|word| names.contains(&word.as_str()));
+        place.map(|place| place + 1)
     };
-    let numbers = words[place + 1].split(',').zip(1_u32..);
-    let few: Vec<String> = numbers.map(|(_, few)| (few + 1).to_string()).collect();
-    words[place + 1] = few.join(",");
+    if let Some(place) = value(words, &["--clients", "-c"]) {
+        let has_several = words[place].contains(',');
+        (if has_several { "2,3" } else { "2" }).clone_into(&mut words[place]);
+    }
+    if let Some(place) = value(words, &["--models"]) {
+        let models: Vec<&str> = words[place].split(',').take(2).collect();
+        words[place] = models.join(",");
+    }
+}
+
+/// As few trials as a command of a page allows, each short.
+fn few_trials(command: &str, words: &mut Vec<String>) {
+    if !has(words, &["--clients", "-c"]) {
+        words.extend(["--clients".to_owned(), "2".to_owned()]);
+    }
+    if command == "run" && !has(words, &["--models"]) {
+        words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
+    }
+    if !has(words, &ENDS[..1]) {
+        set(words, &["--duration", "-d"], "60ms");
+        set(words, &["--warm-up"], "10ms");
+    }
+    let repeats = if command == "run" {
+        "--repeats"
+    } else {
+        "--runs"
+    };
+    set(words, &[repeats, "-r"], "1");
+    // Trials that a page does not ask for.
+    for (name, value) in [("--probes", "cpu"), ("--control", "none")] {
+        if !has(words, &[name]) {
+            set(words, &[name], value);
+        }
+    }
+    if command == "run" && !has(words, &["--no-ceiling"]) {
+        words.push("--no-ceiling".to_owned());
+    }
 }
 
 /// The same command, but short.
 fn smaller(mut words: Vec<String>) -> Vec<String> {
-    let has =
-        |words: &[String], names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
     let command = words[0].clone();
     fewer(&mut words);
     for word in words.iter_mut().skip(1) {
@@ -106,7 +145,6 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
     if has(&words, &["--at-once"]) {
         set(&mut words, &["--at-once"], "1");
     }
-    let bounded = ["--each", "-n", "--requests", "--bytes"];
     let study = words.get(1).filter(|word| {
         Path::new(word)
             .extension()
@@ -120,24 +158,7 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             words = vec!["list".to_owned(), "studies".to_owned()];
             words.extend(study);
         }
-        "run" | "compare" => {
-            if !has(&words, &["--clients", "-c"]) {
-                words.extend(["--clients".to_owned(), "2".to_owned()]);
-            }
-            if command == "run" && !has(&words, &["--models"]) {
-                words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
-            }
-            if !has(&words, &bounded[..1]) {
-                set(&mut words, &["--duration", "-d"], "60ms");
-                set(&mut words, &["--warm-up"], "10ms");
-            }
-            let repeats = if command == "run" {
-                "--repeats"
-            } else {
-                "--runs"
-            };
-            set(&mut words, &[repeats, "-r"], "1");
-        }
+        "run" | "compare" => few_trials(&command, &mut words),
         "limit" => {
             for (name, value) in [
                 ("--tries", "3"),
@@ -150,7 +171,7 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             set(&mut words, &["--duration", "-d"], "60ms");
             set(&mut words, &["--warm-up"], "10ms");
         }
-        "load" if !has(&words, &bounded[1..]) && !has(&words, &bounded[..1]) => {
+        "load" if !has(&words, &ENDS) => {
             set(&mut words, &["--duration", "-d"], "60ms");
             set(&mut words, &["--warm-up"], "10ms");
         }

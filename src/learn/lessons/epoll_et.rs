@@ -1,7 +1,7 @@
 //! The lesson about `epoll-et`.
 
 use super::source;
-use crate::learn::diagram::{Diagram, Group, Queue};
+use crate::learn::diagram::{ALL_CLIENTS, Diagram, Group};
 use crate::learn::excerpt::{Excerpt, Note};
 use crate::learn::{Exercise, Lesson};
 
@@ -13,12 +13,7 @@ pub(super) const LESSON: Lesson = Lesson {
           must keep its own list of unfinished connections. Forgetting one means a client that waits for ever.",
     diagram: Diagram {
         groups: &[Group {
-            from: &[
-                ("new client", Queue::Accept),
-                ("client 1", Queue::Receive),
-                ("client 2", Queue::Receive),
-                ("client 3", Queue::Receive),
-            ],
+            from: ALL_CLIENTS,
             through: "news, once",
             waiter: "the one thread",
             sleeps_in: "epoll_wait()",

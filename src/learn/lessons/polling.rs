@@ -1,7 +1,7 @@
 //! The lesson about `polling`.
 
 use super::source;
-use crate::learn::diagram::{Diagram, Group, Queue};
+use crate::learn::diagram::{ALL_CLIENTS, Diagram, Group};
 use crate::learn::excerpt::{Excerpt, Note};
 use crate::learn::{Exercise, Lesson};
 
@@ -13,12 +13,7 @@ pub(super) const LESSON: Lesson = Lesson {
           every other question is a system call for nothing, and the CPU is full with an idle crowd as well.",
     diagram: Diagram {
         groups: &[Group {
-            from: &[
-                ("new client", Queue::Accept),
-                ("client 1", Queue::Receive),
-                ("client 2", Queue::Receive),
-                ("client 3", Queue::Receive),
-            ],
+            from: ALL_CLIENTS,
             through: "",
             waiter: "the one thread",
             sleeps_in: "",

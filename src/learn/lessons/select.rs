@@ -1,7 +1,7 @@
 //! The lesson about `select`.
 
 use super::source;
-use crate::learn::diagram::{Diagram, Group, Queue};
+use crate::learn::diagram::{ALL_CLIENTS, Diagram, Group};
 use crate::learn::excerpt::{Excerpt, Note};
 use crate::learn::{Exercise, Lesson};
 
@@ -14,12 +14,7 @@ pub(super) const LESSON: Lesson = Lesson {
           room for 1024 descriptors only.",
     diagram: Diagram {
         groups: &[Group {
-            from: &[
-                ("new client", Queue::Accept),
-                ("client 1", Queue::Receive),
-                ("client 2", Queue::Receive),
-                ("client 3", Queue::Receive),
-            ],
+            from: ALL_CLIENTS,
             through: "bit sets",
             waiter: "the one thread",
             sleeps_in: "select()",

@@ -1,7 +1,7 @@
 //! The lesson about `tokio`.
 
 use super::source;
-use crate::learn::diagram::{Diagram, Group, Queue};
+use crate::learn::diagram::{ALL_CLIENTS, Diagram, Group, Queue};
 use crate::learn::excerpt::{Excerpt, Note};
 use crate::learn::{Exercise, Lesson};
 
@@ -14,12 +14,7 @@ pub(super) const LESSON: Lesson = Lesson {
     diagram: Diagram {
         groups: &[
             Group {
-                from: &[
-                    ("new client", Queue::Accept),
-                    ("client 1", Queue::Receive),
-                    ("client 2", Queue::Receive),
-                    ("client 3", Queue::Receive),
-                ],
+                from: ALL_CLIENTS,
                 through: "ready list",
                 waiter: "a runtime thread",
                 sleeps_in: "epoll_wait()",
