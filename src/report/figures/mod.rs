@@ -41,6 +41,7 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &limit::AgainstTried::SERVED,
     &limit::AgainstTried::P99,
     &completion::CompletionTime,
+    &completion::ConnectFailures,
     &throughput::Throughput,
     &scalability::Scalability,
     &scalability::Residuals,
