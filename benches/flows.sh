@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 
 file=${1:-}
 if [ -z "$file" ]; then
-  "$throng" run --models epoll --clients 100 --repeats 1 --duration 15s --control none --no-ceiling \
+  "$throng" run --models epoll --clients 100 --runs 1 --duration 15s --control none --no-ceiling \
     --probes capture -o "$work/run" > /dev/null
   file=$(echo "$work"/run/captures/*.pcap)
 fi

@@ -35,7 +35,7 @@ commas() { local IFS=,; echo "$*"; }
 
 # shellcheck disable=SC2086 # lists of words are meant to be split
 "$throng" run --models "$(commas $models)" --clients "$(commas $crowds)" \
-  --repeats "$repeats" --duration 200ms --warm-up 100ms -o "$work/run" --json > "$work/summary"
+  --runs "$repeats" --duration 200ms --warm-up 100ms -o "$work/run" --json > "$work/summary"
 
 echo "| model | bytes for each idle client | all of it with the small crowd, MB | with the large one, MB | processes | threads |"
 echo "|---|---:|---:|---:|---:|---:|"
@@ -45,8 +45,8 @@ jq -r '
   | [.rows[] | select(.server == $server)] | sort_by(.clients) | [first, last] as [$few, $many]
   | ($many.clients - $few.clients) as $more
   | if $few.served_all and $many.served_all
-    then (($many.server_side.pss_bytes - $few.server_side.pss_bytes) / $more | round)
+    then (($many.metrics.server_pss_bytes.value - $few.metrics.server_pss_bytes.value) / $more | round)
     else "- (does not serve all at once)" end
-  | "| `\($server)` | \(.) | \($few.server_side.pss_bytes | mb) | \($many.server_side.pss_bytes | mb)" +
-    " | \($many.server_side.processes) | \($many.server_side.threads) |"
+  | "| `\($server)` | \(.) | \($few.metrics.server_pss_bytes.value | mb) | \($many.metrics.server_pss_bytes.value | mb)" +
+    " | \($many.metrics.server_processes.value) | \($many.metrics.server_threads.value) |"
 ' "$work/summary"

@@ -21,8 +21,8 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use anyhow::Context as _;
-    use throng::load::merge::{Whole, synthetic};
-    use throng::measure::crew::{HostResult, Report};
+    use throng::measure::cluster::{HostResult, Report};
+    use throng::record::load_stats::{LoadStats, synthetic};
 
     pub(super) fn main() -> anyhow::Result<()> {
         let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -33,12 +33,12 @@ mod linux {
             None => Ok(usual),
         };
         let (hosts, clients) = (number(4096)?, number(20_000)?);
-        let mut whole = Whole::default();
+        let mut whole = LoadStats::default();
         let (mut took, mut bytes) = (Duration::ZERO, 0);
         let before = peak_bytes()?;
         for host in 0..hosts {
             let result = HostResult {
-                seen: synthetic(host, hosts, clients),
+                seen: synthetic(host, clients),
                 side: None,
                 rows: None,
             };
@@ -48,11 +48,11 @@ mod linux {
             let Report::Finished(result) = serde_json::from_slice(&report)? else {
                 anyhow::bail!("another report came back");
             };
-            whole.add(result.seen, Some(0))?;
+            whole.merge(&result.seen);
             took += began.elapsed();
         }
         let began = Instant::now();
-        let load = whole.load().context("there was no host")?;
+        let load = whole.summary();
         took += began.elapsed();
         anyhow::ensure!(load.clients == hosts * clients, "clients are missing");
         println!("hosts {hosts}, clients {}", load.clients);

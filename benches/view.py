@@ -23,7 +23,7 @@ import threading
 program = sys.argv[1] if len(sys.argv) > 1 else "target/release/throng"
 pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 8
 options = (
-    "run --models epoll --clients 100,1000 --duration 2s --repeats 1 --control none --no-ceiling --below none "
+    "run --models epoll --clients 100,1000 --duration 2s --runs 1 --control none --no-ceiling --latency-at none "
     "--probes cpu,switches --output"
 ).split()
 

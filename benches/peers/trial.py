@@ -43,7 +43,7 @@ def measure(arguments, address):
         phase = event.get("phase")
         if phase == "warm-up":
             pids = tree(arguments.server.pid)
-        elif phase == "steady":
+        elif phase == "measure":
             before = cpu_seconds(pids)
             began, all_before = time.monotonic(), busy_seconds() - cpu_seconds([load.pid])
         elif phase == "drain":
@@ -52,7 +52,7 @@ def measure(arguments, address):
             elapsed = time.monotonic() - began
         elif phase is None:
             result = event
-        if phase in ("warm-up", "hold"):
+        if phase in ("warm-up", "idle"):
             load.stdin.write("\n")
             load.stdin.flush()
     signal.alarm(0)

@@ -11,10 +11,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 use throng::protocol::{OUTPUT_LIMIT, PROTOCOLS};
 use throng::serve::Server;
-use throng::serve::conn::{Conn, Scratch, Wants};
-use throng::serve::counters::Book;
+use throng::serve::buffer_pool::BufferPool;
+use throng::serve::conn::{Conn, Interest, WorkerBuffers};
 use throng::serve::listen::{Client, Listener, Options};
-use throng::serve::spares::Spares;
+use throng::serve::server_stats::ServerStats;
 use throng::serve::tuning::Tuning;
 use throng::serve::worker::Worker;
 use throng::sys::signal::Stop;
@@ -39,7 +39,8 @@ fn server(protocol: usize, size: usize) -> &'static Server {
             nodelay: false,
         });
         let listener: &Listener = Box::leak(Box::new(listener.expect("loopback is there")));
-        let book: &Book = Box::leak(Box::new(Book::open(None).expect("there is memory")));
+        let stats: &ServerStats =
+            Box::leak(Box::new(ServerStats::open(None).expect("there is memory")));
         let stop = Stop::install().expect("signals can be handled");
         let of = |protocol, size| Server {
             listener,
@@ -47,7 +48,7 @@ fn server(protocol: usize, size: usize) -> &'static Server {
             stop,
             protocol,
             offer: offer(size),
-            book,
+            stats,
             worker: Worker::ANY,
             workers: 1,
             tuning: Tuning::default(),
@@ -97,7 +98,7 @@ impl<'a> Case<'a> {
 
     fn open<S: std::os::fd::AsFd>(&self, socket: S) -> Conn<S> {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        let client = Client::admit(socket, peer, self.server.book).expect("anybody may come");
+        let client = Client::admit(socket, peer, self.server.stats).expect("anybody may come");
         Conn::open(client, self.server)
     }
 }
@@ -120,7 +121,7 @@ struct Lending<'a, S: std::os::fd::AsFd> {
     /// Whether answers are lent; otherwise they are taken.
     lends: bool,
     lent: Option<(Vec<u8>, usize)>,
-    spares: Spares,
+    buffer_pool: BufferPool,
     /// What has left.
     left: Vec<u8>,
     over: bool,
@@ -134,7 +135,7 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
         let (piece, unsaid) = self.unsaid.split_at(count.min(self.unsaid.len()));
         self.unsaid = unsaid;
         if !piece.is_empty() {
-            self.conn.take_room(&mut self.spares);
+            self.conn.take_room(&mut self.buffer_pool);
             self.conn.feed(piece);
         }
         let owed = self.conn.pending().len() + self.lent.as_ref().map_or(0, |(lent, _)| lent.len());
@@ -146,13 +147,13 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
 
     fn settle(&mut self) {
         match self.conn.settle() {
-            Wants::Close => self.over = true,
-            Wants::Write => assert!(
+            Interest::Close => self.over = true,
+            Interest::Write => assert!(
                 self.lent.is_some() || !self.conn.pending().is_empty(),
                 "there is nothing to write"
             ),
-            Wants::Read => assert!(self.conn.pending().is_empty(), "something is kept"),
-            Wants::MoreRead => panic!("it has not read itself"),
+            Interest::Read => assert!(self.conn.pending().is_empty(), "something is kept"),
+            Interest::MoreRead => panic!("it has not read itself"),
         }
     }
 
@@ -189,9 +190,9 @@ impl<S: std::os::fd::AsFd> Lending<'_, S> {
             "a buffer comes back when it is empty"
         );
         if let Some(emptied) = emptied {
-            self.spares.keep(emptied);
+            self.buffer_pool.keep(emptied);
         }
-        self.conn.give_room(&mut self.spares);
+        self.conn.give_room(&mut self.buffer_pool);
     }
 }
 
@@ -205,7 +206,7 @@ pub fn lending(data: &[u8]) {
         unsaid: case.wire,
         lends: data.len().is_multiple_of(2),
         lent: None,
-        spares: Spares::default(),
+        buffer_pool: BufferPool::default(),
         left: Vec::new(),
         over: false,
     };
@@ -246,12 +247,12 @@ pub fn lending(data: &[u8]) {
 /// [`Conn`] as it is used by models that wait until a socket is ready.
 pub fn turns(data: &[u8]) {
     thread_local! {
-        static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::for_one());
+        static SCRATCH: RefCell<WorkerBuffers> = RefCell::new(WorkerBuffers::for_one());
     }
-    SCRATCH.with(|scratch| take_turns(&mut scratch.borrow_mut(), &Case::choose(data)));
+    SCRATCH.with(|buffers| take_turns(&mut buffers.borrow_mut(), &Case::choose(data)));
 }
 
-fn take_turns(scratch: &mut Scratch, case: &Case<'_>) {
+fn take_turns(buffers: &mut WorkerBuffers, case: &Case<'_>) {
     let (mut peer, socket) = UnixStream::pair().expect("there are sockets");
     for socket in [&peer, &socket] {
         socket.set_nonblocking(true).expect("it is a socket");
@@ -277,7 +278,7 @@ fn take_turns(scratch: &mut Scratch, case: &Case<'_>) {
         }
         if done(1)
             && let Some(open) = &mut conn
-            && open.turn(scratch, false) == Wants::Close
+            && open.on_ready(buffers, false) == Interest::Close
         {
             conn = None;
         }

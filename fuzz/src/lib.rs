@@ -1,7 +1,7 @@
 //! What is fuzzed: each target is an ordinary function of some bytes, which panics where something is
 //! not as it must be.
 //!
-//! libFuzzer calls them (`fuzz_targets/target.rs`), and so does `tests/fuzz.rs` of throng, which
+//! libFuzzer calls them (`fuzz_targets/target.rs`), and so does `tests/pure/fuzz.rs` of throng, which
 //! compiles this file as a module of its own and needs neither libFuzzer nor a nightly compiler.
 
 pub mod bytes;
@@ -52,7 +52,7 @@ pub const TARGETS: &[Target] = &[
     target("record", readers::record, 2),
     target("record_values", readers::record_values, 10),
     target("capture", readers::capture, 60),
-    target("crew", readers::crew, 40),
+    target("crew", readers::cluster, 40),
     target("crew_values", readers::crew_values, 20),
     target("study_record", readers::study_record, 10),
     target("study_record_values", readers::study_record_values, 10),

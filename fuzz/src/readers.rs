@@ -8,14 +8,15 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use throng::flows::{Report as Flows, Settings, analyse};
-use throng::load::merge::{Whole, synthetic};
-use throng::measure::crew::{HostResult, Order, Report};
-use throng::measure::taken_apart;
+use throng::measure::cluster::{HostAssignment, HostResult, Report};
+use throng::measure::fuzzing;
 use throng::protocol::{Expectation, Pattern, unescape};
+use throng::record::load_stats::{LoadStats, synthetic};
 use throng::record::{self, Run, Trial};
+use throng::report::document::terminal;
 use throng::report::exporters::EXPORTERS;
 use throng::report::study::LoadedStudy;
-use throng::report::{self, Loaded, Logs, terminal};
+use throng::report::{self, Loaded, Logs, sections};
 use throng::serve::processes;
 use throng::study::{Scale, Study};
 
@@ -51,7 +52,6 @@ pub fn study(data: &[u8]) {
             );
         }
         Ok(study) => {
-            study.claims();
             study.describe();
             for scale in [Scale::Quick, Scale::By(0.01)] {
                 study.scaled(scale).describe();
@@ -196,13 +196,7 @@ fn render(run: &Run, trials: &[Trial], logs: &Logs) {
     for exporter in EXPORTERS.iter().filter(|one| one.info().name != "html") {
         let _ = exporter.render(&report, &mut Vec::new());
     }
-    terminal::table(&report.summary, 80, false);
-    if let Some(limits) = &report.limits {
-        terminal::limits(&report.answer, limits, 80, false);
-    }
-    if let Some(comparison) = &report.comparison {
-        terminal::comparison(&report.summary, &report.answer, comparison, 80, false);
-    }
+    terminal::text(&sections::of_run(&report), 80, false);
 }
 
 /// Reads no more than the next piece at once.
@@ -254,8 +248,8 @@ fn assert_alike(whole: &Flows, cut: &Flows, bytes: usize) {
 }
 
 /// What hosts of a crew send each other: orders and reports.
-pub fn crew(data: &[u8]) {
-    let _ = serde_json::from_slice::<Order>(data);
+pub fn cluster(data: &[u8]) {
+    let _ = serde_json::from_slice::<HostAssignment>(data);
     if let Ok(report) = serde_json::from_slice::<Report>(data) {
         put_together([report]);
     }
@@ -266,7 +260,7 @@ pub fn crew_values(data: &[u8]) {
     static BASE: OnceLock<Value> = OnceLock::new();
     let base = BASE.get_or_init(|| {
         let result = |number| HostResult {
-            seen: synthetic(number, 2, 3),
+            seen: synthetic(number, 3),
             side: None,
             rows: Some("client,replies\n0,1\n".to_owned()),
         };
@@ -281,21 +275,20 @@ pub fn crew_values(data: &[u8]) {
 }
 
 fn put_together(reports: impl IntoIterator<Item = Report>) {
-    let mut whole = Whole::default();
-    for (number, report) in reports.into_iter().enumerate() {
-        if let Report::Finished(result) = report
-            && whole.add(result.seen, (number > 0).then_some(-5)).is_err()
-        {
-            return;
+    let mut whole = LoadStats::default();
+    for report in reports {
+        if let Report::Finished(mut result) = report {
+            result.seen.shift(5);
+            whole.merge(&result.seen);
         }
     }
-    let _ = whole.load();
+    let _ = whole.summary();
 }
 
 /// What the kernel's files say, and what a server writes, each taken for all others.
 pub fn kernel_text(data: &[u8]) {
     if let Ok(text) = str::from_utf8(data) {
-        let values = taken_apart::text(text);
+        let values = fuzzing::text(text);
         assert!(values <= text.len() + 5, "{values} values");
     }
     if let Some(used) = processes::parse(1, data) {
@@ -307,7 +300,7 @@ pub fn kernel_text(data: &[u8]) {
 /// What the kernel answers to a question about sockets.
 pub fn sockets(data: &[u8]) {
     const SOCKET: usize = 88;
-    if let Ok(sockets) = taken_apart::sockets(data) {
+    if let Ok(sockets) = fuzzing::sockets(data) {
         assert!(sockets * SOCKET <= data.len(), "more sockets than fit");
     }
 }

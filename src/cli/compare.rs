@@ -5,20 +5,20 @@ mod help;
 
 use std::path::{Path, PathBuf};
 
-use super::asking::{Asking, Worded};
-use super::conduct::{self, Said};
-use super::entrants::{self, Care};
 use super::load::calibrate::cheapest;
+use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
+use super::runner;
 use super::servers;
+use super::servers_under_test::{self, Care};
 use super::values::{self, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
-use crate::measure::crew::Origin;
-use crate::measure::{RunPlan, host, probes};
+use crate::measure::cluster::Origin;
+use crate::measure::{RunSpec, host, probes};
+use crate::record::format::list;
+use crate::record::metrics::Condition;
 use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
-use crate::report::comparison::Condition;
-use crate::report::format::list;
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -28,19 +28,19 @@ pub(super) struct Arguments {
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
     /// What to call a server; the first name is for the first server, and so on.
-    #[arg(short, long = "name", value_name = "NAME", value_parser = entrants::name)]
+    #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
     /// The server that others are compared with [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
     /// How often each server meets each crowd.
-    #[arg(short, long, visible_alias = "repeats", value_name = "N", default_value = "10",
+    #[arg(short, long, value_name = "N", default_value = "10",
           value_parser = values::at_least_one)]
     runs: u32,
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
-    counted_repeats: u32,
+    counted_runs: u32,
     /// Numbers of clients, separated by commas.
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     /// reached, in percent: an open loop with random arrivals, once each. Not by default: verdicts rest
     /// on several trials.
     #[arg(long, value_name = "LIST", default_value = "none")]
-    below: Percents,
+    latency_at: Percents,
     /// Have a server that does least take part too, to see what the clients can reach.
     #[arg(long)]
     ceiling: bool,
@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     demands: Demands,
     #[command(flatten)]
-    asking: Worded<Asking>,
+    load: LoadFlags,
 }
 
 /// What is demanded of the servers.
@@ -77,7 +77,7 @@ struct Demands {
     /// Exit with 3 if a server is slower by more than this than the reference, or than its like in the
     /// baseline: if the whole interval of the ratio of replies a second lies below 1 less this. Where the
     /// clients were the limit, replies for a second of server CPU are taken instead.
-    #[arg(long, value_name = "PERCENT", value_parser = entrants::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = servers_under_test::percent)]
     fail_if_slower: Option<f64>,
     /// A record of an earlier run, with whose servers those of the same name are compared too. It must
     /// have had the same settings.
@@ -94,17 +94,16 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
-    let store = conduct::create(&arguments.measuring.directory("compare")?)?;
+    let store = runner::create(&arguments.measuring.directory("compare")?)?;
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }
-    conduct::conduct(&plan, origin, store, arguments.measuring.json)
+    runner::runner(&plan, origin, store, arguments.measuring.json)
 }
 
 /// Turns the command line into what is run; refuses what cannot be.
-fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
-    arguments.asking.value.shape.check()?;
     let measuring = &arguments.measuring;
     let probes = probes::choose(&measuring.probes_or_default())?;
     let mut clients = arguments.clients.clone();
@@ -112,24 +111,25 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
     clients.dedup();
     let mut settings = Settings {
         clients,
-        repeats: arguments.runs,
-        counted_repeats: arguments.counted_repeats,
-        duration_s: measuring.duration_or_default().as_secs_f64(),
-        warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
-        below_percent: arguments.below.0.clone(),
+        runs: arguments.runs,
+        counted_runs: arguments.counted_runs,
+        below_percent: arguments.latency_at.0.clone(),
         server_address: arguments.measuring.lab.server_address(origin)?,
-        ..entrants::settings(
-            &arguments.asking,
+        ..servers_under_test::settings(
+            measuring.load(),
+            &arguments.load,
             &kinds,
             &arguments.care,
             measuring.cpus(),
             &probes,
         )?
     };
-    let said = Said::of(&settings, None)?;
-    said.fit(&mut settings, measuring.says_times())?;
-    let program = conduct::program()?;
-    let servers = entrants::take_part(
+    settings.load.check_arrival().map_err(Usage::from)?;
+    runner::check_times(&settings.load, measuring.says_times())?;
+    settings.dialogue = runner::said(&settings)?;
+    runner::fit(&mut settings)?;
+    let program = runner::program()?;
+    let servers = servers_under_test::take_part(
         &arguments.servers,
         &arguments.names,
         &kinds,
@@ -147,17 +147,12 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         ..settings
     };
     let null_server = null_server(arguments, &settings, &program)?;
-    let seed = arguments.asking.value.shape.seed();
-    Ok(RunPlan {
+    let seed = arguments.load.traffic.seed();
+    Ok(RunSpec {
         study: StudyInfo {
             name: "compare".to_owned(),
             question: question(&servers, &comparison),
         },
-        dialogue: said.dialogue,
-        asking: said.asking,
-        coming: said.coming,
-        jobs: said.jobs,
-        at_once: said.at_once,
         comparison: Some(comparison),
         limit: None,
         servers,
@@ -183,7 +178,7 @@ fn null_server(
     if !arguments.ceiling {
         return Ok(None);
     }
-    if arguments.asking.value.speech.is_custom() {
+    if settings.load.send.is_some() {
         let what = "--ceiling needs a protocol that throng serves too, not --send";
         return Err(Usage(what.to_owned()).into());
     }

@@ -16,10 +16,10 @@ use super::{Exit, command, output};
 #[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
+use crate::record::metrics::METRICS;
 use crate::registry::{Entry, Info};
 use crate::report::exporters::EXPORTERS;
 use crate::report::figures::FIGURES;
-use crate::report::metrics::METRICS;
 use crate::serve::models::MODELS;
 use crate::study::STUDIES;
 

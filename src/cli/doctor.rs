@@ -182,7 +182,7 @@ fn virtual_machine(host: &Host) -> Finding {
             Finding::good("machine", format!("a virtual machine{name}")).poor(
                 Level::Note,
                 "neighbours take time that it cannot see; absolute rates vary",
-                "compare within one run, with more --repeats",
+                "compare within one run, with more --runs",
             )
         }
     }

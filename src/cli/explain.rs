@@ -1,9 +1,9 @@
 //! `throng explain MODEL`: how a model works, with the system calls of one request traced on the spot.
 
-use super::{Exit, Usage, output};
-use crate::learn::page::{self, Seen};
-use crate::learn::traced::Traced;
-use crate::learn::{Lesson, book};
+use super::{Exit, output};
+
+use crate::learn::{calls, generated, page};
+use crate::record::traced::Traced;
 use crate::registry;
 use crate::serve::Model;
 use crate::serve::models::MODELS;
@@ -15,14 +15,14 @@ Examples:
   throng explain epoll                idea, picture, system calls, source with notes, figures, exercises
   throng explain fork | less          the same without colours
   throng explain thread --no-trace    without starting a server: calls as they were traced elsewhere
-  throng explain poll --markdown      the page of the book
+  throng explain poll --markdown      the same in Markdown
 
 The server is started on a port of 127.0.0.1, serves a single client for less than a second, and is ended.")]
 pub(super) struct Arguments {
     /// The model [default: say which there are].
     model: Option<String>,
-    /// Print the page of the book, whose calls were traced elsewhere.
-    #[arg(long)]
+    /// Print Markdown.
+    #[arg(long, requires = "model")]
     markdown: bool,
     /// Start no server: show calls as they were traced elsewhere.
     #[arg(long)]
@@ -34,40 +34,35 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Some(name) = &arguments.model else {
-        if arguments.markdown {
-            output::text(&book::contents(MODELS))?;
-        } else {
-            let models = page::contents(MODELS);
-            output::text(&format!("{models}\nthrong explain NAME says how it works."))?;
-        }
+        let models = page::contents(MODELS);
+        output::text(&format!("{models}\nthrong explain NAME says how it works."))?;
         return Ok(Exit::Done);
     };
     let model = registry::find("model", MODELS, name)?;
-    let lesson = Lesson::about(model);
-    let lesson = lesson.ok_or_else(|| Usage(format!("there is no lesson about {name} yet")))?;
-    if arguments.markdown {
-        output::text(&book::page(model, lesson))?;
-        return Ok(Exit::Done);
-    }
     let traced = if arguments.no_trace {
-        Ok(Err("as asked for by --no-trace".to_owned()))
+        None
     } else {
-        traced(model)
+        match traced(model) {
+            Ok(traced) => Some(traced),
+            Err(exit) => return Ok(exit),
+        }
     };
-    let traced = match traced {
-        Ok(traced) => traced,
-        Err(exit) => return Ok(exit),
-    };
-    if arguments.json {
-        let traced = traced.map_err(|why| anyhow::anyhow!("{name} cannot be traced: {why}"))?;
-        output::json(&traced)?;
+    if let (true, Some(traced)) = (arguments.json, &traced) {
+        let why = |why| anyhow::anyhow!("{name} cannot be traced: {why}");
+        output::json(traced.as_ref().map_err(why)?)?;
         return Ok(Exit::Done);
     }
-    let seen = match &traced {
-        Ok(traced) => Seen::Now(traced),
-        Err(why) => Seen::Not(why),
-    };
-    output::text(&page::page(model, lesson, seen, output::width()))?;
+    let width = output::width().clamp(40, 100);
+    let page = generated::renewed(model.card().page, |part| match (part.name, &traced) {
+        ("calls", Some(Ok(traced))) => calls::markdown(traced, "Traced just now", width - 4),
+        ("calls", Some(Err(why))) => format!("Not traced here: {why}.\n\n{}", part.text),
+        _ => part.text.to_owned(),
+    });
+    if arguments.markdown {
+        output::text(&page)?;
+    } else {
+        output::text(&page::shown(&page, width))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -77,7 +72,7 @@ fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
     if let Err(unsupported) = model.supported() {
         return Ok(Err(unsupported.to_string()));
     }
-    let (stop, _keeper) = match super::conduct::prepare() {
+    let (stop, _keeper) = match super::runner::prepare() {
         Ok(prepared) => prepared,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };

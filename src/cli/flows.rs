@@ -15,7 +15,7 @@ use crate::flows::file::Damage;
 use crate::flows::row::{Row, write_csv};
 use crate::flows::summary::Summary;
 use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse};
-use crate::report::format::printable;
+use crate::record::format::printable;
 
 /// Rows of the table in a terminal, unless somebody says otherwise.
 const ROWS: usize = 20;

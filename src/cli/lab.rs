@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::Usage;
-use crate::measure::crew::Origin;
+use crate::measure::cluster::Origin;
+use crate::record::format::list;
 use crate::record::{ClientHost, Run, Settings};
-use crate::report::format::list;
 
 /// Options of whatever measures, where clients are on several hosts.
 #[derive(Debug, Default, clap::Args)]
@@ -34,8 +34,8 @@ pub(super) fn shown(command: clap::Command) -> clap::Command {
 impl Lab {
     /// Where servers listen, if it was said; refuses what cannot be.
     pub(super) fn server_address(&self, origin: &Origin) -> Result<Option<IpAddr>, Usage> {
-        let crew = match origin {
-            Origin::Crew(crew) => crew,
+        let cluster = match origin {
+            Origin::Cluster(cluster) => cluster,
             Origin::Here if self.server_address.is_some() => {
                 return Err(Usage(
                     "--server-address is for clients on several hosts, and there is only this one; \
@@ -51,7 +51,7 @@ impl Lab {
             }
             Origin::Here => return Ok(None),
         };
-        check(self.server_address, self.allow_remote, crew.hosts())?;
+        check(self.server_address, self.allow_remote, cluster.hosts())?;
         Ok(self.server_address)
     }
 }
@@ -99,12 +99,12 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
             ))),
             _ => Ok(()),
         },
-        Origin::Crew(crew) if crew.hosts().len() == had => {
-            check(run.settings.server_address, true, crew.hosts())
+        Origin::Cluster(cluster) if cluster.hosts().len() == had => {
+            check(run.settings.server_address, true, cluster.hosts())
         }
-        Origin::Crew(crew) => Err(Usage(format!(
+        Origin::Cluster(cluster) => Err(Usage(format!(
             "this run had {had} client hosts and there are {} now; trials of both would not be alike",
-            crew.hosts().len()
+            cluster.hosts().len()
         ))),
     }
 }

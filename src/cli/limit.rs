@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use super::asking::{Asking, Worded};
-use super::conduct::{self, Said};
-use super::entrants::{self, Care};
+use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
-use super::shape::Shape;
+use super::runner;
+use super::servers_under_test::{self, Care};
+use super::traffic::check_for_search;
 use super::values;
 use super::{Exit, Usage, servers};
-use crate::load::foresee::{self, Resources};
-use crate::measure::crew::Origin;
-use crate::measure::{RunPlan, host, probes};
-use crate::record::{Find, Limit, Settings, StudyInfo};
-use crate::report::comparison::Condition;
-use crate::report::format::{list, whole};
+use crate::load::preflight;
+use crate::measure::cluster::Origin;
+use crate::measure::{RunSpec, host, probes};
+use crate::record::format::{list, whole};
+use crate::record::metrics::Condition;
+use crate::record::spec::{LoadSpec, Spacing, SpecError};
+use crate::record::{Find, Limit, Resources, Settings, StudyInfo};
 
 /// The probes without which most causes cannot be told.
 pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
@@ -48,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
     /// What to call a server; the first name is for the first server, and so on.
-    #[arg(short, long = "name", value_name = "NAME", value_parser = entrants::name)]
+    #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
     #[command(flatten)]
     sought: Sought,
@@ -64,7 +65,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     care: Care,
     #[command(flatten)]
-    asking: Worded<Asking>,
+    load: LoadFlags,
 }
 
 /// What is searched for, and within which bounds; in a study, the table `limit`.
@@ -93,7 +94,7 @@ pub(super) struct Sought {
     #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
     factor: f64,
     /// How far apart what held and what broke may lie; 0 finds the limit itself.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = entrants::percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = servers_under_test::percent)]
     within: f64,
     /// How often what held must hold again, and what broke break again.
     #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
@@ -120,20 +121,26 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         return resumed;
     }
     let plan = resolve(arguments, origin)?;
-    let store = conduct::create(&arguments.measuring.directory("limit")?)?;
-    conduct::conduct(&plan, origin, store, arguments.measuring.json)
+    let store = runner::create(&arguments.measuring.directory("limit")?)?;
+    runner::runner(&plan, origin, store, arguments.measuring.json)
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.
-fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
+fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
     host::raise_descriptor_limit();
     let measuring = &arguments.measuring;
     let mut names = measuring.probes_or_default();
     names.extend(NEEDED.map(str::to_owned));
     let probes = probes::choose(&names)?;
-    let common = entrants::settings(
-        &arguments.asking,
+    let load = LoadSpec {
+        connect_timeout: arguments.connect_timeout,
+        patience: arguments.patience,
+        ..measuring.load()
+    };
+    let common = servers_under_test::settings(
+        load,
+        &arguments.load,
         &kinds,
         &arguments.care,
         measuring.cpus(),
@@ -144,19 +151,13 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         .sought
         .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
-        duration_s: measuring.duration_or_default().as_secs_f64(),
-        warm_up_s: measuring.warm_up_or_default().as_secs_f64(),
-        connect_timeout_s: arguments.connect_timeout.as_secs_f64(),
-        patience_s: arguments.patience.as_secs_f64(),
         server_address: arguments.measuring.lab.server_address(origin)?,
         ..common
     };
-    let shape = &arguments.asking.value.shape;
-    to_search(&mut settings, &limit, shape)?;
-    let said = Said::of(&settings, Some(&limit))?;
-    settings.dialogue = said.dialogue.describe(&said.asking);
-    let program = conduct::program()?;
-    let servers = entrants::take_part(
+    to_search(&mut settings, &limit).map_err(Usage::from)?;
+    settings.dialogue = runner::said(&settings)?;
+    let program = runner::program()?;
+    let servers = servers_under_test::take_part(
         &arguments.servers,
         &arguments.names,
         &kinds,
@@ -164,7 +165,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         &settings,
         &program,
     )?;
-    Ok(RunPlan {
+    Ok(RunSpec {
         study: StudyInfo {
             name: "limit".to_owned(),
             question: question(
@@ -172,11 +173,6 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
                 limit.find,
             ),
         },
-        dialogue: said.dialogue,
-        asking: said.asking,
-        coming: said.coming,
-        jobs: said.jobs,
-        at_once: said.at_once,
         comparison: None,
         limit: Some(limit),
         servers,
@@ -184,7 +180,11 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
         null_server: None,
         probes,
         program,
-        seed: shape.seed().unwrap_or_else(|| fastrand::u64(..1 << 32)),
+        seed: arguments
+            .load
+            .traffic
+            .seed()
+            .unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),
         client_hosts: origin.hosts().to_vec(),
@@ -194,16 +194,15 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunPlan> {
 }
 
 /// Makes settings those of a search, in which a rate has random arrivals if nothing else is said.
-pub(super) fn to_search(
-    settings: &mut Settings,
-    limit: &Limit,
-    shape: &Shape,
-) -> Result<(), Usage> {
-    shape.for_a_search(limit.find)?;
+pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
+    let load = &mut settings.load;
+    check_for_search(load, limit.find)?;
+    let most = u32::try_from(limit.most).unwrap_or(u32::MAX);
+    load.clients = limit.clients.unwrap_or(most);
     settings.clients = limit.clients.into_iter().collect();
-    settings.repeats = limit.confirm;
-    if limit.find == Find::Rate && !shape.says_arrival() {
-        settings.load_options.push("--arrival=poisson".to_owned());
+    settings.runs = limit.confirm;
+    if limit.find == Find::Rate {
+        load.arrival.get_or_insert(Spacing::Poisson);
     }
     Ok(())
 }
@@ -288,7 +287,7 @@ impl Sought {
         };
         let crowd = clients.unwrap_or(wanted as u32);
         let hosts = hosts.max(1) as u32;
-        let (fits, shortage) = foresee::most(crowd.div_ceil(hosts), threads, resources);
+        let (fits, shortage) = preflight::most(crowd.div_ceil(hosts), threads, resources);
         let fits = fits.saturating_mul(hosts);
         match (find, shortage) {
             (Find::Rate, Some(shortage)) => Err(shortage.into()),

@@ -9,10 +9,10 @@ use super::{Exit, Usage, output};
 #[cfg(target_os = "linux")]
 use crate::measure::probes::PROBES;
 use crate::protocol::PROTOCOLS;
+use crate::record::metrics::{self, METRICS, Metric};
 use crate::registry::{self, Entry};
 use crate::report::exporters::EXPORTERS;
 use crate::report::figures::FIGURES;
-use crate::report::metrics::{METRICS, Metric};
 use crate::serve::models::MODELS;
 use crate::serve::{Card, Model};
 use crate::study::{STUDIES, Study};
@@ -150,7 +150,7 @@ fn table(kind: Kind) -> String {
     let mut text = format!("{bold}{}{bold:#}\n", kind.title());
     if kind == Kind::Metrics {
         for metric in METRICS {
-            let _ = writeln!(text, "  {:<40} {}", metric.name, described(metric));
+            let _ = writeln!(text, "  {:<44} {}", metric.name, described(metric));
         }
         return text;
     }
@@ -170,7 +170,7 @@ fn brief(kind: Kind) -> String {
     }
     let bold = anstyle::Style::new().bold();
     format!(
-        "{bold}metrics{bold:#}\n  {} figures that conditions can name: throng list metrics\n",
+        "{bold}metrics{bold:#}\n  {} metrics that thresholds and studies can name: throng list metrics\n",
         METRICS.len()
     )
 }
@@ -194,13 +194,7 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
         #[cfg(target_os = "linux")]
         Kind::Probes => probe(name, json)?,
         Kind::Metrics => {
-            let metric = Metric::find(name).map_err(|close| {
-                let help = close.map_or_else(
-                    || "`throng list metrics` names all".to_owned(),
-                    |close| format!("did you mean `{close}`?"),
-                );
-                Usage(format!("there is no metric `{name}`; {help}"))
-            })?;
+            let metric = metrics::find(name).map_err(|unknown| Usage(unknown.to_string()))?;
             if json {
                 output::json(&with_terms(metric)?)?;
             } else {
@@ -236,7 +230,7 @@ fn probe(name: &str, json: bool) -> anyhow::Result<()> {
     }
     let mut text = format!("{}: {}\n\n", probe.info().name, probe.info().summary);
     for metric in probe.metrics() {
-        let _ = writeln!(text, "  {:<28} {}", metric.name, metric.help);
+        let _ = writeln!(text, "  {:<44} {}", metric.name, metric.help);
     }
     output::text(&text)
 }
@@ -269,6 +263,7 @@ fn card(model: &'static dyn Model) -> String {
         breaks_when,
         source,
         limit,
+        page: _,
     } = model.card();
     let mut text = format!("{}: {}\n\n", model.info().name, model.info().summary);
     for (name, value) in [

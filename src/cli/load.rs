@@ -11,17 +11,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::asking::Asking;
-use super::dialogue::Speech;
-use super::shape::Shape;
+use super::request::RequestFlags;
+use super::traffic::TrafficFlags;
 use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, output};
-use crate::load::foresee::{self, Workers};
-use crate::load::route::{Network, Routes};
-use crate::load::share::Share;
-use crate::load::socket::{self, Options};
-use crate::load::{self, Engine, Outcome, Plan, Until};
+use crate::load::preflight::{self, Workers};
+use crate::load::route::Routes;
+use crate::load::{self, Engine, Plan, socket};
 use crate::measure::host;
+use crate::record::spec::{Assignment, LoadSpec, Network, Paths, Share};
+use crate::record::{Load, LoadEvent};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
 use describe::{describe, reasons};
@@ -50,10 +49,10 @@ begins, and then the time that counts. With --each, clients come, make so many r
 of that counts.")]
 pub(super) struct Arguments {
     /// The server, as HOST:PORT, or as http://HOST:PORT/PATH; clients take several in turn.
-    #[arg(required = true, value_name = "ADDRESS")]
+    #[arg(required_unless_present = "controlled", value_name = "ADDRESS")]
     addresses: Vec<String>,
     #[command(flatten)]
-    dialogue: Speech,
+    request: RequestFlags,
     /// Clients, each with one connection.
     #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
     clients: u32,
@@ -88,9 +87,9 @@ pub(super) struct Arguments {
     #[arg(long, conflicts_with = "requests_per_client")]
     eager: bool,
     #[command(flatten)]
-    shape: Shape,
+    traffic: TrafficFlags,
     /// What moves the bytes.
-    #[arg(long, value_name = "NAME", default_value = "epoll")]
+    #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = values::one_of(&Engine::NAMED))]
     engine: Engine,
     /// Load-generating threads [default: one for each CPU, or for each in --cpus].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
@@ -115,32 +114,20 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Tell phases on standard output and wait for a line on standard input before the warm-up and
-    /// before closing the connections.
+    /// before closing the connections. Without an address, what load to be is the first line there, as JSON.
     #[arg(long, hide = true)]
     controlled: bool,
-    /// Tell figures there too, again and again after this time.
-    #[arg(long, hide = true, value_name = "TIME", requires = "controlled", value_parser = values::positive_duration)]
-    figures_every: Option<Duration>,
-    /// Be one of several processes that have this load together, from 0/N to N-1/N, and print what puts
-    /// their results together.
-    #[arg(long, hide = true, value_name = "NUMBER/OF", value_parser = values::share,
-          conflicts_with = "calibrate")]
-    share: Option<Share>,
-}
-
-impl Arguments {
-    /// What is said and when, without the rest.
-    pub(super) fn into_asking(self) -> Asking {
-        Asking {
-            speech: self.dialogue,
-            shape: self.shape,
-        }
-    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let plan = plan(arguments)?;
-    let csv = arguments.clients_csv.as_ref().map(|path| {
+    let assignment = if arguments.addresses.is_empty() {
+        Assignment::read(&mut std::io::stdin().lock())?
+    } else {
+        assignment(arguments)?
+    };
+    let cpus = arguments.cpus.as_ref().map(|CpuList(cpus)| cpus.clone());
+    let plan = plan(&assignment, cpus.unwrap_or_default())?;
+    let csv = assignment.clients_csv.as_ref().map(|path| {
         File::create(path)
             .map(|file| (path, BufWriter::new(file)))
             .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
@@ -148,15 +135,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let csv = csv.transpose()?;
     let stop = Stop::install().context("cannot handle signals")?;
     let ceiling = if arguments.calibrate {
-        let server = values::destination(&arguments.addresses[0])?;
-        let options = arguments.dialogue.served(&server)?;
+        let options = calibrate::options(&assignment.load)?;
         Some(calibrate::ceiling(&plan, &options, stop)?)
     } else {
         None
     };
-    let mut outcome = if arguments.controlled {
-        let waits_at_start = arguments.shape.until().is_some();
-        let figures_every = arguments.figures_every;
+    let result = if arguments.controlled {
+        let waits_at_start = assignment.load.has_jobs();
+        let figures_every = assignment.figures_every;
         load::run(
             &plan,
             &mut Controlled::new(stop, waits_at_start, figures_every),
@@ -164,84 +150,119 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         load::run(&plan, &mut Shown::new(stop, &plan))?
     };
-    outcome.load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &outcome.load));
     if let Some((path, mut csv)) = csv {
-        outcome
+        result
             .write_clients(&mut csv)
             .and_then(|()| csv.flush())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     // Whoever is interrupted had no time to be served.
-    let nobody = outcome.load.served == 0 && !stop.requested();
-    let nobody = nobody.then(|| reasons(&outcome.load));
-    print(arguments, &plan, outcome)?;
+    let nobody = result.stats.served == 0 && !stop.requested();
+    let mut load = result.stats.summary();
+    let nobody = nobody.then(|| reasons(&load));
+    if arguments.controlled {
+        output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
+    } else {
+        load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &load));
+        print(arguments, &plan, &load)?;
+    }
     if let Some(reasons) = nobody {
         anyhow::bail!("no client was served by {}{reasons}", targets(&plan));
     }
     Ok(Exit::unless_stopped(stop))
 }
 
-fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
+/// What was typed, as a parent would say it.
+fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     let destinations = destinations(arguments)?;
-    let (protocol, settings) = arguments.dialogue.resolve(&destinations[0])?;
-    let until = until(arguments)?;
-    let cpus = match &arguments.cpus {
-        Some(CpuList(cpus)) => cpus.clone(),
-        None => Vec::new(),
+    let load = spec(arguments, &destinations[0])?;
+    let threads = match (arguments.threads, &arguments.cpus) {
+        (Some(threads), _) => threads,
+        (None, Some(CpuList(cpus))) => cpus.len() as u32,
+        (None, None) => host::usable_cpus().len() as u32,
     };
-    let threads = match arguments.threads {
-        Some(threads) => threads as usize,
-        None if cpus.is_empty() => host::usable_cpus().len(),
-        None => cpus.len(),
-    };
-    let room = room(arguments, &destinations, threads, protocol.closes())?;
-    if !cpus.is_empty() {
-        host::bind_to(&cpus)?;
-    }
-    if arguments.engine == Engine::IoUring
-        && let Err(why) = ring::supported()
-    {
-        anyhow::bail!("the engine io-uring is not supported here: {why}");
-    }
-    let mut plan = Plan {
-        socket: Options {
-            nodelay: !arguments.delay,
-            syn_retries: None,
-        },
+    let servers = destinations.into_iter().map(|to| to.address);
+    Ok(Assignment {
+        servers: servers.collect(),
+        allow_remote: arguments.allow_remote,
+        clients_csv: arguments.clients_csv.clone(),
+        ..Assignment::new(load, threads)
+    })
+}
+
+/// The load that the flags say.
+fn spec(arguments: &Arguments, server: &Destination) -> Result<LoadSpec, Usage> {
+    let mut load = LoadSpec {
+        clients: arguments.clients,
+        duration: arguments.duration,
+        requests: arguments.requests,
+        bytes: arguments.bytes,
         warm_up: arguments.warm_up,
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,
         engine: arguments.engine,
+        delay: arguments.delay,
+        source: arguments.source.clone(),
+        ..LoadSpec::default()
+    };
+    arguments.traffic.apply(&mut load);
+    arguments.request.apply(&mut load)?;
+    if server.is_url {
+        ask_for(&mut load, server)?;
+    } else if load.send.is_none() {
+        load.protocol.get_or_insert_with(|| "echo".to_owned());
+    }
+    let load = load.checked()?;
+    load.check_arrival()?;
+    Ok(load)
+}
+
+/// Has a load ask for what a URL names.
+fn ask_for(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
+    let (host, path) = (&url.address, &url.path);
+    if load.send.is_some() {
+        return Err(Usage(format!(
+            "http://{host}{path} is a URL, but --send says what to ask; write HOST:PORT"
+        )));
+    }
+    let protocol = load.protocol.get_or_insert_with(|| "http".to_owned());
+    if protocol != "http" {
+        return Err(Usage(format!(
+            "http://{host}{path} is for http, not for {protocol}; write HOST:PORT"
+        )));
+    }
+    if load.path.is_none() {
+        load.path = Some(Paths::one(path.clone()));
+    } else if path != "/" {
+        return Err(Usage(format!(
+            "{path} stands behind the address and --path names others; write all of them with --path"
+        )));
+    }
+    Ok(())
+}
+
+/// The load as it is on this machine.
+fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
+    let load = &assignment.load;
+    let (dialogue, settings) = load.dialogue(&assignment.servers[0]).map_err(Usage::from)?;
+    let room = room(assignment, dialogue.closes())?;
+    if !cpus.is_empty() {
+        host::bind_to(&cpus)?;
+    }
+    if load.engine == Engine::IoUring
+        && let Err(why) = ring::supported()
+    {
+        anyhow::bail!("the engine io-uring is not supported here: {why}");
+    }
+    Ok(Plan {
         threads: room.workers.threads,
         own_tables: room.workers.own_tables,
         cpus,
         at_once: room.at_once,
-        share: arguments.share.unwrap_or(Share::WHOLE),
-        gathers_clients: arguments.share.is_some() && arguments.clients_csv.is_some(),
-        ..Plan::new(room.routes, protocol, settings, arguments.clients, until)
-    };
-    arguments.shape.check()?;
-    arguments.shape.apply(&mut plan);
-    Ok(plan)
-}
-
-/// When it is enough.
-fn until(arguments: &Arguments) -> Result<Until, Usage> {
-    let seconds = Duration::from_secs(10);
-    Ok(match (arguments.requests, arguments.bytes) {
-        (Some(requests), _) if requests < u64::from(arguments.clients) => {
-            return Err(Usage(format!(
-                "{requests} requests are fewer than {} clients; every client makes at least one",
-                arguments.clients
-            )));
-        }
-        (Some(requests), _) => Until::Requests(requests),
-        (None, Some(bytes)) => Until::Bytes(bytes),
-        (None, None) => {
-            let each = arguments.shape.until();
-            each.unwrap_or(Until::Duration(arguments.duration.unwrap_or(seconds)))
-        }
+        share: assignment.share.unwrap_or(Share::WHOLE),
+        gathers_clients: assignment.share.is_some() && assignment.clients_csv.is_some(),
+        ..Plan::new(load, room.routes, dialogue, settings)
     })
 }
 
@@ -251,9 +272,9 @@ fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
     let destinations: Vec<Destination> = addresses
         .map(|address| values::destination(address))
         .collect::<Result<_, _>>()?;
-    let kind = |destination: &Destination| (destination.is_url, destination.path);
-    let first = kind(&destinations[0]);
-    match destinations.iter().position(|other| kind(other) != first) {
+    let first = &destinations[0];
+    let is_other = |to: &Destination| (to.is_url, &to.path) != (first.is_url, &first.path);
+    match destinations.iter().position(is_other) {
         None => Ok(destinations),
         Some(place) => Err(Usage(format!(
             "{} is not asked for the same as {}; write the same path behind each address",
@@ -275,37 +296,35 @@ struct Room {
 const CONNECTIONS_A_PORT_TIME: u32 = 64;
 
 /// How the clients connect, once it is known that this machine lets them.
-fn room(
-    arguments: &Arguments,
-    destinations: &[Destination],
-    threads: usize,
-    closes: bool,
-) -> anyhow::Result<Room> {
-    let targets = destinations
+fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
+    let load = &assignment.load;
+    let targets = assignment
+        .servers
         .iter()
-        .map(|to| values::target(&to.address, arguments.allow_remote))
+        .map(|server| values::target(server, assignment.allow_remote))
         .collect::<anyhow::Result<Vec<_>>>()?;
     host::raise_descriptor_limit();
     let resources = host::load_resources();
-    let part = arguments.share.unwrap_or(Share::WHOLE);
-    let (clients, shape) = (part.of_clients(arguments.clients), &arguments.shape);
-    let connections = shape.connections_each(closes).min(CONNECTIONS_A_PORT_TIME);
+    let part = assignment.share.unwrap_or(Share::WHOLE);
+    let threads = assignment.threads as usize;
+    let clients = part.of_clients(load.clients);
+    let connections = load.connections_each(closes).min(CONNECTIONS_A_PORT_TIME);
     let connections = clients.saturating_mul(connections);
-    let routes = Routes::new(&targets, &arguments.source, connections, resources.ports)
+    let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
     let fits = |at_once: u32| {
         // The kernel gives a descriptor back a little after io_uring was told to close.
-        let lingering = if at_once < clients && arguments.engine == Engine::IoUring {
+        let lingering = if at_once < clients && load.engine == Engine::IoUring {
             at_once / 4
         } else {
             0
         };
-        let workers = foresee::workers(at_once + lingering, threads, resources.descriptors);
-        foresee::check(at_once, workers, &routes, &resources).map(|crowded| (workers, crowded))
+        let workers = preflight::workers(at_once + lingering, threads, resources.descriptors);
+        preflight::check(at_once, workers, &routes, &resources).map(|crowded| (workers, crowded))
     };
-    let mut at_once = shape.at_once().map(|count| count.min(arguments.clients));
+    let mut at_once = load.at_once.map(|count| count.min(load.clients));
     let mut found = fits(at_once.map_or(clients, |count| part.of_clients(count)));
-    if let (Err(shortage), true, None) = (&found, shape.until().is_some(), at_once)
+    if let (Err(shortage), true, None) = (&found, load.has_jobs(), at_once)
         && part == Share::WHOLE
         && shortage.at_most() > 0
     {
@@ -333,17 +352,11 @@ fn room(
     })
 }
 
-fn print(arguments: &Arguments, plan: &Plan, outcome: Outcome) -> anyhow::Result<()> {
-    if arguments.share.is_some() {
-        return output::json_line(&outcome.into_contribution());
-    }
-    if arguments.controlled {
-        return output::json_line(&outcome.load);
-    }
+fn print(arguments: &Arguments, plan: &Plan, load: &Load) -> anyhow::Result<()> {
     if arguments.json {
-        return output::json(&outcome.load);
+        return output::json(load);
     }
-    output::text(&describe(plan, &outcome.load, cpus(plan)))
+    output::text(&describe(plan, load, cpus(plan)))
 }
 
 /// The targets in words.
@@ -357,5 +370,65 @@ fn cpus(plan: &Plan) -> usize {
     match plan.cpus.len() {
         0 => host::usable_cpus().len(),
         count => count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::spec::made_up;
+
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        #[command(flatten)]
+        load: Arguments,
+    }
+
+    /// The load of a command line.
+    fn typed(flags: &[String]) -> Result<LoadSpec, String> {
+        let words = flags.iter().map(String::as_str).chain(["127.0.0.1:1"]);
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        let server = values::destination("127.0.0.1:1").map_err(|error| error.to_string())?;
+        spec(&line.load, &server).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn loads_are_equal_by_what_they_say() {
+        let load = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            typed(&words).unwrap()
+        };
+        for (one, other) in [
+            ("--think 10ms", "--think 10000us"),
+            ("--pipeline 1", ""),
+            ("--size 1kB --protocol echo", "--size=1000"),
+            ("--each 2", "--requests-per-client 2"),
+            ("--rate 5..5", "--rate 5 --arrival constant"),
+            ("--duration 10s", ""),
+        ] {
+            assert_eq!(load(one), load(other), "{one}");
+        }
+        assert_ne!(load("--pipeline 2"), load(""));
+    }
+
+    proptest! {
+        #[test]
+        fn flags_say_a_load_and_a_load_says_its_flags(seed in any::<u64>()) {
+            let mut load = made_up(seed);
+            if load.send.is_none() {
+                load.protocol.get_or_insert_with(|| "echo".to_owned());
+            }
+            if load.rate.is_none() {
+                load.arrival = None;
+            }
+            let flags = load.flags();
+            let again = typed(&flags);
+            prop_assert_eq!(again.as_ref(), Ok(&load), "{:?}", flags);
+            prop_assert_eq!(again.map(|load| load.flags()), Ok(flags));
+        }
     }
 }

@@ -6,10 +6,15 @@ use std::time::Duration;
 
 use super::lab::Lab;
 use super::values::{self, CpuList};
-use super::{Exit, conduct, study};
-use crate::measure::crew::Origin;
+use super::{Exit, runner, study};
+use crate::measure::cluster::Origin;
 use crate::measure::{host, plan};
 use crate::record;
+use crate::record::spec::LoadSpec;
+
+/// How long replies count, and how long to load before, where no study says it.
+const DURATION: Duration = Duration::from_secs(1);
+const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Measuring {
@@ -50,15 +55,15 @@ impl Measuring {
         if record::Study::is_in(directory) {
             return Some(study::resume(directory, origin, self.json));
         }
-        let earlier = conduct::resume(directory, origin);
-        Some(earlier.and_then(|(store, plan)| conduct::conduct(&plan, origin, store, self.json)))
+        let earlier = runner::resume(directory, origin);
+        Some(earlier.and_then(|(store, plan)| runner::runner(&plan, origin, store, self.json)))
     }
 
     /// Where the record and the report of a run of this name go.
     pub(super) fn directory(&self, name: &str) -> anyhow::Result<PathBuf> {
         match &self.output {
             Some(named) => Ok(named.clone()),
-            None => conduct::fresh_directory(name),
+            None => runner::fresh_directory(name),
         }
     }
 
@@ -81,14 +86,13 @@ impl Measuring {
         self.duration.is_some() || self.warm_up.is_some()
     }
 
-    /// How long replies count where no study says it.
-    pub(super) fn duration_or_default(&self) -> Duration {
-        self.duration.unwrap_or(Duration::from_secs(1))
-    }
-
-    /// And how long to load before.
-    pub(super) fn warm_up_or_default(&self) -> Duration {
-        self.warm_up.unwrap_or(Duration::from_millis(300))
+    /// A load with the times that are said, or those that are usual where no study says them.
+    pub(super) fn load(&self) -> LoadSpec {
+        LoadSpec {
+            duration: Some(self.duration.unwrap_or(DURATION)),
+            warm_up: self.warm_up.unwrap_or(WARM_UP),
+            ..LoadSpec::default()
+        }
     }
 }
 

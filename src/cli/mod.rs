@@ -3,20 +3,10 @@
 //! One file a subcommand. Exit codes are in `Exit`.
 
 #[cfg(target_os = "linux")]
-mod arrival;
-#[cfg(target_os = "linux")]
-mod asking;
-#[cfg(target_os = "linux")]
 mod compare;
 mod completions;
 #[cfg(target_os = "linux")]
-mod conduct;
-#[cfg(target_os = "linux")]
-mod dialogue;
-#[cfg(target_os = "linux")]
 mod doctor;
-#[cfg(target_os = "linux")]
-mod entrants;
 mod explain;
 mod flows;
 #[cfg(target_os = "linux")]
@@ -28,20 +18,28 @@ mod list;
 mod live;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
+mod load_flags;
 mod man;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod output;
 mod report;
 #[cfg(target_os = "linux")]
+mod request;
+#[cfg(target_os = "linux")]
 mod run;
+#[cfg(target_os = "linux")]
+mod runner;
 mod serve;
 #[cfg(target_os = "linux")]
 mod servers;
 #[cfg(target_os = "linux")]
-mod shape;
+mod servers_under_test;
 #[cfg(target_os = "linux")]
 mod study;
+#[cfg(target_os = "linux")]
+mod traffic;
 mod tuning;
 mod values;
 #[cfg(target_os = "linux")]
@@ -54,9 +52,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[cfg(target_os = "linux")]
-use crate::measure::crew::{Crew, Origin};
+use crate::measure::cluster::{Cluster, Origin};
 #[cfg(target_os = "linux")]
-use crate::measure::keeper;
+use crate::measure::watchdog;
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
@@ -128,7 +126,7 @@ enum Command {
     Man(man::Arguments),
     /// Ends what a run started, once the run was killed.
     #[cfg(target_os = "linux")]
-    #[command(name = keeper::SUBCOMMAND, hide = true)]
+    #[command(name = watchdog::SUBCOMMAND, hide = true)]
     Keep {
         /// What all processes of the run have in their environment.
         mark: String,
@@ -218,7 +216,7 @@ pub fn takes_crew(arguments: &[std::ffi::OsString]) -> bool {
 #[cfg(target_os = "linux")]
 pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
-    crew: Option<Box<dyn Crew>>,
+    cluster: Option<Box<dyn Cluster>>,
 ) -> ExitCode {
     let mut command = MEASURING.into_iter().fold(command(), |command, name| {
         command.mut_subcommand(name, lab::shown)
@@ -228,7 +226,10 @@ pub fn main_with(
         .and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches))
         .map_err(|error| error.format(&mut command));
     match parsed {
-        Ok(cli) => perform(cli.command, &mut crew.map_or(Origin::Here, Origin::Crew)),
+        Ok(cli) => perform(
+            cli.command,
+            &mut cluster.map_or(Origin::Here, Origin::Cluster),
+        ),
         Err(error) => {
             // Nobody is left to be told of it.
             let _ = error.print();
@@ -277,14 +278,14 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
 fn keep(mark: &str) -> anyhow::Result<Exit> {
     // Whoever tells all processes to stop means those that can end in order.
     Stop::install()?;
-    keeper::keep(mark, std::io::stdin().lock());
+    watchdog::keep(mark, std::io::stdin().lock());
     Ok(Exit::Done)
 }
 
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         #[cfg(target_os = "linux")]
-        if cause.is::<crate::load::foresee::Shortage>() {
+        if cause.is::<crate::load::preflight::Shortage>() {
             return true;
         }
         cause.is::<Usage>()
@@ -384,18 +385,5 @@ mod tests {
             }
         }
         assert!(count > 30, "{count} commands");
-    }
-
-    #[test]
-    fn every_command_of_an_exercise_is_understood() {
-        for lesson in crate::learn::lessons::LESSONS {
-            for exercise in lesson.exercises {
-                let words = shlex::split(exercise.command).unwrap();
-                assert_eq!(words[0], "throng");
-                if let Err(error) = command().try_get_matches_from(&words) {
-                    panic!("{}: {}: {error}", lesson.model, exercise.command);
-                }
-            }
-        }
     }
 }

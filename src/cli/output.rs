@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::report::format::shown;
+use crate::record::format::shown;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Usage, output};
 use crate::record::Study;
-use crate::report::beside::{self, Beside, Unlike};
 use crate::report::comparison::Comparison;
+use crate::report::diff::{self, Diff, Unlike};
+use crate::report::document::{Document, terminal};
 use crate::report::exporters::EXPORTERS;
+use crate::report::sections;
 use crate::{registry, report};
 
 #[derive(Debug, clap::Args)]
@@ -14,7 +16,7 @@ use crate::{registry, report};
 Examples:
   throng report throng-results/20260101T120000Z-overview
   throng report results --json
-  throng report results --beside earlier")]
+  throng report results --diff earlier")]
 pub(super) struct Arguments {
     /// Directories that hold records.
     #[arg(required = true, value_name = "DIR")]
@@ -25,16 +27,16 @@ pub(super) struct Arguments {
     /// Put the run beside this one: what each was, and every server of both with its ratio. The page is
     /// written beside the record that is not this one.
     #[arg(long, value_name = "DIR")]
-    beside: Option<PathBuf>,
+    diff: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    if let Some(other) = &arguments.beside {
+    if let Some(other) = &arguments.diff {
         let [directory] = arguments.directories.as_slice() else {
-            let what = "--beside puts one record beside another; name one before it";
+            let what = "--diff puts one record beside another; name one before it";
             return Err(Usage(what.to_owned()).into());
         };
-        make_beside(directory, other, arguments.json)?;
+        make_diff(directory, other, arguments.json)?;
         return Ok(Exit::Done);
     }
     for directory in &arguments.directories {
@@ -60,34 +62,22 @@ pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
         output::text(&String::from_utf8_lossy(&text))?;
         return Ok(missed);
     }
-    let width = output::width();
-    let (summary, answer) = (&report.summary, &report.answer);
-    output::text(&match (&report.limits, &report.comparison) {
-        (Some(limits), _) => report::terminal::limits(answer, limits, width, true),
-        (None, Some(comparison)) => {
-            report::terminal::comparison(summary, answer, comparison, width, true)
-        }
-        (None, None) => report::terminal::table(summary, width, true),
-    })?;
-    let page = written.first().map_or(directory, PathBuf::as_path);
-    output::text(&format!("\nReport: {}", page.display()))?;
+    show(&sections::of_run(&report), "Report", &written)?;
     Ok(missed)
 }
 
 /// Puts the run of a directory beside another one, and prints what differs.
-fn make_beside(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
-    let (a, b) = (beside::load(other)?, beside::load(directory)?);
-    let beside = Beside::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
+fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
+    let (a, b) = (diff::load(other)?, diff::load(directory)?);
+    let diff = Diff::of(&a, &b).map_err(|error| match error.downcast::<Unlike>() {
         Ok(unlike) => Usage(unlike.to_string()).into(),
         Err(error) => error,
     })?;
-    let written = report::write_beside(&beside, directory)?;
+    let written = report::write_diff(&diff, directory)?;
     if json {
-        return output::json(&beside);
+        return output::json(&diff);
     }
-    output::text(&report::terminal::beside(&beside, output::width(), true))?;
-    let page = written.first().map_or(directory, PathBuf::as_path);
-    output::text(&format!("\nPage: {}", page.display()))
+    show(&sections::of_diff(&diff), "Page", &written)
 }
 
 /// Makes the reports of a study and of its parts.
@@ -101,7 +91,14 @@ fn make_study(directory: &Path, json: bool) -> anyhow::Result<()> {
         exporter.render_study(&report, &mut text)?;
         return output::text(&String::from_utf8_lossy(&text));
     }
-    output::text(&report::terminal::study(&report, output::width(), true))?;
-    let page = written.first().map_or(directory, PathBuf::as_path);
-    output::text(&format!("\nReport: {}", page.display()))
+    show(&sections::of_study(&report), "Report", &written)
+}
+
+/// Prints a document, and where the page of it is.
+fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {
+    output::text(&terminal::text(document, output::width(), true))?;
+    match written.first() {
+        Some(page) => output::text(&format!("\n{what}: {}", page.display())),
+        None => Ok(()),
+    }
 }

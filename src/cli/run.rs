@@ -1,12 +1,12 @@
 //! `throng run`: a study from first trial to report.
 
-use super::asking::Worded;
 use super::measuring::Measuring;
-use super::shape::Shape;
 use super::study::resolve::{Common, resolve};
+use super::traffic::TrafficFlags;
 use super::values::{self, Percents};
-use super::{Exit, Usage, conduct, study};
-use crate::measure::crew::Origin;
+use super::{Exit, Usage, runner, study};
+use crate::measure::cluster::Origin;
+use crate::record::spec::Sizes;
 use crate::registry;
 use crate::serve::models::MODELS;
 use crate::study::{Part, Scale, ServerSpec, Study};
@@ -15,9 +15,9 @@ use crate::study::{Part, Scale, ServerSpec, Study};
 #[command(after_help = "\
 Examples:
   throng run
-  throng run overview --clients 10,500,2000 --repeats 7 -o results
+  throng run overview --clients 10,500,2000 --runs 7 -o results
   throng run --models epoll,epoll-et,thread --duration 2s
-  throng run --models epoll,thread --clients 100 --below 50,80
+  throng run --models epoll,thread --clients 100 --latency-at 50,80
   throng run fairness --scale quick
   throng run --models iterative,select,epoll --clients 8,64,1024 --each 1 --think 1s
   throng run mine.toml --part small,large --json
@@ -47,12 +47,12 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::at_least_one)]
     clients: Option<Vec<u32>>,
     /// How often each server meets each crowd.
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    repeats: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    runs: Option<u32>,
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    counted_repeats: Option<u32>,
+    counted_runs: Option<u32>,
     /// Bytes in a request.
     #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
     size: Option<usize>,
@@ -67,14 +67,14 @@ pub(super) struct Arguments {
     /// reached, in percent, or `none` [default: as the study says]. An open loop with random arrivals
     /// and as many clients, once each.
     #[arg(long, value_name = "LIST")]
-    below: Option<Percents>,
+    latency_at: Option<Percents>,
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
     #[command(flatten)]
     measuring: Measuring,
     #[command(flatten)]
-    shape: Worded<Shape>,
+    traffic: TrafficFlags,
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
@@ -100,7 +100,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         override_part(part, arguments, flat)?;
         part.note_changes(written);
     }
-    let seed = arguments.shape.value.seed();
+    let seed = arguments.traffic.seed();
     let measuring = &arguments.measuring;
     let (cpus, timed) = (measuring.cpus(), measuring.says_times());
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
@@ -115,8 +115,8 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         return study::run(&study, arguments.scale, parts, origin, measuring);
     }
     let plan = parts.remove(0).plan?;
-    let store = conduct::create(&measuring.directory(&study.name)?)?;
-    conduct::conduct(&plan, origin, store, measuring.json)
+    let store = runner::create(&measuring.directory(&study.name)?)?;
+    runner::runner(&plan, origin, store, measuring.json)
 }
 
 /// Gives a part what the command line says.
@@ -127,27 +127,22 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     if let Some(models) = &arguments.models {
         choose(part, models, flat)?;
     }
-    if let Some(protocol) = &arguments.protocol {
-        part.set_option("protocol", protocol);
-    }
-    if let Some(size) = arguments.size {
-        part.set_option("size", &size.to_string());
-    }
-    for word in &arguments.shape.words {
-        part.load.set_word(word);
-    }
+    let (load, measuring) = (&mut part.load, &arguments.measuring);
+    arguments.traffic.apply(load);
+    load.protocol = arguments.protocol.clone().or(load.protocol.take());
+    load.size = arguments.size.map_or_else(|| load.size.clone(), Sizes::one);
+    load.duration = measuring.duration.or(load.duration);
+    load.warm_up = measuring.warm_up.unwrap_or(load.warm_up);
     if let Some(clients) = &arguments.clients {
         part.clients.clone_from(clients);
         part.clients.sort_unstable();
         part.clients.dedup();
     }
-    part.repeats = arguments.repeats.unwrap_or(part.repeats);
-    part.counted_repeats = arguments.counted_repeats.unwrap_or(part.counted_repeats);
-    part.duration = arguments.measuring.duration.unwrap_or(part.duration);
-    part.warm_up = arguments.measuring.warm_up.unwrap_or(part.warm_up);
+    part.runs = arguments.runs.unwrap_or(part.runs);
+    part.counted_runs = arguments.counted_runs.unwrap_or(part.counted_runs);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);
-    if let Some(Percents(below)) = &arguments.below {
-        part.below.clone_from(below);
+    if let Some(Percents(latency_at)) = &arguments.latency_at {
+        part.latency_at.clone_from(latency_at);
     }
     part.ceiling &= !arguments.no_ceiling;
     if let Some(probes) = &arguments.measuring.probes {
@@ -160,9 +155,9 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
 fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     let given = [
         ("--clients", arguments.clients.is_some()),
-        ("--repeats", arguments.repeats.is_some()),
-        ("--counted-repeats", arguments.counted_repeats.is_some()),
-        ("--below", arguments.below.is_some()),
+        ("--runs", arguments.runs.is_some()),
+        ("--counted-runs", arguments.counted_runs.is_some()),
+        ("--latency-at", arguments.latency_at.is_some()),
         ("--control", arguments.control.is_some()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {

@@ -18,11 +18,11 @@ use crate::registry;
 #[cfg(target_os = "linux")]
 use crate::serve::Model;
 use crate::serve::Server;
-use crate::serve::counters::Book;
 use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
+use crate::serve::server_stats::ServerStats;
 use crate::serve::worker::Worker;
 use crate::sys::process;
 use crate::sys::signal::Stop;
@@ -115,7 +115,7 @@ impl Arguments {
 /// Threads of any model may have these until the process ends. They have a place that is known, so that who looks for
 /// memory that was lost does not find them.
 static LISTENERS: OnceLock<Vec<Listener>> = OnceLock::new();
-static BOOK: OnceLock<Book> = OnceLock::new();
+static STATS: OnceLock<ServerStats> = OnceLock::new();
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let model = registry::find("model", MODELS, &arguments.model)?;
@@ -136,14 +136,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         process::bind_to(cpus)?;
     }
     process::raise_descriptor_limit();
-    let crew = model.crew();
+    let worker_layout = model.worker_layout();
     let workers = arguments.workers.map(|workers| workers as usize);
-    let workers = workers.unwrap_or_else(|| crew.members(process::usable_cpus().len()));
-    let listeners = listen(arguments, crew.listeners(workers))?;
+    let workers = workers.unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
+    let listeners = listen(arguments, worker_layout.listeners(workers))?;
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
-    let book = Book::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
-    let book = BOOK.get_or_init(|| book);
+    let stats =
+        ServerStats::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
+    let stats = STATS.get_or_init(|| stats);
     let listener = &listeners[0];
     announce(&format!(
         "listening on {} ({}, {})",
@@ -169,14 +170,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         stop,
         protocol,
         offer,
-        book,
+        stats,
         worker: Worker::ANY,
         workers,
         tuning,
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
     })?;
-    finish(arguments, book, log)?;
+    finish(arguments, stats, log)?;
     Ok(Exit::Done)
 }
 
@@ -229,13 +230,18 @@ fn announce(line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn finish(arguments: &Arguments, book: &Book, log: Option<BufWriter<File>>) -> anyhow::Result<()> {
+fn finish(
+    arguments: &Arguments,
+    stats: &ServerStats,
+    log: Option<BufWriter<File>>,
+) -> anyhow::Result<()> {
     if let (Some(mut log), Some(path)) = (log, &arguments.log) {
-        book.write_clients(&mut log)
+        stats
+            .write_clients(&mut log)
             .and_then(|()| log.flush())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let counts = book.counts();
+    let counts = stats.counts();
     for sentence in turned_away::sentences(&counts.refused) {
         output::warning(&sentence);
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use super::{Usage, conduct, lab, serve};
+use super::{Usage, lab, runner, serve};
 use crate::record::{Foreign, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
@@ -37,7 +37,7 @@ pub(super) fn own(
         serve: serve::Arguments,
     }
     let line = std::iter::once(model).chain(options.iter().map(String::as_str));
-    let wrong = |error: clap::Error| Usage(format!("{model}: {}", conduct::first_line(&error)));
+    let wrong = |error: clap::Error| Usage(format!("{model}: {}", runner::first_line(&error)));
     let matches = Line::command().try_get_matches_from(line).map_err(wrong)?;
     let given = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
     if let Some((name, why)) = COMMON.iter().find(|(name, _)| given(name)) {
@@ -53,8 +53,10 @@ pub(super) fn own(
     ];
     let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
     option("--listen", lab::listen(settings));
-    option("--protocol", settings.protocol.clone());
-    option("--size", settings.size_bytes.to_string());
+    if let Some(protocol) = &settings.load.protocol {
+        option("--protocol", protocol.clone());
+    }
+    option("--size", settings.load.size.largest().to_string());
     if !given("backlog") {
         option("--backlog", settings.backlog.to_string());
     }

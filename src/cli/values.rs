@@ -1,7 +1,5 @@
 //! Values on the command line, and the words users know for them.
 
-mod bytes;
-
 #[cfg(target_os = "linux")]
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
@@ -9,19 +7,10 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use super::Usage;
+#[cfg(target_os = "linux")]
+pub(super) use crate::record::spec::bytes;
+pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
-#[cfg(target_os = "linux")]
-pub(super) use bytes::bytes;
-pub(super) use bytes::request_size;
-#[cfg(target_os = "linux")]
-pub(super) use bytes::request_sizes;
-
-/// A time such as `10s`, `1m 30s`, `250ms`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = jiff::SignedDuration::from_str(text)
-        .map_err(|_| format!("`{text}` is no time; write it like 10s, 250ms or 1m30s"))?;
-    Duration::try_from(parsed).map_err(|_| "a time cannot be negative".to_owned())
-}
 
 /// A time that is more than none.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
@@ -40,13 +29,17 @@ pub(super) fn fd_setsize(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number that is at least 1.
-pub(super) fn at_least_one(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err(format!("`{text}` is no whole number up to {}", u32::MAX)),
-    }
+/// A value parser for one of several that have names.
+#[cfg(target_os = "linux")]
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    named: &'static [(&'static str, T)],
+) -> impl clap::builder::TypedValueParser<Value = T> {
+    use clap::builder::TypedValueParser as _;
+    let all = named.iter().map(|(name, _)| *name);
+    clap::builder::PossibleValuesParser::new(all).map(move |typed| {
+        let found = named.iter().find(|(name, _)| *name == typed);
+        found.expect("it is one of the possible values").1
+    })
 }
 
 /// CPUs as the kernel writes them: `0`, `0,2`, `0-3,6`.
@@ -117,13 +110,11 @@ pub(super) struct Destination {
     pub(super) address: String,
     /// Whether it was a URL, and so speaks http.
     pub(super) is_url: bool,
-    /// What requests call the server.
-    pub(super) host: &'static str,
     /// What to ask for there, if it was a URL.
-    pub(super) path: &'static str,
+    pub(super) path: String,
 }
 
-/// Takes HOST:PORT or http://HOST:PORT/PATH apart. What it says lives as long as the program.
+/// Takes HOST:PORT or http://HOST:PORT/PATH apart.
 #[cfg(target_os = "linux")]
 pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
     let refused = |why: &str| Usage(format!("`{text}` {why}"));
@@ -161,20 +152,8 @@ pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
             host.to_owned()
         },
         is_url: after_scheme.is_some(),
-        host: host.to_owned().leak(),
-        path: path.leak(),
+        path,
     })
-}
-
-/// A part of a load, `0/3` to `2/3`.
-#[cfg(target_os = "linux")]
-pub(super) fn share(text: &str) -> Result<crate::load::share::Share, String> {
-    let numbers = text
-        .split_once('/')
-        .and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    numbers
-        .and_then(|(number, of)| crate::load::share::Share::new(number, of))
-        .ok_or_else(|| "a part is from 0/N to N-1/N".to_owned())
 }
 
 /// The address to connect to. Beyond this machine only when that was allowed on purpose.
@@ -205,15 +184,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_units() {
-        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert!(duration("10").is_err());
-        assert!(duration("-1s").is_err());
-        assert!(positive_duration("0s").is_err());
-    }
-
-    #[test]
     fn cpu_lists_are_ranges_of_cpus_there_are() {
         assert_eq!(CpuList::from_str("0"), Ok(CpuList(vec![0])));
         assert!(CpuList::from_str("1-0").is_err());
@@ -227,27 +197,17 @@ mod tests {
 
     #[test]
     fn a_url_says_where_and_what() {
-        for (text, address, host, path) in [
-            ("127.0.0.1:80", "127.0.0.1:80", "127.0.0.1:80", "/"),
-            (
-                "http://localhost:8080",
-                "localhost:8080",
-                "localhost:8080",
-                "/",
-            ),
-            (
-                "http://localhost/a/b?c=d#e",
-                "localhost:80",
-                "localhost",
-                "/a/b?c=d",
-            ),
-            ("http://[::1]", "[::1]:80", "[::1]", "/"),
-            ("http://[::1]:81?x", "[::1]:81", "[::1]:81", "/?x"),
+        for (text, address, path) in [
+            ("127.0.0.1:80", "127.0.0.1:80", "/"),
+            ("http://localhost:8080", "localhost:8080", "/"),
+            ("http://localhost/a/b?c=d#e", "localhost:80", "/a/b?c=d"),
+            ("http://[::1]", "[::1]:80", "/"),
+            ("http://[::1]:81?x", "[::1]:81", "/?x"),
         ] {
             let destination = destination(text).unwrap();
             assert_eq!(destination.address, address);
             assert_eq!(destination.is_url, text.starts_with("http"));
-            assert_eq!((destination.host, destination.path), (host, path));
+            assert_eq!(destination.path, path);
         }
         for wrong in [
             "https://localhost",

@@ -1,47 +1,32 @@
 //! The page about a model for a terminal.
+//!
+//! Of Markdown it knows what the pages use: headings, paragraphs, tables, fenced code, and lists whose items are one
+//! paragraph or, if numbered, several blocks. A list right below quoted source has notes on its lines: each item
+//! begins with a part of the line that it is about.
 
-use super::figures::{Figures, MEASURES, Row};
-use super::traced::{About, Call, Kind, Traced};
+use anstyle::Style;
+
 use super::words::{BOLD, CALL, COMMAND, DIM, columns, lines, padded, styled};
-use super::{Exercise, Lesson};
-use crate::report::format;
-use crate::serve::{Card, Model};
+use crate::serve::Model;
 
-/// What there is to show of the system calls.
-#[derive(Debug, Clone, Copy)]
-pub enum Seen<'a> {
-    /// Traced a moment ago.
-    Now(&'a Traced),
-    /// Not traced now, for this reason.
-    Not(&'a str),
-}
-
-/// The page, with styles, for a terminal of so many columns.
-pub fn page(model: &dyn Model, lesson: &Lesson, seen: Seen<'_>, width: usize) -> String {
-    let width = width.clamp(40, 100);
-    let mut page = Page {
+/// The page, with styles, for a terminal of so many columns: 40 or more.
+pub fn shown(page: &str, width: usize) -> String {
+    let mut shown = Page {
         width,
         lines: Vec::new(),
+        is_below_heading: true,
     };
-    page.head(model, lesson);
-    page.heading("Who waits where", "");
-    page.lines.extend(lesson.diagram.lines());
-    page.system_calls(model, lesson, seen);
-    for excerpt in lesson.excerpts {
-        let function = excerpt
-            .function
-            .split(['(', '<'])
-            .next()
-            .unwrap_or_default();
-        page.heading(&format!("{function}()"), excerpt.source.path);
-        page.lines.extend(excerpt.shown(width));
+    let mut blocks = blocks(page).into_iter().peekable();
+    while let Some(block) = blocks.next() {
+        let source = fenced(&block, "rust");
+        if source.is_empty() {
+            shown.block(&block);
+        } else {
+            let notes = blocks.next_if(|next| is_list(next)).unwrap_or_default();
+            shown.source(source, &notes_of(&notes));
+        }
     }
-    page.figures(model.info().name, super::figures());
-    page.heading("To try", "");
-    for (place, exercise) in lesson.exercises.iter().enumerate() {
-        page.exercise(place + 1, exercise);
-    }
-    page.lines.join("\n")
+    shown.lines.join("\n")
 }
 
 /// One line for each model.
@@ -55,239 +40,335 @@ pub fn contents(models: &[&'static dyn Model]) -> String {
     text
 }
 
+/// The lines of a page between empty lines and marks; fenced code is one block.
+fn blocks(page: &str) -> Vec<Vec<&str>> {
+    let mut blocks = vec![Vec::new()];
+    let mut is_code = false;
+    for line in page.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if !is_code && (line.is_empty() || line.starts_with("<!--")) {
+            blocks.push(Vec::new());
+        } else if let Some(block) = blocks.last_mut() {
+            block.push(line);
+        }
+        is_code ^= is_fence;
+    }
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+/// The lines of a block of code in a language; none of other blocks.
+fn fenced<'a, 'b>(block: &'a [&'b str], language: &str) -> &'a [&'b str] {
+    let fence = block[0].trim_start().strip_prefix("```");
+    match block {
+        [_, lines @ .., _] if fence == Some(language) => lines,
+        _ => &[],
+    }
+}
+
+/// A note on a line of source.
+struct Note<'a> {
+    /// A part of the line.
+    at: &'a str,
+    /// What is said about it.
+    says: String,
+}
+
+fn is_list(block: &[&str]) -> bool {
+    block[0].starts_with("- `")
+}
+
+/// The notes in a list.
+fn notes_of<'a>(list: &[&'a str]) -> Vec<Note<'a>> {
+    let mut notes: Vec<Note<'_>> = Vec::new();
+    for line in list {
+        let begun = line.strip_prefix("- `");
+        if let Some((at, says)) = begun.and_then(|note| note.split_once("`: ")) {
+            let says = says.to_owned();
+            notes.push(Note { at, says });
+        } else if let Some(note) = notes.last_mut() {
+            note.says += &format!(" {}", line.trim_start());
+        }
+    }
+    notes
+}
+
+/// What a paragraph in bold is: the heading of the next block.
+fn bold(text: &str) -> Option<&str> {
+    text.strip_prefix("**")?.strip_suffix("**")
+}
+
+/// Prose.
+const PLAIN: Style = Style::new();
+
 struct Page {
     width: usize,
     lines: Vec<String>,
+    /// Whether what comes next follows without an empty line.
+    is_below_heading: bool,
 }
 
 impl Page {
-    fn heading(&mut self, heading: &str, beside: &str) {
-        self.lines.push(String::new());
-        let beside = if beside.is_empty() {
-            String::new()
-        } else {
-            format!("  {}", styled(DIM, beside))
-        };
-        self.lines.push(styled(BOLD, heading) + &beside);
-    }
-
-    /// A paragraph.
-    fn says(&mut self, text: &str) {
-        for line in lines(text, self.width - 2) {
-            self.lines.push(format!("  {line}"));
+    fn block(&mut self, block: &[&str]) {
+        let text = block.join(" ");
+        let numbered = text.split_once(". ");
+        let numbered = numbered.filter(|(number, _)| number.parse::<u32>().is_ok());
+        let of_item = text.strip_prefix("   ");
+        if of_item.is_none() {
+            self.begin();
         }
-    }
-
-    fn head(&mut self, model: &dyn Model, lesson: &Lesson) {
-        let info = model.info();
-        let whole = format!("{}: {}", info.name, info.summary);
-        let mut title = lines(&whole, self.width);
-        title[0] = title[0].replacen(info.name, &styled(BOLD, info.name), 1);
-        self.lines.extend(title);
-        let card = model.card();
-        for paragraph in [card.idea, lesson.why] {
-            self.lines.push(String::new());
-            self.says(paragraph);
-        }
-        self.lines.push(String::new());
-        for (title, text) in terms(&card) {
-            for (row, line) in lines(text, self.width - 15).into_iter().enumerate() {
-                let title = if row == 0 { title } else { "" };
-                let title = styled(BOLD, &padded(title, 13));
-                let title = if row == 0 { title } else { " ".repeat(13) };
-                self.lines.push(format!("  {title}{line}"));
+        if let Some(title) = text.strip_prefix('#') {
+            let title = title.trim_start_matches('#').trim_start();
+            self.lines.push(styled(BOLD, &title.replace('`', "")));
+            self.is_below_heading = text.starts_with("##");
+        } else if let Some(title) = bold(&text) {
+            self.lines.push(format!("  {}", styled(BOLD, title)));
+            self.is_below_heading = true;
+        } else if text.starts_with('|') {
+            self.table(block);
+        } else if text.starts_with("```") {
+            self.drawing(fenced(block, "text"));
+        } else if let Some((number, question)) = numbered {
+            self.text(&format!("  {number}. "), question, PLAIN);
+        } else if let Some(text) = of_item {
+            for command in fenced(block, "sh") {
+                // In one piece, to be copied.
+                let command = styled(COMMAND, command.trim_start());
+                self.lines.push(format!("     {command}"));
             }
+            if !text.starts_with("```") {
+                self.text("     ", text, DIM);
+            }
+        } else {
+            self.text("  ", &text, PLAIN);
         }
     }
 
-    fn system_calls(&mut self, model: &dyn Model, lesson: &Lesson, seen: Seen<'_>) {
-        let before = super::traced().get(model.info().name);
-        let (traced, when) = match seen {
-            Seen::Now(traced) => (Some(traced), "traced just now"),
-            Seen::Not(_) => (before, "traced earlier"),
-        };
-        let beside = traced.map_or(String::new(), |traced| {
-            format!("{when}, {}, {}", traced.system, traced.asked)
-        });
-        self.heading("System calls of one request", &beside);
-        if let Seen::Not(why) = seen {
-            self.says(&format!("Not traced here: {why}."));
-        }
-        self.says(lesson.calls);
-        let Some(traced) = traced else { return };
-        for step in &traced.steps {
+    /// An empty line, except below a heading.
+    fn begin(&mut self) {
+        if !self.is_below_heading {
             self.lines.push(String::new());
-            self.lines.push(format!(
-                "  {}",
-                styled(BOLD, &step_heading(step.about, &step.calls))
-            ));
-            self.lines.extend(call_lines(&step.calls, self.width));
+        }
+        self.is_below_heading = false;
+    }
+
+    /// A paragraph. Its first line begins with `start`, all others are indented as far.
+    fn text(&mut self, start: &str, text: &str, style: Style) {
+        let mut start = start.to_owned();
+        for line in lines(text, self.width - columns(&start)) {
+            self.lines.push(start.clone() + &styled(style, &line));
+            start = " ".repeat(columns(&start));
         }
     }
 
-    fn figures(&mut self, model: &str, figures: &Figures) {
-        let rows: Vec<&Row> = figures.of(model).collect();
-        if rows.is_empty() {
+    /// A table: a list of terms where it has no head, else figures in columns.
+    fn table(&mut self, block: &[&str]) {
+        let cells = |row: &str| -> Vec<String> {
+            let cells = row.trim_matches('|').split('|');
+            cells.map(|cell| cell.trim().to_owned()).collect()
+        };
+        let rows: Vec<Vec<String>> = block.iter().map(|row| cells(row)).collect();
+        let (head, rows) = (&rows[0], rows.get(2..).unwrap_or_default());
+        if head.iter().all(String::is_empty) {
+            for row in rows {
+                self.term(&row[0], &row[1..].join(" "));
+            }
             return;
         }
-        let beside = format!("{}, {}", figures.host, figures.made_at);
-        self.heading("Measured", &beside);
-        let mut head = format!("{:>7}", "clients");
-        for measure in MEASURES {
-            head += &format!("{:>CELL$}", measure.title);
-        }
-        self.lines.push(styled(DIM, &head));
+        // A cell may have several lines.
+        let line = |row: &[String], number: usize| -> Vec<String> {
+            let lines = row.iter().map(|cell| cell.split("<br>").nth(number));
+            lines.map(|line| line.unwrap_or("").to_owned()).collect()
+        };
+        let widths: Vec<usize> = (0..head.len())
+            .map(|place| {
+                let cells = rows.iter().filter_map(|row| row.get(place));
+                let lines = cells
+                    .chain([&head[place]])
+                    .flat_map(|cell| cell.split("<br>"));
+                lines.map(columns).max().unwrap_or(0)
+            })
+            .collect();
+        // Two spaces between columns, or one where that makes the table fit.
+        let fits = widths.iter().map(|width| width + 2).sum::<usize>() <= self.width;
+        let gap = if fits { "  " } else { " " };
+        let aligned = |cells: &[String]| -> String {
+            let cells = cells.iter().zip(&widths);
+            cells
+                .map(|(cell, width)| format!("{gap}{cell:>width$}"))
+                .collect()
+        };
+        self.lines.push(styled(DIM, &aligned(head)));
         for row in rows {
-            let mut values = format!("{:>7}", format::whole(f64::from(row.clients)));
-            let mut standings = " ".repeat(7);
-            for measure in MEASURES {
-                let value = format::or_absent((measure.value)(row), measure.in_words);
-                values += &format!("{value:>CELL$}");
-                let standing = figures.standing(row, measure);
-                let standing = standing.map_or(String::new(), |standing| standing.to_string());
-                standings += &format!("{standing:>CELL$}");
-            }
-            self.lines.push(values);
-            if row.served < row.clients {
-                let served = format::whole(f64::from(row.served));
-                self.lines.push(styled(
-                    DIM,
-                    &format!("{:>7} only {served} of them served", ""),
-                ));
-            } else {
-                self.lines.push(styled(DIM, standings.trim_end()));
+            self.lines.push(aligned(&line(row, 0)));
+            let second = aligned(&line(row, 1));
+            if !second.trim().is_empty() {
+                self.lines.push(styled(DIM, second.trim_end()));
             }
         }
-        self.says("× is the value over that of the best of all models that served everybody, # the rank among them.");
     }
 
-    fn exercise(&mut self, number: usize, exercise: &Exercise) {
-        if number > 1 {
-            self.lines.push(String::new());
-        }
-        let indent = "     ";
-        for (row, line) in lines(exercise.question, self.width - 5).iter().enumerate() {
-            let start = if row == 0 {
-                format!("  {number}. ")
-            } else {
-                indent.to_owned()
-            };
-            self.lines.push(start + line);
-        }
-        // In one piece, to be copied.
-        self.lines
-            .push(format!("{indent}{}", styled(COMMAND, exercise.command)));
-        for line in lines(exercise.look_for, self.width - 5) {
-            self.lines.push(format!("{indent}{}", styled(DIM, &line)));
+    fn term(&mut self, term: &str, text: &str) {
+        const WIDTH: usize = 13;
+        let term = padded(bold(term).unwrap_or(term), WIDTH);
+        let first = self.lines.len();
+        self.text(&format!("  {term}"), text, PLAIN);
+        self.lines[first] = self.lines[first].replacen(&term, &styled(BOLD, &term), 1);
+    }
+
+    /// What is drawn in characters, or the system calls of a step.
+    fn drawing(&mut self, drawing: &[&str]) {
+        let widest = drawing.iter().map(|line| columns(line)).max().unwrap_or(0);
+        let indent = self.width.saturating_sub(widest).min(4);
+        for line in drawing {
+            let line = with_calls(line);
+            self.lines.push(format!("{}{line}", " ".repeat(indent)));
         }
     }
-}
 
-/// What of a card stands in a list.
-pub(super) fn terms(card: &Card) -> Vec<(&'static str, &'static str)> {
-    let terms = [
-        ("consists of", card.processes),
-        ("good at", card.good_at),
-        ("breaks when", card.breaks_when),
-        ("limit", card.limit),
-        ("to read", card.source),
-    ];
-    terms
-        .into_iter()
-        .filter(|(_, text)| !text.is_empty())
-        .collect()
-}
-
-/// Columns of a figure.
-const CELL: usize = 14;
-
-/// What each call is indented by.
-pub(super) const CALLS_INDENT: &str = "    ";
-
-/// Calls from which on a step is said to have no end.
-const WITHOUT_END: usize = 100;
-
-/// What a step is about, with the number of its calls.
-pub(super) fn step_heading(about: About, calls: &[Call]) -> String {
-    let about = match about {
-        About::Comes => "A client comes",
-        About::Asks => "It asks",
-        About::Leaves => "It leaves",
-    };
-    let counted: usize = calls
-        .iter()
-        .filter(|call| call.counts())
-        .map(|call| call.times)
-        .sum();
-    match counted {
-        WITHOUT_END.. => format!("{about}: calls without end"),
-        count => format!("{about}: {}", format::counted(count as u32, "system call")),
+    /// Source, each note below its line.
+    fn source(&mut self, source: &[&str], notes: &[Note<'_>]) {
+        self.begin();
+        let room = self.width - 4;
+        let gutter = styled(DIM, "  │ ");
+        for line in source {
+            for part in broken(line, room) {
+                let part = format!("{gutter}{part}");
+                self.lines.push(part.trim_end().to_owned());
+            }
+            let indent = (line.len() - line.trim_start().len()).min(room / 2);
+            for note in notes.iter().filter(|note| line.contains(note.at)) {
+                let parts = lines(&note.says, room - indent - 2);
+                for (row, part) in parts.into_iter().enumerate() {
+                    let sign = if row == 0 { "▲ " } else { "  " };
+                    let note = styled(CALL, &format!("{sign}{part}"));
+                    self.lines
+                        .push(format!("{gutter}{}{note}", " ".repeat(indent)));
+                }
+            }
+        }
     }
 }
 
-/// The calls, each with who makes it and what comes of it, in columns.
-pub(super) fn call_lines(calls: &[Call], width: usize) -> Vec<String> {
-    const WIDEST_CALL: usize = 44;
-    let who = calls
-        .iter()
-        .map(|call| columns(&call.who))
-        .max()
-        .unwrap_or(0);
-    let texts: Vec<(String, String)> = calls.iter().map(parts).collect();
-    let lengths = texts
-        .iter()
-        .map(|(name, rest)| columns(name) + columns(rest));
-    let call_width = lengths
-        .filter(|length| *length <= WIDEST_CALL)
-        .max()
-        .unwrap_or(0);
-    let mut found = Vec::new();
-    let mut last_who = "";
-    for (call, (name, rest)) in calls.iter().zip(texts) {
-        let is_same = last_who == call.who;
-        last_who = &call.who;
-        let shown = if is_same { "" } else { &call.who };
-        let start = format!("{CALLS_INDENT}{}  ", padded(shown, who));
-        let used = columns(&name) + columns(&rest);
-        let style = if call.kind == Kind::Event { DIM } else { CALL };
-        let line = format!("{start}{}{rest}", styled(style, &name));
-        let outcome = outcome(call);
-        if outcome.is_empty() {
-            found.push(line);
-            continue;
-        }
-        let place = who + 6 + call_width.max(used) + 2;
-        let end = place + columns(&outcome);
-        if end <= width {
-            let gap = " ".repeat(call_width.saturating_sub(used) + 2);
-            found.push(format!("{line}{gap}{}", styled(DIM, &outcome)));
-        } else {
-            found.push(line);
-            let place = (who + 6 + call_width + 2).min(width.saturating_sub(columns(&outcome)));
-            found.push(" ".repeat(place) + &styled(DIM, &outcome));
+/// A line with the names of calls, and what came of them, told apart.
+fn with_calls(line: &str) -> String {
+    let first = line.find('(').unwrap_or(line.len());
+    let end = line[first..]
+        .find("  ")
+        .map_or(line.len(), |end| first + end);
+    let (mut rest, outcome) = line.split_at(end);
+    let mut styled_line = String::new();
+    while let Some((before, after)) = rest.split_once('(') {
+        let start = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
+        let name = &before[start.len()..];
+        styled_line += &format!("{start}{}(", styled(CALL, name));
+        rest = after;
+    }
+    styled_line + rest + &styled(DIM, outcome)
+}
+
+/// A line of code in pieces of at most so many columns, the later ones indented further.
+fn broken(line: &str, width: usize) -> Vec<String> {
+    let indent = line.len() - line.trim_start().len();
+    let mut rest = line.to_owned();
+    let mut pieces = Vec::new();
+    while columns(&rest) > width {
+        let head: String = rest.chars().take(width).collect();
+        let at = head.rfind(' ').filter(|at| *at > indent + 8);
+        let at = at.unwrap_or(head.len());
+        let tail = rest[at..].trim_start().to_owned();
+        pieces.push(rest[..at].to_owned());
+        rest = format!("{}{tail}", " ".repeat(indent + 8));
+        if columns(&rest) <= width || pieces.len() > 8 {
+            break;
         }
     }
-    found
+    pieces.push(rest);
+    pieces
 }
 
-/// The name of a call, and its arguments.
-fn parts(call: &Call) -> (String, String) {
-    let arguments = match call.kind {
-        Kind::Event => format!(" {}", call.arguments),
-        _ => format!("({})", call.arguments),
-    };
-    let times = match call.times {
-        1 => String::new(),
-        times => format!(" ×{times}"),
-    };
-    (call.name.clone(), arguments + &times)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn outcome(call: &Call) -> String {
-    match (call.kind, call.outcome.as_str()) {
-        (Kind::Sleeps, _) => "sleeps".to_owned(),
-        (Kind::Woken, "") => "wakes".to_owned(),
-        (Kind::Woken, outcome) => format!("wakes: {outcome}"),
-        (_, outcome) => outcome.to_owned(),
+    const PAGE: &str = "\
+# loop
+
+<!-- idea: of it -->
+It goes round
+and round.
+<!-- end of idea -->
+
+| | |
+|---|---|
+| **good at** | waiting |
+
+## Who waits where
+
+```text
+client ─▶ the thread: sleeps in poll()  wakes
+```
+
+**It asks: 1 system call**
+
+```text
+server  recv(connection)  5 bytes
+```
+
+## `run()` in `loop.rs`
+
+```rust
+fn run() {
+
+    wait();
+}
+```
+
+- `wait(`: Sleeps until somebody
+  comes.
+
+## Measured
+
+| clients | requests/s |
+|---:|---:|
+| 1<br>0 served | 12,000<br>×1.00 #1 |
+
+## To try
+
+1. What does it cost?
+
+   ```sh
+   throng run
+   ```
+
+   The time.
+
+2. And then?
+";
+
+    #[test]
+    fn a_page_is_shown() {
+        let shown = shown(PAGE, 44);
+        insta::assert_snapshot!(anstream::adapter::strip_str(&shown));
+    }
+
+    #[test]
+    fn calls_are_told_apart() {
+        let styled = with_calls("server  recv(connection)  5 bytes");
+        let parts = [
+            "server  ",
+            &super::styled(CALL, "recv"),
+            "(connection)",
+            &super::styled(DIM, "  5 bytes"),
+        ];
+        assert_eq!(styled, parts.concat());
+        assert_eq!(with_calls("client ─▶ queue"), "client ─▶ queue");
+    }
+
+    #[test]
+    fn long_lines_of_code_are_broken() {
+        let pieces = broken("    let value = first + second;", 24);
+        assert_eq!(pieces, ["    let value = first +", "            second;"]);
+        assert_eq!(broken("short", 24), ["short"]);
     }
 }

@@ -2,9 +2,6 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// Columns of what is not broken into lines for a narrower terminal, and of the book.
-pub(super) const WIDTH: usize = 80;
-
 /// Headings and names.
 pub(super) const BOLD: Style = Style::new().bold();
 /// What matters less.

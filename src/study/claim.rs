@@ -1,95 +1,236 @@
-//! What is claimed about the servers of a study, and how it is checked.
+//! Whether results of a study can show what its claims expect: the metrics, parts, servers and numbers of
+//! clients that they name are there, and the keys of an expectation go together.
 
-use serde::Deserialize;
-use toml::Spanned;
-
-use super::Study;
-use super::StudyError;
 use super::part::Part;
-use crate::record;
-use crate::report::study::claims::Check;
-use crate::report::study::claims::language::Value;
+use super::{Study, StudyError};
+use crate::record::claim::{Baseline, Clients, Expectation, Reference};
+use crate::record::metrics::{Metric, find};
 
-/// A claim.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Claim {
-    /// In words.
-    pub text: String,
-    /// Statements about the results, all of which must be so.
-    pub checks: Spanned<Vec<Spanned<String>>>,
-    /// What the figures show about the cause that was stated.
-    pub why: Option<String>,
+/// The key that is wrong, with those that it is in, and why.
+type Wrong = (String, String);
+
+/// Checks every claim of a study.
+pub(super) fn check(study: &Study) -> Result<(), StudyError> {
+    for (place, claim) in study.claims.iter().enumerate() {
+        let wrong = |key: &str, why: &str| study.file.wrong_at(&format!("claim.{place}{key}"), why);
+        if study.flat {
+            let why = "claims need a [[part]], whose results they are about";
+            return Err(wrong("", why));
+        }
+        if claim.expect.is_empty() {
+            return Err(wrong(
+                ".expect",
+                "a claim needs at least one [[claim.expect]]",
+            ));
+        }
+        for (number, expect) in claim.expect.iter().enumerate() {
+            let checker = Checker { expect, study };
+            checker
+                .check()
+                .map_err(|(key, why)| wrong(&format!(".expect.{number}.{key}"), &why))?;
+        }
+    }
+    Ok(())
 }
 
-impl Claim {
-    /// Checks that every check can be read, and that what it names is there.
-    pub(super) fn check(&self, study: &Study) -> Result<(), StudyError> {
-        if self.checks.get_ref().is_empty() {
-            let why = "a claim needs at least one check";
-            return Err(study.file.wrong(&self.checks.span(), why));
-        }
-        for text in self.checks.get_ref() {
-            let wrong = |at: &std::ops::Range<usize>, why: &str| {
-                let within = &study.file;
-                within.wrong_within(&text.span(), text.get_ref(), at, why)
-            };
-            let check =
-                Check::parse(text.get_ref()).map_err(|error| wrong(&error.at, &error.why))?;
-            for value in check.values() {
-                there_is(value, &study.parts).map_err(|why| wrong(&value.at, &why))?;
+struct Checker<'a> {
+    expect: &'a Expectation,
+    study: &'a Study,
+}
+
+impl Checker<'_> {
+    fn check(&self) -> Result<(), Wrong> {
+        let expect = self.expect;
+        let metric = find(&expect.metric)
+            .map_err(|unknown| unknown.to_string())
+            .map_err(at("metric"))?;
+        self.form(metric)?;
+        let parts = self.parts()?;
+        for part in &parts {
+            part.measures(metric).map_err(at("metric"))?;
+            for (place, server) in expect.servers.iter().enumerate() {
+                has_server(part, server).map_err(at(&format!("servers.{place}")))?;
             }
+            self.clients(part)?;
+        }
+        match &expect.baseline {
+            None => Ok(()),
+            Some(Baseline::Value(other)) => parts
+                .iter()
+                .try_for_each(|part| self.reference(part, other, metric)),
+            Some(number) => {
+                let number = number.number().unwrap_or_default();
+                let number = metric.unit.parse(&number);
+                number.map(drop).map_err(at("baseline"))
+            }
+        }
+    }
+
+    /// Whether the keys go together.
+    fn form(&self, metric: &Metric) -> Result<(), Wrong> {
+        let expect = self.expect;
+        let relation = expect.relation;
+        let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
+        match (relation.has_baseline(), &expect.baseline) {
+            (Some(true), None) => {
+                let why = "it needs a `baseline`: { server = \"NAME\" }, or a number like \"10ms\"";
+                return wrong("relation", why);
+            }
+            (Some(false), Some(_)) => return wrong("baseline", "this relation has no baseline"),
+            (None, None) if expect.servers.len() == 1 => {
+                let why = "one server alone is alike to nothing: name others, or a `baseline`";
+                return wrong("servers", why);
+            }
+            _ => {}
+        }
+        if relation.is_extreme() && expect.servers.is_empty() {
+            let why = "it needs `servers`, to be compared with the others of the part";
+            return wrong("relation", why);
+        }
+        if metric.is_over_clients() && relation.is_trend() {
+            let why =
+                "the metric is a single value for all numbers of clients, and cannot go with them";
+            return wrong("relation", why);
+        }
+        if metric.is_over_clients() && expect.clients.is_some() {
+            return wrong(
+                "clients",
+                "the metric is a single value for all numbers of clients",
+            );
+        }
+        match expect.margin {
+            Some(_) if !expect.has_margin() => {
+                let why = "a margin belongs to `alike` and `flat`, and to `at-most` and `at-least` another value";
+                wrong("margin", why)
+            }
+            Some(margin) if !(margin.is_finite() && margin >= 0.0) => {
+                wrong("margin", "a margin is a number of percent, 0 or more")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The parts that it is about.
+    fn parts(&self) -> Result<Vec<&Part>, Wrong> {
+        match (self.expect.parts.as_slice(), self.study.parts.as_slice()) {
+            ([], [one]) => Ok(vec![one]),
+            ([], parts) => {
+                let why = format!(
+                    "the study has several parts, so say which, like `parts = [\"{}\"]`; there are: {}",
+                    parts[0].name(),
+                    names(parts)
+                );
+                Err((String::new(), why))
+            }
+            (named, _) => {
+                let named = named.iter().enumerate();
+                named
+                    .map(|(place, name)| self.part(name).map_err(at(&format!("parts.{place}"))))
+                    .collect()
+            }
+        }
+    }
+
+    fn part(&self, name: &str) -> Result<&Part, String> {
+        let parts = &self.study.parts;
+        let found = parts.iter().find(|part| part.name() == name);
+        found.ok_or_else(|| format!("there is no part `{name}`; there are: {}", names(parts)))
+    }
+
+    /// Whether a part has the numbers of clients.
+    fn clients(&self, part: &Part) -> Result<(), Wrong> {
+        if let Some(Clients::Numbers(numbers)) = &self.expect.clients {
+            for (place, clients) in numbers.iter().enumerate() {
+                has_clients(part, *clients).map_err(at(&format!("clients.{place}")))?;
+            }
+        }
+        let meant = part.clients.iter();
+        let meant = meant
+            .filter(|clients| self.expect.is_about(**clients))
+            .count();
+        let (name, there) = (part.name(), &part.clients);
+        if self.expect.clients.is_some() && meant == 0 {
+            let why = format!("the part `{name}` has none of these; there are: {there:?}");
+            return Err(("clients".to_owned(), why));
+        }
+        if self.expect.relation.is_trend() && meant < 2 {
+            let why = format!(
+                "it needs two numbers of clients, and the part `{name}` has {meant} that it is about"
+            );
+            return Err(("relation".to_owned(), why));
         }
         Ok(())
     }
 
-    /// The same as it stands in a record.
-    pub(super) fn record(&self) -> record::Claim {
-        let checks = self.checks.get_ref().iter();
-        record::Claim {
-            text: self.text.clone(),
-            checks: checks.map(|check| check.get_ref().clone()).collect(),
-            why: self.why.clone(),
+    /// Whether there is what values of a part are compared with.
+    fn reference(&self, own: &Part, other: &Reference, metric: &Metric) -> Result<(), Wrong> {
+        let Reference {
+            server,
+            part,
+            clients,
+            factor,
+        } = other;
+        if server.is_none() && part.is_none() && clients.is_none() {
+            let why =
+                "it is compared with itself: name a `server`, a `part` or a number of `clients`";
+            return Err(("baseline".to_owned(), why.to_owned()));
+        }
+        let part = part.as_ref().map_or(Ok(own), |name| self.part(name));
+        let part = part.map_err(at("baseline.part"))?;
+        part.measures(metric).map_err(at("baseline.part"))?;
+        let same = own.server_names();
+        let (key, wanted) = match (server, self.expect.servers.as_slice()) {
+            (Some(server), _) => ("baseline.server", std::slice::from_ref(server)),
+            (None, []) => ("baseline", same.as_slice()),
+            (None, named) => ("baseline", named),
+        };
+        wanted
+            .iter()
+            .try_for_each(|server| has_server(part, server).map_err(at(key)))?;
+        if let Some(clients) = clients {
+            if metric.is_over_clients() {
+                let why = "the metric is a single value for all numbers of clients".to_owned();
+                return Err(("baseline.clients".to_owned(), why));
+            }
+            has_clients(part, *clients).map_err(at("baseline.clients"))?;
+        }
+        match factor {
+            Some(factor) if !(factor.is_finite() && *factor > 0.0) => Err((
+                "baseline.factor".to_owned(),
+                "a factor is a number above 0".to_owned(),
+            )),
+            _ => Ok(()),
         }
     }
 }
 
-/// Whether a value's part and server are there.
-fn there_is(value: &Value, parts: &[Part]) -> Result<(), String> {
-    let names = || parts.iter().map(Part::name).collect::<Vec<_>>().join(", ");
-    let part = match (&value.part, parts) {
-        (None, [one]) => one,
-        (None, _) => {
-            let (metric, names) = (value.metric.name(), names());
-            return Err(format!(
-                "the study has several parts, so say which, like `PART.{metric}(...)`; there are: {names}"
-            ));
-        }
-        (Some(name), parts) => {
-            let found = parts.iter().find(|part| part.name() == name);
-            found.ok_or_else(|| format!("there is no part `{name}`; there are: {}", names()))?
-        }
-    };
-    part.measures(value.metric)?;
+fn at(key: &str) -> impl Fn(String) -> Wrong {
+    let key = key.to_owned();
+    move |why| (key.clone(), why)
+}
+
+fn names(parts: &[Part]) -> String {
+    let names: Vec<&str> = parts.iter().map(Part::name).collect();
+    names.join(", ")
+}
+
+fn has_server(part: &Part, name: &str) -> Result<(), String> {
     let servers = part.server_names();
-    if let Some(server) = value
-        .server
-        .as_ref()
-        .filter(|server| !servers.contains(server))
-    {
-        let (part, servers) = (part.name(), servers.join(", "));
-        return Err(format!(
-            "no server of the part `{part}` is called `{server}`; there are: {servers}"
-        ));
+    if servers.iter().any(|server| server == name) {
+        return Ok(());
     }
-    if let Some(clients) = value
-        .clients
-        .filter(|clients| !part.clients.contains(clients))
-    {
-        let (name, there) = (part.name(), &part.clients);
-        return Err(format!(
-            "the part `{name}` has no {clients} clients; there are: {there:?}"
-        ));
+    let (part, servers) = (part.name(), servers.join(", "));
+    Err(format!(
+        "no server of the part `{part}` is called `{name}`; there are: {servers}"
+    ))
+}
+
+fn has_clients(part: &Part, clients: u32) -> Result<(), String> {
+    if part.clients.contains(&clients) {
+        return Ok(());
     }
-    Ok(())
+    let (part, there) = (part.name(), &part.clients);
+    Err(format!(
+        "the part `{part}` has no {clients} clients; there are: {there:?}"
+    ))
 }

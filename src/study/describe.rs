@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::options::Value;
-use super::part::{ServerKind, read_time};
-use super::scale::{mean_size, number};
+use super::part::ServerKind;
+use super::scale::number;
 use super::{Part, Study};
 #[cfg(target_os = "linux")]
 use crate::measure::probes;
-use crate::record::JOB_OPTIONS;
-use crate::report::format::{counted, list, whole};
+use crate::record::format::{counted, list, whole};
+use crate::record::spec::read_time;
 
 /// What a trial takes beside the time that counts: starting, verifying, connecting, looking, ending.
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
@@ -77,21 +77,22 @@ impl Part {
                 .is_none_or(|name| name.get_ref() != "none"),
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
-        let timed = in_a_round * self.repeats + servers * self.below.len() as u32;
-        let counted = servers * rounds_beside(self.probes.get_ref()) * self.counted_repeats;
-        let ramp = self.time_of("ramp").unwrap_or_default();
-        let think = self.time_of("think").unwrap_or_default();
+        let timed = in_a_round * self.runs + servers * self.latency_at.len() as u32;
+        let counted = servers * rounds_beside(self.probes.get_ref()) * self.counted_runs;
+        let ramp = self.load.ramp.unwrap_or_default();
+        let think = self.load.think.named();
         let mut of_a_client = OF_A_CLIENT;
         let (one, short) = if let Some(requests) = self.requests_of_a_job() {
-            let bytes = self.mean_size() * f64::from(requests);
+            let bytes = self.load.size.mean() * f64::from(requests);
             let carried = Duration::try_from_secs_f64(bytes / CARRIED_PER_S);
             of_a_client += carried.unwrap_or_default();
             let one = think.saturating_mul(requests) + job;
             (one, one)
         } else {
-            let short = Duration::from_millis(500).max(self.duration / 4);
-            let before = think + self.warm_up;
-            (before + self.duration, before + self.duration.min(short))
+            let duration = self.load.duration.unwrap_or_default();
+            let short = Duration::from_millis(500).max(duration / 4);
+            let before = think + self.load.warm_up;
+            (before + duration, before + duration.min(short))
         };
         let all = |count: u32, each: Duration| each * count;
         self.clients
@@ -105,18 +106,7 @@ impl Part {
 
     /// How many requests each client makes until it is done, where it has such a job.
     fn requests_of_a_job(&self) -> Option<u32> {
-        JOB_OPTIONS.iter().find_map(|name| number(&self.load, name))
-    }
-
-    /// Bytes of a request, where that is said.
-    fn mean_size(&self) -> f64 {
-        let options = self.load_options();
-        let size = options.get("size").map(|choice| &choice.value);
-        let size = match size {
-            Some(Value::Typed(values)) => values.first().and_then(|size| mean_size(size)),
-            _ => None,
-        };
-        size.unwrap_or(0.0)
+        self.load.requests_per_client
     }
 
     /// How long the search for the limit of a server takes about: it rises and closes in, then looks
@@ -127,20 +117,15 @@ impl Part {
         let rises = (most / said("from", USUAL_FROM).min(most).max(1)).ilog2();
         let tries = (rises + CLOSING_IN + 2 * said("confirm", 3)).min(said("tries", 60));
         let clients = number(&self.limit, "clients").unwrap_or(most / 2);
-        let each = OF_A_TRIAL + OF_A_CLIENT * clients + self.warm_up + self.duration;
+        let each = OF_A_TRIAL
+            + OF_A_CLIENT * clients
+            + self.load.warm_up
+            + self.load.duration.unwrap_or_default();
         let limit = match self.limit.get("search-time").map(|choice| &choice.value) {
-            Some(Value::Typed(values)) => values.first().and_then(|time| read_time(time)),
+            Some(Value::Typed(values)) => values.first().and_then(|time| read_time(time).ok()),
             _ => None,
         };
         (each * tries).min(limit.unwrap_or(Duration::from_mins(10))) + each * BELOW_A_LIMIT
-    }
-
-    /// The time that an option of the load says.
-    fn time_of(&self, name: &str) -> Option<Duration> {
-        let Value::Typed(values) = &self.load.get(name)?.value else {
-            return None;
-        };
-        super::scale::longest(values.first()?)
     }
 
     fn describe(&self, alone: bool) -> String {
@@ -179,7 +164,8 @@ impl Part {
             .iter()
             .map(|clients| whole(f64::from(*clients)))
             .collect();
-        let load = self.load_options().words().join(" ");
+        let by_itself = ["duration", "warm-up", "connect-timeout", "patience"];
+        let load = self.load.flags_without(&by_itself).join(" ");
         let _ = writeln!(text, "  servers   {}", list(&servers));
         if self.is_search() {
             let limit = self.limit.words().join(" ");
@@ -197,15 +183,15 @@ impl Part {
         let trials = if self.is_search() {
             "as many as it takes".to_owned()
         } else {
-            counted(self.repeats, "trial") + " each"
+            counted(self.runs, "trial") + " each"
         };
         let least = about(self.about(Duration::ZERO));
         let lasting = match self.requests_of_a_job() {
             Some(_) => format!("until every client is done; at least about {least}"),
             None => format!(
                 "replies count for {} s after {} s; about {least}",
-                self.duration.as_secs_f64(),
-                self.warm_up.as_secs_f64()
+                self.load.duration.unwrap_or_default().as_secs_f64(),
+                self.load.warm_up.as_secs_f64()
             ),
         };
         let _ = write!(text, "  trials    {trials}, {lasting}");

@@ -2,14 +2,18 @@
 //! they say themselves.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::part::Part;
+use super::part::{Part, Places};
 use super::place::Source;
-use super::{Study, StudyError, claim};
+use super::{Study, StudyError};
+use crate::record::Claim;
+use crate::record::spec::LoadSpec;
+use crate::registry;
 
 /// Keys that are the study's own. All others are defaults for its parts.
 const OF_STUDY: [&str; 6] = ["name", "question", "summary", "source", "claim", "part"];
@@ -20,9 +24,9 @@ const TABLES: [&str; 3] = ["load", "limit", "quick"];
 /// Keys that say something only where servers meet crowds.
 const OF_CROWDS: [&str; 6] = [
     "clients",
-    "repeats",
-    "counted-repeats",
-    "below",
+    "runs",
+    "counted-runs",
+    "latency-at",
     "control",
     "ceiling",
 ];
@@ -30,6 +34,34 @@ const OF_CROWDS: [&str; 6] = [
 const OF_SEARCHES: [&str; 1] = ["limit"];
 /// How a search goes where nothing is said, as with `throng limit`.
 const OF_A_SEARCH: [(&str, &str); 2] = [("duration", "1s"), ("warm-up", "300ms")];
+/// Keys of a part that are about its load. The first two may stand in its table `load`, too.
+const OF_LOADS: [&str; 6] = [
+    "protocol",
+    "size",
+    "duration",
+    "warm-up",
+    "connect-timeout",
+    "patience",
+];
+/// How long replies count where nothing is said.
+const USUAL_DURATION: &str = "5s";
+/// What the table `load` does not say, and who does.
+const NOT_OF_A_LOAD: [(&str, &str); 9] = [
+    ("clients", "the key `clients` of the part says it"),
+    ("duration", "the key `duration` of the part says it"),
+    ("warm-up", "the key `warm-up` of the part says it"),
+    (
+        "connect-timeout",
+        "the key `connect-timeout` of the part says it",
+    ),
+    ("patience", "the key `patience` of the part says it"),
+    ("requests", "a trial counts replies for a time"),
+    ("bytes", "a trial counts replies for a time"),
+    ("threads", "there are as many as CPUs for the clients"),
+    ("cpus", "--client-cpus of the command line says it"),
+];
+/// The key that gives each client a job, by all its names.
+const JOBS: [&str; 2] = ["requests-per-client", "each"];
 
 /// What is the study's own.
 #[derive(Deserialize)]
@@ -41,7 +73,7 @@ struct Own {
     summary: Option<String>,
     source: Option<String>,
     #[serde(default)]
-    claim: Vec<claim::Claim>,
+    claim: Vec<Claim>,
 }
 
 type Table<'a> = Spanned<DeTable<'a>>;
@@ -222,7 +254,7 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
 /// Reads a part, and how it is for a quick look where it says so.
 fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
     let Some(quick) = table.get_mut().remove("quick") else {
-        return from_table(source, table);
+        return of_table(source, table);
     };
     let at = quick.span();
     let DeValue::Table(quick) = quick.into_inner() else {
@@ -237,17 +269,138 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
         }
         keys.push(name.to_owned());
         if let DeValue::Table(options) = value.get_ref() {
-            keys.extend(options.keys().map(|option| option.get_ref().to_string()));
+            keys.extend(options.keys().map(|option| one_name(option.get_ref())));
         }
     }
-    let mut part: Part = from_table(source, table.clone())?;
-    let small = from_table(source, merged(Spanned::new(at, quick), &table))?;
+    let mut part = of_table(source, table.clone())?;
+    let small = of_table(source, merged(Spanned::new(at, quick), &table))?;
     part.quick = Some(Box::new((small, keys)));
     Ok(part)
 }
 
-fn from_table<'a, T: Deserialize<'a>>(source: &Source, table: Table<'a>) -> Result<T, StudyError> {
+/// The name of a key that may have several.
+fn one_name(key: &str) -> String {
+    let name = if JOBS.contains(&key) { JOBS[0] } else { key };
+    name.to_owned()
+}
+
+fn of_table(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
+    let (load, load_places) = load(source, &mut table)?;
+    let mut part: Part = from_table(source, table)?;
+    (part.load, part.load_places) = (load, load_places);
+    Ok(part)
+}
+
+/// Takes what a part says about its load out of its table.
+fn load(source: &Source, table: &mut Table<'_>) -> Result<(LoadSpec, Places), StudyError> {
     let whole = table.span();
-    T::deserialize(toml::de::Deserializer::from(table))
-        .map_err(|error| source.wrong(&error.span().unwrap_or(whole), error.message()))
+    let mut load = match table.get_mut().remove("load") {
+        None => Spanned::new(whole, DeTable::new()),
+        Some(load) => {
+            let at = load.span();
+            let DeValue::Table(load) = load.into_inner() else {
+                return Err(source.wrong(&at, "`load` is a table, like { think = \"1s\" }"));
+            };
+            Spanned::new(at, load)
+        }
+    };
+    for key in load.get_ref().keys() {
+        let name = key.get_ref().as_ref();
+        if let Some((_, why)) = NOT_OF_A_LOAD.iter().find(|(other, _)| *other == name) {
+            let why = format!("`{name}` is no key of `load`: {why}");
+            return Err(source.wrong(&key.span(), &why));
+        }
+    }
+    let has_jobs = JOBS.iter().any(|name| load.get_ref().contains_key(*name));
+    for name in OF_LOADS {
+        let taken = table.get_mut().remove_entry(name);
+        // Where each client has a job, all that it does counts.
+        let is_idle = has_jobs && ["duration", "warm-up"].contains(&name);
+        if let Some((key, value)) = taken.filter(|_| !is_idle)
+            && !load.get_ref().contains_key(name)
+        {
+            load.get_mut().insert(key, value);
+        }
+    }
+    if !has_jobs && !load.get_ref().contains_key("duration") {
+        let usual = DeValue::String(Cow::Borrowed(USUAL_DURATION));
+        let key = Spanned::new(0..0, Cow::Borrowed("duration"));
+        load.get_mut().insert(key, Spanned::new(0..0, usual));
+    }
+    let places: Places = load
+        .get_ref()
+        .iter()
+        .map(|(key, value)| (one_name(key.get_ref()), (key.span(), value.span())))
+        .collect();
+    let load: LoadSpec = from_table(source, load)?;
+    match load.checked() {
+        Ok(load) => Ok((load, places)),
+        Err(error) => {
+            let at = places.get(error.key);
+            let at = at.map_or(0..0, |(name, value)| {
+                if error.is_value { value } else { name }.clone()
+            });
+            Err(source.wrong(&at, &error.why))
+        }
+    }
+}
+
+fn from_table<'a, T: Deserialize<'a>>(source: &Source, table: Table<'a>) -> Result<T, StudyError> {
+    let names = table.get_ref().clone();
+    let whole = table.span();
+    T::deserialize(toml::de::Deserializer::from(table)).map_err(|error| {
+        let at = error.span().unwrap_or(whole);
+        source.wrong(&at, &in_our_words(error.message(), &names, &at))
+    })
+}
+
+/// What serde says about a value in a table, with the key that it is about, and of a key that there is not
+/// with the one that may have been meant.
+fn in_our_words(message: &str, table: &DeTable<'_>, at: &Range<usize>) -> String {
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        let mut names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+        let name = names.remove(0);
+        if names.contains(&"servers") {
+            names.extend(OF_LOADS);
+        }
+        return match registry::closest(name, &names) {
+            Some(meant) => format!("unknown key `{name}`; did you mean `{meant}`?"),
+            None => format!("unknown key `{name}`; there are: {}", names.join(", ")),
+        };
+    }
+    match key_at(table, at) {
+        Some(key) if message.starts_with("invalid ") => format!("`{key}`: {}", numbers(message)),
+        _ => message.to_owned(),
+    }
+}
+
+/// A message in which types of numbers are said in words.
+fn numbers(message: &str) -> String {
+    let names = [
+        ("u8", format!("a whole number up to {}", u8::MAX)),
+        ("u16", format!("a whole number up to {}", u16::MAX)),
+        ("u32", format!("a whole number up to {}", u32::MAX)),
+        ("u64", "a whole number".to_owned()),
+        ("f64", "a number".to_owned()),
+    ];
+    let found = names
+        .iter()
+        .find_map(|(name, words)| Some((message.strip_suffix(name)?, words)));
+    match found {
+        Some((before, words)) => before.to_owned() + words,
+        None => message.to_owned(),
+    }
+}
+
+/// The key whose value stands there.
+fn key_at<'a>(table: &'a DeTable<'_>, at: &Range<usize>) -> Option<&'a str> {
+    let is_there = |value: &Spanned<DeValue<'_>>| {
+        let span = value.span();
+        span.start <= at.start && at.end <= span.end
+    };
+    let (key, value) = table.iter().find(|(_, value)| is_there(value))?;
+    let inner = value.get_ref().as_table();
+    inner
+        .and_then(|inner| key_at(inner, at))
+        .or(Some(key.get_ref()))
 }

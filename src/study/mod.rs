@@ -14,7 +14,6 @@ mod scale;
 
 use std::path::{Path, PathBuf};
 
-pub use claim::Claim;
 pub use options::{Choice, Options, Value};
 pub use part::{Part, ServerKind, ServerSpec};
 pub use place::Source;
@@ -39,7 +38,7 @@ pub struct Study {
     /// Whether it names no parts, and so is one whose record lies in the directory itself.
     pub flat: bool,
     /// What is claimed.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<record::Claim>,
     /// The file it was read from.
     pub file: Source,
 }
@@ -181,11 +180,6 @@ impl Study {
         Ok(())
     }
 
-    /// The claims as they stand in a record.
-    pub fn claims(&self) -> Vec<record::Claim> {
-        self.claims.iter().map(Claim::record).collect()
-    }
-
     /// Checks what no key can be seen to break by itself.
     fn check(&self) -> Result<(), StudyError> {
         for (place, part) in self.parts.iter().enumerate() {
@@ -201,13 +195,7 @@ impl Study {
                 return Err(self.file.wrong(&part.name_at(), &why));
             }
         }
-        if self.flat
-            && let Some(claim) = self.claims.first()
-        {
-            let why = "claims need a [[part]], whose results they are about";
-            return Err(self.file.wrong(&claim.checks.span(), why));
-        }
-        self.claims.iter().try_for_each(|claim| claim.check(self))
+        claim::check(self)
     }
 
     fn check_servers(&self, part: &Part) -> Result<(), StudyError> {

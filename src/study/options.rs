@@ -43,24 +43,6 @@ pub enum Value {
 }
 
 impl Options {
-    /// An option that was written as a key of its own.
-    pub(super) fn one(name: &str, value: &Spanned<Value>) -> Self {
-        Self(vec![Choice {
-            name: name.to_owned(),
-            value: value.get_ref().clone(),
-            name_at: value.span(),
-            value_at: value.span(),
-        }])
-    }
-
-    /// These, and of the others those that are not among them.
-    pub(super) fn or(mut self, others: Self) -> Self {
-        let new = |choice: &Choice| self.get(&choice.name).is_none();
-        let more: Vec<Choice> = others.0.into_iter().filter(new).collect();
-        self.0.extend(more);
-        self
-    }
-
     /// The option of this name.
     pub fn get(&self, name: &str) -> Option<&Choice> {
         self.0.iter().find(|choice| choice.name == name)
@@ -69,10 +51,6 @@ impl Options {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Choice> {
         self.0.iter()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Choice> {
-        self.0.iter_mut()
     }
 
     /// Gives an option another value, at the place of the one it had.
@@ -87,23 +65,6 @@ impl Options {
                 value_at: 0..0,
             }),
         }
-    }
-
-    /// Takes in an option as it is typed in one word, `--think=9s` or `--eager`, instead of what there
-    /// was of that name.
-    pub fn set_word(&mut self, word: &str) {
-        let word = word.trim_start_matches('-');
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, Value::Typed(vec![value.to_owned()])),
-            None => (word, Value::Flag(true)),
-        };
-        self.0.retain(|choice| choice.name != name);
-        self.0.push(Choice {
-            name: name.to_owned(),
-            value,
-            name_at: 0..0,
-            value_at: 0..0,
-        });
     }
 
     /// What would be typed.

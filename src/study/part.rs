@@ -10,13 +10,17 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::options::{Options, Value};
+use super::options::Options;
 use super::published::Published;
-use crate::protocol::{PROTOCOLS, Pattern};
+use crate::protocol::Pattern;
 use crate::record;
+use crate::record::metrics::{METRICS, Metric};
+use crate::record::spec::{LoadSpec, read_time};
 use crate::registry;
-use crate::report::study::metric::AnyMetric;
 use crate::serve::models::MODELS;
+
+/// Where keys stand in a file: their names, and their values.
+pub(super) type Places = BTreeMap<String, (Range<usize>, Range<usize>)>;
 
 /// A part as written, with what it takes from the study.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -35,14 +39,12 @@ pub struct Part {
     /// What takes part; empty: every model this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
-    /// What is said.
-    #[serde(default, deserialize_with = "protocol")]
-    pub protocol: Option<Spanned<Value>>,
-    /// Bytes in a request.
-    pub size: Option<Spanned<Value>>,
-    /// Further options of `throng load`.
-    #[serde(default)]
-    pub load: Options,
+    /// What its clients do; how many there are, `clients` says.
+    #[serde(skip)]
+    pub load: LoadSpec,
+    /// Where that stands in the file, by its keys.
+    #[serde(skip)]
+    pub(super) load_places: Places,
     /// Options of `throng limit`, where that is what is done.
     #[serde(default)]
     pub limit: Options,
@@ -50,20 +52,11 @@ pub struct Part {
     #[serde(default, deserialize_with = "clients")]
     pub clients: Vec<u32>,
     /// How often each server meets each crowd.
-    #[serde(default = "defaults::repeats", deserialize_with = "at_least_one")]
-    pub repeats: u32,
+    #[serde(default = "defaults::runs", deserialize_with = "at_least_one")]
+    pub runs: u32,
     /// How often events are counted, and packets captured, of each server with each crowd.
-    #[serde(
-        default = "defaults::counted_repeats",
-        deserialize_with = "at_least_one"
-    )]
-    pub counted_repeats: u32,
-    /// How long replies count.
-    #[serde(default = "defaults::duration", deserialize_with = "positive_time")]
-    pub duration: Duration,
-    /// How long to load before.
-    #[serde(default = "defaults::warm_up", deserialize_with = "time")]
-    pub warm_up: Duration,
+    #[serde(default = "defaults::counted_runs", deserialize_with = "at_least_one")]
+    pub counted_runs: u32,
     /// How long a server may take from its start until it listens.
     #[serde(
         default = "defaults::start_timeout",
@@ -73,21 +66,12 @@ pub struct Part {
     /// How long a command before or after a trial may take.
     #[serde(default = "defaults::hook_timeout", deserialize_with = "positive_time")]
     pub hook_timeout: Duration,
-    /// How long a client may take to connect.
-    #[serde(
-        default = "defaults::connect_timeout",
-        deserialize_with = "positive_time"
-    )]
-    pub connect_timeout: Duration,
-    /// Without any new first answer for this long, clients still waiting count as never served.
-    #[serde(default = "defaults::patience", deserialize_with = "positive_time")]
-    pub patience: Duration,
     /// Accept-queue length asked for.
     #[serde(default = "defaults::backlog", deserialize_with = "at_least_one")]
     pub backlog: u32,
     /// Parts of the rate that each server reached at which its response time is taken, in percent.
     #[serde(default, deserialize_with = "percents")]
-    pub below: Vec<u32>,
+    pub latency_at: Vec<u32>,
     /// What measures: names of probes, `default`, `all` or `none`.
     #[serde(default = "defaults::probes")]
     pub probes: Spanned<Vec<String>>,
@@ -248,17 +232,6 @@ impl ServerSpec {
 }
 
 impl Part {
-    /// Options of `throng load`, protocol and size among them.
-    pub fn load_options(&self) -> Options {
-        let mut options = self.load.clone();
-        for (name, value) in [("protocol", &self.protocol), ("size", &self.size)] {
-            if let Some(value) = value {
-                options = options.or(Options::one(name, value));
-            }
-        }
-        options
-    }
-
     /// Whether it searches for the limit of its servers.
     pub fn is_search(&self) -> bool {
         self.kind == Kind::Limit
@@ -268,11 +241,12 @@ impl Part {
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn measures(&self, metric: AnyMetric) -> Result<(), String> {
-        let (metric_name, name) = (metric.name(), self.name());
+    pub(super) fn measures(&self, metric: &Metric) -> Result<(), String> {
+        let (metric_name, name) = (metric.name, self.name());
         match (self.is_search(), metric.is_of_search()) {
             (true, false) => {
-                let there: Vec<_> = AnyMetric::of_search().collect();
+                let of_search = METRICS.iter().filter(|metric| metric.is_of_search());
+                let there: Vec<_> = of_search.map(|metric| metric.name).collect();
                 let there = there.join(", ");
                 Err(format!(
                     "the part `{name}` searches for a limit, of which there is no `{metric_name}`; there are: {there}"
@@ -295,18 +269,10 @@ impl Part {
         self.name.span()
     }
 
-    /// Gives an option of the load, which may be a key of its own, another value.
-    pub fn set_option(&mut self, name: &str, value: &str) {
-        let value = Value::Typed(vec![value.to_owned()]);
-        if let Some(choice) = self.load.iter_mut().find(|choice| choice.name == name) {
-            choice.value = value;
-            return;
-        }
-        let value = Some(Spanned::new(0..0, value));
-        match name {
-            "protocol" => self.protocol = value,
-            _ => self.size = value,
-        }
+    /// Where a key of the load stands in the file, or its value; none where it does not.
+    pub fn load_place(&self, key: &str, is_value: bool) -> Option<Range<usize>> {
+        let (name, value) = self.load_places.get(key)?;
+        Some(if is_value { value } else { name }.clone())
     }
 
     /// Has these measure.
@@ -365,29 +331,17 @@ mod defaults {
 
     use toml::Spanned;
 
-    pub(super) fn repeats() -> u32 {
+    pub(super) fn runs() -> u32 {
         5
     }
-    pub(super) fn counted_repeats() -> u32 {
+    pub(super) fn counted_runs() -> u32 {
         1
-    }
-    pub(super) fn duration() -> Duration {
-        Duration::from_secs(5)
-    }
-    pub(super) fn warm_up() -> Duration {
-        Duration::from_millis(500)
     }
     pub(super) fn start_timeout() -> Duration {
         Duration::from_secs(10)
     }
     pub(super) fn hook_timeout() -> Duration {
         Duration::from_mins(1)
-    }
-    pub(super) fn connect_timeout() -> Duration {
-        Duration::from_secs(10)
-    }
-    pub(super) fn patience() -> Duration {
-        Duration::from_secs(3)
     }
     pub(super) fn backlog() -> u32 {
         4096
@@ -400,17 +354,10 @@ mod defaults {
     }
 }
 
-/// A time as it is written: `10s`, `1m30s`, `250ms`.
-pub(super) fn read_time(text: &str) -> Option<Duration> {
-    let time = text.parse::<jiff::SignedDuration>().ok()?;
-    Duration::try_from(time).ok()
-}
-
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     use serde::de::Error as _;
     let text = String::deserialize(from)?;
-    read_time(&text)
-        .ok_or_else(|| D::Error::custom(format!("`{text}` is no time; write it like 10s or 250ms")))
+    read_time(&text).map_err(D::Error::custom)
 }
 
 fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
@@ -447,7 +394,7 @@ fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
     let mut percents = Vec::<u32>::deserialize(from)?;
     if percents.iter().any(|percent| !(1..100).contains(percent)) {
-        let why = "`below` has percentages from 1 to 99, like [50, 80]";
+        let why = "`latency-at` has percentages from 1 to 99, like [50, 80]";
         return Err(D::Error::custom(why));
     }
     percents.sort_unstable();
@@ -455,7 +402,7 @@ fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     Ok(percents)
 }
 
-/// A name that may be that of a directory, and has no dot, with which claims name metrics of a part.
+/// A name that may be that of a directory.
 pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     spanned_name(from).map(Spanned::into_inner)
 }
@@ -479,14 +426,6 @@ fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Erro
     let text = String::deserialize(from)?;
     Pattern::new(&text).map_err(D::Error::custom)?;
     Ok(Some(text))
-}
-
-fn protocol<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spanned<Value>>, D::Error> {
-    use serde::de::Error as _;
-    let name = Spanned::<String>::deserialize(from)?;
-    registry::find("protocol", PROTOCOLS, name.get_ref()).map_err(D::Error::custom)?;
-    let value = Value::Typed(vec![name.get_ref().clone()]);
-    Ok(Some(Spanned::new(name.span(), value)))
 }
 
 fn model<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spanned<String>>, D::Error> {

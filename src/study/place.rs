@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use toml::de::{DeTable, DeValue};
+
 use super::StudyError;
 
 /// The file a study was read from.
@@ -28,21 +30,28 @@ impl Source {
         }
     }
 
-    /// The error that part of a string is wrong: `within` are bytes of the string, and `at` is where the
-    /// string stands. Where it has escapes, the whole of it is shown.
-    pub fn wrong_within(
-        &self,
-        at: &Range<usize>,
-        string: &str,
-        within: &Range<usize>,
-        why: &str,
-    ) -> StudyError {
-        let written = self.text.get(at.clone()).unwrap_or_default();
-        let Some(offset) = written.find(string) else {
-            return self.wrong(at, why);
-        };
-        let from = at.start + offset;
-        self.wrong(&(from + within.start..from + within.end), why)
+    /// The error that the value at this path is wrong, like `claim.0.expect`; of one that is absent, what it
+    /// would be in.
+    pub fn wrong_at(&self, path: &str, why: &str) -> StudyError {
+        self.wrong(&self.place(path).unwrap_or(0..0), why)
+    }
+
+    fn place(&self, path: &str) -> Option<Range<usize>> {
+        let whole = DeTable::parse(&self.text).ok()?;
+        let mut steps = path.split('.');
+        let mut value = whole.get_ref().get(steps.next()?)?;
+        for step in steps {
+            let next = match value.get_ref() {
+                DeValue::Table(table) => table.get(step),
+                DeValue::Array(all) => step.parse().ok().and_then(|place: usize| all.get(place)),
+                _ => None,
+            };
+            value = match next {
+                Some(next) => next,
+                None => break,
+            };
+        }
+        Some(value.span())
     }
 
     /// Line, column, the line itself and a mark below it.
@@ -87,13 +96,26 @@ mod tests {
             shown,
             "line 2, column 6: odd\n  |\n2 | bé = \"c d\"\n  |      ^^^^^"
         );
-        let shown = source
-            .wrong_within(&(12..17), "c d", &(2..3), "odd")
-            .to_string();
-        assert!(shown.contains("line 2, column 9: odd"), "{shown}");
-        assert!(shown.ends_with("|         ^"), "{shown}");
         for from in 0..25 {
             source.shown(&(from..from + 3), "anywhere");
         }
+    }
+
+    #[test]
+    fn values_are_found_by_their_path() {
+        let source = Source::new(
+            Path::new("x.toml"),
+            "a = 1\n[[b]]\nc = [5, { d = 7 }]\n[[b]]\n",
+        );
+        for (path, place) in [
+            ("a", 4..5),
+            ("b.0.c.0", 17..18),
+            ("b.0.c.1.d", 26..27),
+            ("b.0.c.1.e", 20..29),
+            ("b.0.c.2", 16..30),
+        ] {
+            assert_eq!(source.place(path), Some(place), "{path}");
+        }
+        assert_eq!(source.place("e"), None);
     }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::part::Part;
 use crate::record;
-use crate::report::study::metric::{AnyMetric, read};
+use crate::record::metrics::find;
 
 /// One metric of some servers as it was published.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -38,17 +38,20 @@ impl Published {
     /// # Errors
     /// The first thing that is wrong about it, and where that stands.
     pub(super) fn resolve(&self, part: &Part) -> Result<record::Published, (Range<usize>, String)> {
-        let metric =
-            AnyMetric::find(self.metric.get_ref()).map_err(|why| (self.metric.span(), why))?;
+        let metric = find(self.metric.get_ref())
+            .map_err(|unknown| (self.metric.span(), unknown.to_string()))?;
         part.measures(metric)
             .map_err(|why| (self.metric.span(), why))?;
-        read(metric.unit(), 1.0, self.unit.get_ref()).map_err(|why| (self.unit.span(), why))?;
+        metric
+            .unit
+            .read(1.0, self.unit.get_ref())
+            .map_err(|why| (self.unit.span(), why))?;
         let clients = match (&self.clients, metric.is_over_clients()) {
             (None, true) => Vec::new(),
             (None, false) => part.clients.clone(),
             (Some(clients), false) => clients.get_ref().clone(),
             (Some(clients), true) => {
-                let why = format!("`{}` is one value over all clients", metric.name());
+                let why = format!("`{}` is one value over all clients", metric.name);
                 return Err((clients.span(), why));
             }
         };
@@ -73,7 +76,7 @@ impl Published {
             values.insert(server.get_ref().clone(), given.get_ref().0.clone());
         }
         Ok(record::Published {
-            metric: metric.name().to_owned(),
+            metric: metric.name.to_owned(),
             unit: self.unit.get_ref().clone(),
             clients,
             note: self.note.clone(),

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::Study;
 use super::options::{Options, Value};
-use super::part::{Part, read_time};
-use crate::record::JOB_OPTIONS;
-use crate::report::format::whole;
+use super::part::Part;
+use crate::record::format::whole;
+use crate::record::spec::{LoadSpec, Sizes};
 
 /// How a study is made smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,7 +88,7 @@ impl Study {
             Scale::Quick => {
                 let levels = LEVELS
                     .iter()
-                    .map(|(clients, repeats)| by(&|part| quick(part, *clients, *repeats)));
+                    .map(|(clients, runs)| by(&|part| quick(part, *clients, *runs)));
                 let levels: Vec<Self> = levels.collect();
                 let fits = levels
                     .iter()
@@ -113,10 +113,10 @@ fn smaller(part: &Part, factor: f64) -> Part {
         *clients = (f64::from(*clients) * factor).round().max(1.0) as u32;
     }
     part.clients.dedup();
-    let repeats = (f64::from(part.repeats) * factor).round() as u32;
-    part.repeats = repeats.max(part.repeats.min(2));
-    let counted = (f64::from(part.counted_repeats) * factor).round() as u32;
-    part.counted_repeats = counted.max(part.counted_repeats.min(2));
+    let runs = (f64::from(part.runs) * factor).round() as u32;
+    part.runs = runs.max(part.runs.min(2));
+    let counted = (f64::from(part.counted_runs) * factor).round() as u32;
+    part.counted_runs = counted.max(part.counted_runs.min(2));
     for name in ["from", "most", "clients", "confirm"] {
         if let Some(number) = number(&part.limit, name) {
             let fewer = (f64::from(number) * factor).round().max(1.0) as u32;
@@ -127,14 +127,14 @@ fn smaller(part: &Part, factor: f64) -> Part {
         time.mul_f64(factor)
             .max(time.min(Duration::from_millis(least)))
     };
-    part.duration = shorter(part.duration, 100);
-    part.warm_up = shorter(part.warm_up, 50);
-    options(&mut part, &|_| true, factor, factor);
+    part.load.duration = part.load.duration.map(|time| shorter(time, 100));
+    part.load.warm_up = shorter(part.load.warm_up, 50);
+    make_load_smaller(&mut part.load, &|_| true, factor, factor);
     part
 }
 
 /// A part for a quick look.
-fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
+fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
     let (mut part, keys) = match whole.quick.as_deref() {
         Some((part, keys)) => (part.clone(), keys.as_slice()),
         None => (whole.clone(), [].as_slice()),
@@ -145,20 +145,21 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
     } else if free("clients") {
         part.clients = few(&part.clients, most_clients);
     }
-    if free("repeats") {
-        part.repeats = part.repeats.min(repeats);
+    if free("runs") {
+        part.runs = part.runs.min(runs);
     }
-    if free("counted-repeats") {
-        part.counted_repeats = part.counted_repeats.min(repeats);
+    if free("counted-runs") {
+        part.counted_runs = part.counted_runs.min(runs);
     }
-    let limits: [(&str, &mut Duration, u64); 4] = [
-        ("duration", &mut part.duration, 200),
-        ("warm-up", &mut part.warm_up, 50),
-        ("patience", &mut part.patience, 1000),
-        ("connect-timeout", &mut part.connect_timeout, 3000),
+    let load = &mut part.load;
+    let limits: [(&str, Option<&mut Duration>, u64); 4] = [
+        ("duration", load.duration.as_mut(), 200),
+        ("warm-up", Some(&mut load.warm_up), 50),
+        ("patience", Some(&mut load.patience), 1000),
+        ("connect-timeout", Some(&mut load.connect_timeout), 3000),
     ];
     for (key, time, most) in limits {
-        if free(key) {
+        if let Some(time) = time.filter(|_| free(key)) {
             *time = (*time).min(Duration::from_millis(most));
         }
     }
@@ -166,16 +167,13 @@ fn quick(whole: &Part, most_clients: usize, repeats: u32) -> Part {
     let fewer = most
         .zip(before)
         .map_or(1.0, |(now, before)| f64::from(*now) / f64::from(*before));
-    let longest = ["think", "ramp"].into_iter().filter_map(|name| {
-        let Value::Typed(values) = &part.load.get(name)?.value else {
-            return None;
-        };
-        longest(values.first()?)
-    });
-    let shorter = longest.max().map_or(1.0, |longest| {
-        0.05_f64.min(longest.as_secs_f64()) / longest.as_secs_f64().max(1e-9)
-    });
-    options(&mut part, &free, shorter, fewer.min(0.1));
+    let longest = part
+        .load
+        .think
+        .named()
+        .max(part.load.ramp.unwrap_or_default());
+    let shorter = 0.05_f64.min(longest.as_secs_f64()) / longest.as_secs_f64().max(1e-9);
+    make_load_smaller(&mut part.load, &free, shorter, fewer.min(0.1));
     part
 }
 
@@ -231,133 +229,45 @@ fn few(clients: &[u32], most: usize) -> Vec<u32> {
     }
 }
 
-/// Makes the options of a load smaller that take time (by `shorter`) or are many (by `fewer`).
-fn options(part: &mut Part, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f64) {
-    for choice in part.load.iter_mut().filter(|choice| free(&choice.name)) {
-        let Value::Typed(values) = &mut choice.value else {
-            continue;
-        };
-        for value in values {
-            let made = match choice.name.as_str() {
-                name if JOB_OPTIONS.contains(&name) => value
-                    .parse()
-                    .ok()
-                    .map(|each: f64| (each * fewer).ceil().max(1.0).to_string()),
-                "think" | "ramp" => times(value, shorter),
-                "rate" | "connect-rate" => numbers(value, fewer),
-                "size" => sizes(value, fewer),
-                _ => None,
-            };
-            if let Some(made) = made {
-                *value = made;
-            }
-        }
-    }
-    if free("size")
-        && let Some(size) = &mut part.size
-        && let Value::Typed(values) = size.get_mut()
+/// Makes what a load says smaller where it takes time (by `shorter`) or is much (by `fewer`).
+fn make_load_smaller(load: &mut LoadSpec, free: &dyn Fn(&str) -> bool, shorter: f64, fewer: f64) {
+    let time =
+        |time: Duration| Duration::from_micros((time.mul_f64(shorter).as_micros() as u64).max(1));
+    let rate = |per_s: f64| (per_s * fewer).max(0.001);
+    if free("requests-per-client")
+        && let Some(requests) = &mut load.requests_per_client
     {
-        for value in values {
-            *value = sizes(value, fewer).unwrap_or_else(|| value.clone());
-        }
+        *requests = (f64::from(*requests) * fewer).ceil().max(1.0) as u32;
+    }
+    if free("think") {
+        load.think = load.think.map(time);
+    }
+    if free("ramp") {
+        load.ramp = load.ramp.map(time);
+    }
+    if free("rate") {
+        load.rate = load.rate.map(|range| range.map(rate));
+    }
+    if free("connect-rate") {
+        load.connect_rate = load.connect_rate.map(rate);
+    }
+    if free("size") {
+        load.size = sizes(&load.size, fewer).unwrap_or_else(|| load.size.clone());
     }
 }
 
-/// The longest time in `9s`, `1s..3s` or `exp:2s`.
-pub(super) fn longest(text: &str) -> Option<Duration> {
-    let text = text.strip_prefix("exp:").unwrap_or(text);
-    read_time(text.rsplit("..").next().unwrap_or(text))
-}
-
-fn times(text: &str, factor: f64) -> Option<String> {
-    let (prefix, rest) = match text.strip_prefix("exp:") {
-        Some(rest) => ("exp:", rest),
-        None => ("", text),
-    };
-    let part = |text: &str| {
-        let micros = read_time(text)?.mul_f64(factor).as_micros().max(1);
-        Some(format!("{micros}us"))
-    };
-    let parts = rest.split("..").map(part).collect::<Option<Vec<_>>>()?;
-    Some(format!("{prefix}{}", parts.join("..")))
-}
-
-fn numbers(text: &str, factor: f64) -> Option<String> {
-    let part = |text: &str| {
-        Some(
-            (text.trim().parse::<f64>().ok()? * factor)
-                .max(0.001)
-                .to_string(),
-        )
-    };
-    let parts = text.split("..").map(part).collect::<Option<Vec<_>>>()?;
-    Some(parts.join(".."))
-}
-
-/// Sizes, each with its weight, in bytes: where the largest is large, all are made smaller by one factor, so that
-/// a mix keeps its proportions. None where two would become the same, which a mix cannot have.
-fn sizes(text: &str, factor: f64) -> Option<String> {
-    let parts = mix(text)?;
-    let largest = parts.iter().map(|(bytes, _)| *bytes).fold(0.0, f64::max);
+/// Sizes where the largest is large: all made smaller by one factor, so that a mix keeps its proportions. None
+/// where two would become the same, which a mix cannot have.
+fn sizes(sizes: &Sizes, factor: f64) -> Option<Sizes> {
+    let largest = sizes.largest() as f64;
     if largest <= LARGE_BYTES {
-        return Some(text.to_owned());
+        return None;
     }
     let factor = factor.max(LARGE_BYTES / largest);
-    let small = |bytes: f64| (bytes * factor).round().max(1.0) as u64;
-    let mut different: Vec<u64> = parts.iter().map(|(bytes, _)| small(*bytes)).collect();
-    different.sort_unstable();
-    different.dedup();
-    let texts = parts
-        .iter()
-        .map(|(bytes, weight)| format!("{}{weight}", small(*bytes)));
-    (different.len() == parts.len()).then(|| texts.collect::<Vec<_>>().join(","))
-}
-
-/// Sizes in bytes, each with its weight as it is written: `:3`, or nothing.
-fn mix(text: &str) -> Option<Vec<(f64, String)>> {
-    let part = |part: &str| {
-        let (size, weight) = match part.split_once(':') {
-            Some((size, weight)) => (size, format!(":{weight}")),
-            None => (part, String::new()),
-        };
-        Some((bytes(size.trim())?, weight))
+    let small = |(size, weight): &(usize, u32)| {
+        ((*size as f64 * factor).round().max(1.0) as usize, *weight)
     };
-    text.split(',').map(part).collect()
-}
-
-/// The mean of sizes by their weights, in bytes.
-pub(super) fn mean_size(text: &str) -> Option<f64> {
-    let (mut sum, mut weights) = (0.0, 0.0);
-    for (bytes, weight) in mix(text)? {
-        let weight: f64 = match weight.strip_prefix(':') {
-            Some(weight) => weight.trim().parse().ok()?,
-            None => 1.0,
-        };
-        sum += bytes * weight;
-        weights += weight;
-    }
-    (weights > 0.0).then(|| sum / weights)
-}
-
-fn bytes(text: &str) -> Option<f64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..end].parse().ok()?;
-    let thousand: f64 = if text.contains('i') { 1024.0 } else { 1000.0 };
-    let power = match text[end..]
-        .trim()
-        .chars()
-        .next()
-        .map(|c| c.to_ascii_lowercase())
-    {
-        None | Some('b') => 0,
-        Some('k') => 1,
-        Some('m') => 2,
-        Some('g') => 3,
-        Some(_) => return None,
-    };
-    Some(number * thousand.powi(power))
+    Sizes::new(sizes.parts().iter().map(small).collect()).ok()
 }
 
 /// In words, what of a part became another thing.
@@ -366,7 +276,6 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
         let numbers: Vec<String> = clients.iter().map(|n| whole(f64::from(*n))).collect();
         numbers.join("; ")
     };
-    let time = |time: Duration| format!("{} s", time.as_secs_f64());
     let (before, now) = (whole_part, part);
     let mut all = vec![
         (
@@ -375,43 +284,31 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
             list(&now.clients),
         ),
         (
-            "repeats".to_owned(),
-            before.repeats.to_string(),
-            now.repeats.to_string(),
+            "runs".to_owned(),
+            before.runs.to_string(),
+            now.runs.to_string(),
         ),
         (
-            "counted-repeats".to_owned(),
-            before.counted_repeats.to_string(),
-            now.counted_repeats.to_string(),
-        ),
-        (
-            "duration".to_owned(),
-            time(before.duration),
-            time(now.duration),
-        ),
-        (
-            "warm-up".to_owned(),
-            time(before.warm_up),
-            time(now.warm_up),
+            "counted-runs".to_owned(),
+            before.counted_runs.to_string(),
+            now.counted_runs.to_string(),
         ),
     ];
-    let (old, new) = (before.load_options(), now.load_options());
-    let of_load = new.iter().map(|choice| (choice, &old));
-    let of_search = now.limit.iter().map(|choice| (choice, &before.limit));
-    for (choice, old) in of_load.chain(of_search) {
+    let of_load = now.load.differing(&before.load).into_iter();
+    all.extend(of_load.map(|(key, now, then)| (key, then, now)));
+    for choice in now.limit.iter() {
         let text = |value: &Value| match value {
             Value::Flag(given) => given.to_string(),
             Value::Typed(values) => values.join(", "),
         };
-        let then = old
-            .get(&choice.name)
-            .map_or_else(|| "none".to_owned(), |old| text(&old.value));
+        let old = before.limit.get(&choice.name);
+        let then = old.map_or_else(|| "none".to_owned(), |old| text(&old.value));
         all.push((choice.name.clone(), then, text(&choice.value)));
     }
     all.into_iter()
         .filter(|(_, then, now)| then != now)
         // A search is repeated as often as it confirms.
-        .filter(|(what, ..)| !(now.is_search() && what.ends_with("repeats")))
+        .filter(|(what, ..)| !(now.is_search() && what.ends_with("runs")))
         .map(|(what, then, now)| format!("{what} {now} instead of {then}"))
         .collect()
 }
@@ -430,20 +327,33 @@ mod tests {
     }
 
     #[test]
-    fn options_are_made_smaller_as_they_are_written() {
-        assert_eq!(times("9s", 0.1).unwrap(), "900000us");
-        assert_eq!(times("exp:1s", 0.5).unwrap(), "exp:500000us");
-        assert_eq!(times("1s..3s", 0.5).unwrap(), "500000us..1500000us");
-        assert_eq!(times("soon", 0.5), None);
-        assert_eq!(numbers("0..1000", 0.1).unwrap(), "0.001..100");
-        assert_eq!(sizes("10MB", 0.1).unwrap(), "1000000");
-        assert_eq!(sizes("1000", 0.1).unwrap(), "1000");
-        assert_eq!(sizes("100kB:3,1MiB:1", 0.1).unwrap(), "10000:3,104858:1");
-        assert_eq!(sizes("100kB,1MB,10MB", 0.01).unwrap(), "1000,10000,100000");
-        assert_eq!(sizes("1,2,10MB", 0.01), None);
-        assert_eq!(mean_size("100kB:3,1MB"), Some(325_000.0));
-        assert_eq!(mean_size("100"), Some(100.0));
-        assert_eq!(mean_size("large"), None);
+    fn a_load_is_made_smaller_key_by_key() {
+        let smaller = |text: &str, factor: f64| {
+            let mut load: LoadSpec = toml::from_str(text).unwrap();
+            make_load_smaller(&mut load, &|_| true, factor, factor);
+            load.flags_without(&["duration"])
+        };
+        assert_eq!(smaller("think = \"9s\"", 0.1), ["--think=900ms"]);
+        assert_eq!(smaller("think = \"exp:1s\"", 0.5), ["--think=exp:500ms"]);
+        assert_eq!(
+            smaller("think = \"1s..3s\"", 0.5),
+            ["--think=500ms..1500ms"]
+        );
+        assert_eq!(smaller("rate = \"0..1000\"", 0.1), ["--rate=0..100"]);
+        assert_eq!(smaller("size = \"10MB\"", 0.1), ["--size=1000000"]);
+        assert_eq!(smaller("size = 2000", 0.1), ["--size=2000"]);
+        assert_eq!(
+            smaller("size = \"100kB:3,1MiB:1\"", 0.1),
+            ["--size=10000:3,104858"]
+        );
+        assert_eq!(
+            smaller("size = \"100kB,1MB,10MB\"", 0.01),
+            ["--size=1000,10000,100000"]
+        );
+        assert_eq!(
+            smaller("size = \"1,2,10MB\"", 0.01),
+            ["--size=1,2,10000000"]
+        );
     }
 
     #[test]

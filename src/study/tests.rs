@@ -1,11 +1,21 @@
 //! Study files, right and wrong.
 
+use std::time::Duration;
+
 use super::*;
+
+mod claims;
 
 const HEAD: &str = "name = \"x\"\nquestion = \"y\"\n";
 
 fn study(text: &str) -> Study {
     Study::parse(Path::new("x.toml"), &format!("{HEAD}{text}")).unwrap()
+}
+
+/// What the load of a part says beside its times.
+fn flags(part: &Part) -> Vec<String> {
+    let times = ["duration", "warm-up", "connect-timeout", "patience"];
+    part.load.flags_without(&times)
 }
 
 fn error(text: &str) -> String {
@@ -37,39 +47,29 @@ fn a_study_without_parts_is_one() {
         (part.name(), part.clients.as_slice()),
         ("x", [10, 100].as_slice())
     );
-    assert_eq!(part.load_options().words(), ["--think=9s"]);
+    assert_eq!(flags(part), ["--think=9s"]);
 }
 
 #[test]
 fn parts_take_what_they_do_not_say() {
     let study = study(
-        "clients = [5]\nrepeats = 2\nprotocol = \"echo\"\nload = { think = \"9s\", eager = true }\n\
-         [quick]\nrepeats = 1\n\
+        "clients = [5]\nruns = 2\nprotocol = \"echo\"\nload = { think = \"9s\", eager = true }\n\
+         [quick]\nruns = 1\n\
          [[part]]\nname = \"a\"\nload = { think = \"1s\" }\n\
          [[part]]\nname = \"b\"\nclients = [7]\nquick = { clients = [1], load = { think = \"1ms\" } }\n",
     );
     let [a, b] = study.parts.as_slice() else {
         panic!("{:?}", study.parts)
     };
-    assert_eq!(
-        (a.clients[0], a.repeats, b.clients[0], b.repeats),
-        (5, 2, 7, 2)
-    );
-    assert_eq!(
-        a.load_options().words(),
-        ["--eager", "--think=1s", "--protocol=echo"]
-    );
-    assert_eq!(
-        b.load_options().words(),
-        ["--eager", "--think=9s", "--protocol=echo"]
-    );
+    assert_eq!((a.clients[0], a.runs, b.clients[0], b.runs), (5, 2, 7, 2));
+    assert_eq!(flags(a), ["--eager", "--protocol=echo", "--think=1s"]);
+    assert_eq!(flags(b), ["--eager", "--protocol=echo", "--think=9s"]);
     let quick = study.scaled(Scale::Quick);
     let [a, b] = quick.parts.as_slice() else {
         panic!("{:?}", quick.parts)
     };
-    assert_eq!((a.repeats, b.repeats, b.clients[0]), (1, 1, 1));
-    let words = b.load_options().words();
-    assert!(words.contains(&"--think=1ms".to_owned()), "{words:?}");
+    assert_eq!((a.runs, b.runs, b.clients[0]), (1, 1, 1));
+    assert!(flags(b).contains(&"--think=1ms".to_owned()), "{b:?}");
     assert!(
         b.scaled.contains(&"clients 1 instead of 7".to_owned()),
         "{:?}",
@@ -83,27 +83,26 @@ fn what_is_said_for_a_quick_look_holds_though_it_is_as_ever() {
         "clients = [5]\n[[part]]\nname = \"a\"\nload = { think = \"4s\" }\nquick = { load = { think = \"4s\" } }\n",
     );
     let quick = study.scaled(Scale::Quick);
-    let words = quick.parts[0].load_options().words();
-    assert!(words.contains(&"--think=4s".to_owned()), "{words:?}");
+    assert_eq!(flags(&quick.parts[0]), ["--think=4s"]);
 }
 
 #[test]
 fn a_factor_makes_all_of_it_smaller() {
     let study = study(
-        "clients = [100, 2000]\nrepeats = 10\nduration = \"20s\"\nsize = \"10MB\"\n\
+        "clients = [100, 2000]\nruns = 10\nduration = \"20s\"\nsize = \"10MB\"\n\
          load = { think = \"9s\", ramp = \"1s\" }\n",
     );
     let small = study.scaled(Scale::By(0.1));
     let part = &small.parts[0];
     assert_eq!(
-        (part.clients.as_slice(), part.repeats),
+        (part.clients.as_slice(), part.runs),
         ([10, 200].as_slice(), 2)
     );
-    assert_eq!(part.duration.as_millis(), 2000);
-    let words = part.load_options().words();
-    for word in ["--think=900000us", "--ramp=100000us", "--size=1000000"] {
-        assert!(words.contains(&word.to_owned()), "{words:?}");
-    }
+    assert_eq!(part.load.duration, Some(Duration::from_secs(2)));
+    assert_eq!(
+        flags(part),
+        ["--ramp=100ms", "--size=1000000", "--think=900ms"]
+    );
     assert_eq!(part.written_clients, [100, 2000]);
     assert_eq!(study.scaled(Scale::By(0.1)), small, "the same each time");
 }
@@ -112,7 +111,7 @@ fn a_factor_makes_all_of_it_smaller() {
 fn how_long_a_job_takes_is_not_promised() {
     let part = |load: &str| {
         study(&format!(
-            "clients = [10]\nrepeats = 1\nservers = [{{ model = \"epoll\" }}]\ncontrol = \"none\"\n\
+            "clients = [10]\nruns = 1\nservers = [{{ model = \"epoll\" }}]\ncontrol = \"none\"\n\
              ceiling = false\nprobes = [\"none\"]\nload = {{ {load} }}\n"
         ))
     };
@@ -125,7 +124,7 @@ fn how_long_a_job_takes_is_not_promised() {
     for (load, least) in [
         ("requests-per-client = 3, think = \"9s\"", "27 seconds"),
         ("each = 1", "1 second"),
-        ("each = 1, size = \"4GB\"", "10 seconds"),
+        ("each = 700, size = \"60MB\"", "2 minutes"),
     ] {
         let told = part(load).describe();
         assert!(!told.contains("replies count"), "{told}");
@@ -134,8 +133,7 @@ fn how_long_a_job_takes_is_not_promised() {
         assert!(told.contains("not known beforehand."), "{told}");
     }
     let smaller = part("requests-per-client = 20").scaled(Scale::By(0.1));
-    let words = smaller.parts[0].load_options().words();
-    assert_eq!(words, ["--requests-per-client=2"]);
+    assert_eq!(smaller.parts[0].load.requests_per_client, Some(2));
 }
 
 #[test]
@@ -185,11 +183,12 @@ const SEARCH: &str =
 #[test]
 fn a_part_may_search_for_limits() {
     let study = study(&format!(
-        "clients = [5, 9]\nrepeats = 2\nlimit = {{ confirm = 2, most = 5000 }}\n[quick]\nclients = [1]\n\
+        "clients = [5, 9]\nruns = 2\nlimit = {{ confirm = 2, most = 5000 }}\n[quick]\nclients = [1]\n\
          {SEARCH}limit = {{ from = 500, most = 4000 }}\n\
          [[part.published]]\nmetric = \"limit\"\nunit = \"count\"\nvalues = {{ epoll = 900 }}\n\
          [[part]]\nname = \"b\"\n\
-         [[claim]]\ntext = \"t\"\nchecks = [\"a.limit(epoll) > 10\", \"a.established_at_limit(epoll) > 10\"]\n",
+         [[claim]]\ntext = \"t\"\n\
+         [[claim.expect]]\nparts = [\"a\"]\nmetric = \"limit\"\nrelation = \"greater\"\nbaseline = 10\n",
     ));
     let [search, crowds] = study.parts.as_slice() else {
         panic!("{:?}", study.parts)
@@ -197,10 +196,11 @@ fn a_part_may_search_for_limits() {
     assert!(search.is_search() && search.clients.is_empty());
     let words = search.limit.words();
     assert_eq!(words, ["--confirm=2", "--from=500", "--most=4000"]);
-    assert_eq!(search.duration.as_millis(), 1000, "as throng limit has it");
+    let usual = Some(Duration::from_secs(1));
+    assert_eq!(search.load.duration, usual, "as throng limit has it");
     assert!(!crowds.is_search() && crowds.limit.words().is_empty());
     assert_eq!(
-        (crowds.clients.as_slice(), crowds.repeats),
+        (crowds.clients.as_slice(), crowds.runs),
         ([5, 9].as_slice(), 2)
     );
     assert!(
@@ -237,9 +237,9 @@ fn wrong_searches_are_shown_with_their_place() {
             "a part that searches for a limit has no `clients`",
         ),
         (
-            format!("{SEARCH}quick = {{ repeats = 5 }}"),
+            format!("{SEARCH}quick = {{ runs = 5 }}"),
             "line 7, column 11",
-            "has no `repeats`",
+            "has no `runs`",
         ),
         (
             part("limit = { from = 5 }"),
@@ -252,13 +252,16 @@ fn wrong_searches_are_shown_with_their_place() {
             "unknown variant `limt`",
         ),
         (
-            format!("{SEARCH}[[claim]]\ntext = \"t\"\nchecks = [\"p99(epoll) < 1s\"]"),
-            "line 9, column 12",
+            format!(
+                "{SEARCH}{}",
+                claimed("metric = \"p99\", relation = \"less\", baseline = \"1s\"")
+            ),
+            "line 9, column 22",
             "there are: limit, established_at_limit",
         ),
         (
-            claim("limit(epoll) > 5"),
-            "line 9, column 12",
+            claim("metric = \"limit\", relation = \"greater\", baseline = 5"),
+            "line 9, column 22",
             "comes of a part with `kind = \"limit\"`",
         ),
         (
@@ -287,10 +290,14 @@ fn part(text: &str) -> String {
     format!("[[part]]\nname = \"a\"\nclients = [5]\nservers = [{{ model = \"epoll\" }}]\n{text}")
 }
 
-fn claim(check: &str) -> String {
-    part(&format!(
-        "[[claim]]\ntext = \"t\"\nchecks = [\"{check}\"]\n"
-    ))
+/// A claim that expects this.
+fn claimed(keys: &str) -> String {
+    format!("[[claim]]\ntext = \"t\"\nexpect = [{{ {keys} }}]\n")
+}
+
+/// The same of a part; keys begin at line 9, column 13.
+fn claim(keys: &str) -> String {
+    part(&claimed(keys))
 }
 
 #[test]
@@ -299,7 +306,7 @@ fn wrong_values_are_shown_with_their_place() {
         (
             "clients = [1]\nclinets = [2]".to_owned(),
             "line 4, column 1",
-            "unknown field `clinets`",
+            "unknown key `clinets`; did you mean `clients`?",
         ),
         (
             "clients = []".to_owned(),
@@ -312,8 +319,8 @@ fn wrong_values_are_shown_with_their_place() {
             "`clients` needs",
         ),
         (
-            "clients = [1]\nrepeats = 0".to_owned(),
-            "line 4, column 11",
+            "clients = [1]\nruns = 0".to_owned(),
+            "line 4, column 8",
             "at least 1",
         ),
         (
@@ -334,7 +341,7 @@ fn wrong_values_are_shown_with_their_place() {
         (
             "clients = [1]\nload = { think = { a = 1 } }".to_owned(),
             "line 4, column 18",
-            "value of an option",
+            "`think`: invalid type: map",
         ),
         (
             "clients = [1]\nservers = [{ model = \"epol\" }]".to_owned(),
@@ -360,6 +367,47 @@ fn wrong_values_are_shown_with_their_place() {
 }
 
 #[test]
+fn wrong_loads_are_shown_with_their_place() {
+    all_refused(&[
+        (
+            "clients = [1]\ndurration = \"1s\"".to_owned(),
+            "line 4, column 1",
+            "did you mean `duration`?",
+        ),
+        (
+            "clients = [1]\npatience = 3".to_owned(),
+            "line 4, column 12",
+            "`patience`: invalid type: integer `3`, expected a time, like \"10s\"",
+        ),
+        (
+            "clients = [1]\nload = { thnk = \"1s\" }".to_owned(),
+            "line 4, column 10",
+            "unknown key `thnk`; did you mean `think`?",
+        ),
+        (
+            "clients = [1]\nload = { pipeline = 2000 }".to_owned(),
+            "line 4, column 21",
+            "`pipeline` is 2000; it must be at least 1 and at most 1024",
+        ),
+        (
+            "clients = [1]\nload = { pipeline = \"two\" }".to_owned(),
+            "line 4, column 21",
+            "`pipeline`: invalid type: string \"two\", expected a whole number up to 65535",
+        ),
+        (
+            "clients = [1]\nload = { rate = 5, think = \"1s\" }".to_owned(),
+            "line 4, column 10",
+            "`rate` and `think` cannot be used together",
+        ),
+        (
+            "clients = [1]\nload = { requests = 5 }".to_owned(),
+            "line 4, column 10",
+            "a trial counts replies for a time",
+        ),
+    ]);
+}
+
+#[test]
 fn wrong_parts_and_figures_are_shown_with_their_place() {
     all_refused(&[
         ("part = 3".to_owned(), "line 3, column 8", "[[part]]"),
@@ -369,8 +417,8 @@ fn wrong_parts_and_figures_are_shown_with_their_place() {
             "belongs to a [[part]]",
         ),
         (
-            "clients = [1]\n[[claim]]\ntext = \"t\"\nchecks = [\"p99(epoll) < 1s\"]".to_owned(),
-            "line 6, column 10",
+            "clients = [1]\n[[claim]]\ntext = \"t\"\nexpect = []".to_owned(),
+            "line 4, column 1",
             "need a [[part]]",
         ),
         (
@@ -414,42 +462,6 @@ fn wrong_parts_and_figures_are_shown_with_their_place() {
             ),
             "line 10, column 20",
             "there must be 1 values",
-        ),
-    ]);
-}
-
-#[test]
-fn wrong_claims_are_shown_with_their_place() {
-    all_refused(&[
-        (
-            claim("p99(poll) < 1s"),
-            "line 9, column 12",
-            "no server of the part `a` is called `poll`",
-        ),
-        (
-            claim("b.p99(epoll) < 1s"),
-            "line 9, column 12",
-            "there is no part `b`",
-        ),
-        (
-            claim("p98(epoll) < 1s"),
-            "line 9, column 12",
-            "there is no metric `p98`",
-        ),
-        (
-            claim("p99(epoll) < 1MB"),
-            "line 9, column 25",
-            "`MB` is no unit",
-        ),
-        (
-            claim("p99(epoll, 7) < 1s"),
-            "line 9, column 12",
-            "has no 7 clients",
-        ),
-        (
-            part("[[claim]]\ntext = \"t\"\nchecks = []\n"),
-            "line 9, column 10",
-            "at least one check",
         ),
     ]);
 }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
+use throng::measure::network::sock_diag::State;
 use throng::protocol::{Decline, Protocol, Requester, Settings};
 
 /// How long anything may take that a client waits for.
@@ -119,6 +120,11 @@ impl Client {
     /// Sends everything asked, reading nothing.
     pub(crate) fn send(&mut self) -> anyhow::Result<()> {
         self.hear(0, FULL)
+    }
+
+    /// Bytes asked for and not sent yet.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.unsent.len()
     }
 
     /// Sends everything asked, and hears so many replies meanwhile and after.
@@ -261,10 +267,28 @@ impl Client {
         }
     }
 
-    /// Waits until all that was sent has reached the server's machine.
+    /// Waits until all that was sent has reached the server's machine, and is acknowledged.
     pub(crate) fn wait_until_arrived(&self) -> anyhow::Result<()> {
-        let port = self.stream.local_addr()?.port();
-        crate::process::eventually("what was sent arrives", || Ok(unacknowledged(port)? == 0))
+        let own = self.stream.local_addr()?.port();
+        let server = self.stream.peer_addr()?.port();
+        crate::process::eventually("what was sent arrives", || {
+            let sockets = crate::support::sockets::between(own, server)?;
+            Ok(sockets.iter().all(|socket| socket.send_queue == 0))
+        })
+    }
+
+    /// Waits until the server has accepted this connection and read some of the `bytes` that were sent.
+    pub(crate) fn wait_until_read(&self, bytes: usize) -> anyhow::Result<()> {
+        let own = self.stream.local_addr()?.port();
+        let server = self.stream.peer_addr()?.port();
+        crate::process::eventually("the server reads", || {
+            let sockets = crate::support::sockets::between(server, own)?;
+            // Once the server has closed it, there is nothing left to wait for.
+            Ok(sockets.iter().all(|socket| {
+                let is_open = socket.state == State::Established as u8;
+                !is_open || (socket.is_held && (socket.receive_queue as usize) < bytes)
+            }))
+        })
     }
 
     /// Sends up to `bytes` of noise and never reads, until the server takes no more for `pause`
@@ -311,18 +335,4 @@ fn connect(address: SocketAddr, buffer_bytes: Option<usize>) -> anyhow::Result<T
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
-}
-
-/// Bytes that the socket on this local port has not yet seen acknowledged.
-fn unacknowledged(port: u16) -> anyhow::Result<u64> {
-    let table = std::fs::read_to_string("/proc/net/tcp")?;
-    let ours = format!(":{port:04X}");
-    for line in table.lines().skip(1) {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        if fields[1].ends_with(&ours) {
-            let (unsent, _) = fields[4].split_once(':').context("tx_queue:rx_queue")?;
-            return Ok(u64::from_str_radix(unsent, 16)?);
-        }
-    }
-    bail!("/proc/net/tcp has no socket on port {port}")
 }

@@ -7,10 +7,11 @@ use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
 use super::client::{Client, FULL};
-use super::server::{Server, THRONG};
 use super::{
     Case, SIZE, Subject, has_a_hidden_pool, has_fixed_sets, holds_all_descriptors, serves_several,
 };
+use crate::support::program::THRONG;
+use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

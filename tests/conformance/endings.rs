@@ -55,8 +55,11 @@ fn stops_with_a_reply_due(subject: &Subject) -> anyhow::Result<()> {
     let mut due =
         Client::connect_with_buffers(server.address(), subject.protocol, settings, 16_384)?;
     due.ask(1)?;
+    let request_bytes = due.unsent_bytes();
     due.send()?;
     due.wait_until_arrived()?;
+    // What waits to be accepted is reset when the server stops listening.
+    due.wait_until_read(request_bytes)?;
     let children = children(server.pid())?;
     server.terminate()?;
     let slowly = Pace {

@@ -1,9 +1,11 @@
-//! Every model with every protocol through the same hard cases, against the real binary.
+//! Every model with every protocol through the same hard cases, against the real binary; every model for long
+//! ([`soak`]); and loads that come from several hosts ([`cluster`]).
 //!
 //! The tests come from the tables: a new model or protocol is tested without a change here, under
 //! the name `MODEL::PROTOCOL::CASE`. Which cases make sense for a model follows from its card.
 
 mod client;
+mod cluster;
 mod crowds;
 mod endings;
 mod exchanges;
@@ -12,14 +14,14 @@ mod limits;
 mod process;
 mod shortage;
 mod siege;
+mod soak;
 mod top;
 mod trouble;
 mod upload;
 
-#[path = "../group/mod.rs"]
-mod group;
-#[path = "../server/mod.rs"]
-mod server;
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "other test programs use the rest")]
+mod support;
 
 use std::process::ExitCode;
 
@@ -32,7 +34,9 @@ use throng::serve::Model;
 use throng::serve::models::MODELS;
 
 use client::Client;
-use server::Server;
+use soak::Soak;
+
+use crate::support::server::Server;
 
 /// One hard case.
 #[derive(Clone, Copy)]
@@ -208,10 +212,33 @@ impl Subject {
 }
 
 fn main() -> ExitCode {
-    raise_descriptor_limit();
-    let mut arguments = Arguments::from_args();
-    // More of them at once would only make each wait for the others.
-    arguments.test_threads = arguments.test_threads.or(Some(4));
+    if let Some(code) = cluster::as_program() {
+        return code;
+    }
+    let (soak, rest) = match Soak::of_arguments(std::env::args().collect()) {
+        Ok(read) => read,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut arguments = Arguments::from_iter(rest);
+    let mut trials = Vec::new();
+    if soak.is_a_glance() {
+        raise_descriptor_limit();
+        // More of them at once would only make each wait for the others.
+        arguments.test_threads = arguments.test_threads.or(Some(4));
+        trials.extend(hard_cases());
+        trials.extend(cluster::trials());
+    } else {
+        arguments.test_threads = arguments.test_threads.or(Some(1));
+    }
+    trials.extend(soak.trials());
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// Those of each model with each protocol.
+fn hard_cases() -> Vec<Trial> {
     let cases = [
         exchanges::CASES,
         crowds::CASES,
@@ -243,7 +270,7 @@ fn main() -> ExitCode {
             ));
         }
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    trials
 }
 
 /// Every model with every protocol, and its other ways, each with the name it goes by.

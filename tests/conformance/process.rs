@@ -52,19 +52,6 @@ pub(crate) fn parent_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(parent.parse().ok()?)
 }
 
-/// Connections that any process has open on this local port. What the peer has reset is not among
-/// them, nor what nobody has accepted yet.
-pub(crate) fn connections(port: u16) -> anyhow::Result<usize> {
-    const LISTEN: &str = "0A";
-    let table = fs::read_to_string("/proc/net/tcp")?;
-    let local = format!(":{port:04X}");
-    let open = table.lines().skip(1).filter(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        fields[1].ends_with(&local) && fields[3] != LISTEN && fields[9] != "0"
-    });
-    Ok(open.count())
-}
-
 /// Sockets that a process has open.
 pub(crate) fn sockets(pid: Pid) -> anyhow::Result<usize> {
     let mut count = 0;

@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use super::client::{Client, FULL};
 use super::crowds::crowd_too_large;
-use super::group::SmallGroup;
 use super::process::eventually;
-use super::server::{Server, THRONG};
 use super::{Case, SIZE, Subject, has_a_hidden_pool, holds_all_descriptors};
+use crate::support::group::SmallGroup;
+use crate::support::program::THRONG;
+use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

@@ -8,9 +8,10 @@ use rustix::process::Pid;
 use serde_json::Value;
 
 use super::client::{Client, FULL};
-use super::process::{children, connections, eventually, peak_memory};
-use super::server::Server;
+use super::process::{children, eventually, peak_memory};
 use super::{Case, SIZE, Subject, has_a_hidden_pool, serves_several};
+use crate::support::server::Server;
+use crate::support::sockets::connections;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 
 use super::client::{FULL, LIMIT};
 use super::process::eventually;
-use super::server::Server;
 use super::{Case, SIZE, Subject};
+use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

@@ -7,10 +7,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::client::{FULL, Pace};
 use super::process::{children, eventually, peak_memory, sockets};
-use super::server::Server;
 use super::{
     Case, SIZE, Subject, always, forks_for_each_client, has_worker_processes, serves_several,
 };
+use crate::support::server::Server;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

@@ -6,8 +6,9 @@ use anyhow::{Context as _, ensure};
 use throng::protocol::{Decline, MAX_UPLOAD};
 
 use super::client::{Client, FULL};
-use super::process::{connections, eventually, peak_memory, sockets};
+use super::process::{eventually, peak_memory, sockets};
 use super::{Case, SIZE, Subject, serves_several};
+use crate::support::sockets::connections;
 
 pub(crate) const CASES: &[&Case] = &[
     &Case {

@@ -306,7 +306,7 @@ static void go_on_for(double seconds)
 // Runs all phases; gives the length of the steady part.
 static double run(double steady_s)
 {
-    say("settle");
+    say("connect");
     settle();
     double from = 0, until = 0;
     if (active() > 0) {
@@ -319,7 +319,7 @@ static double run(double steady_s)
         go_on_for(WARM_UP_S);
         from = now();
         counting = true;
-        say("steady");
+        say("measure");
         go_on_for(steady_s);
         counting = false;
         ending = true;
@@ -328,7 +328,7 @@ static double run(double steady_s)
         for (double last = until + GRACE_S; waiting > 0 && now() < last;)
             turn(10);
     }
-    say("hold");
+    say("idle");
     await_line();
     return until - from;
 }

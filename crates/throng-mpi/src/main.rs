@@ -3,7 +3,7 @@
 //! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is
 //! throng: it starts the server, probes its host, and makes record and report. Each other rank is a
 //! client host, or one of several on a host, and carries out its part of every load
-//! ([`throng::measure::crew`]).
+//! ([`throng::measure::cluster`]).
 //!
 //! ```text
 //!            leading rank                                   every other rank

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Usage, conduct};
-use crate::measure::RunPlan;
+use crate::cli::{Usage, runner};
+use crate::measure::RunSpec;
 use crate::record::{self, Store};
 
 /// An earlier record to compare with.
@@ -13,10 +13,10 @@ pub(super) struct Baseline {
 
 impl Baseline {
     /// Makes sure that there is something to compare, under the same settings.
-    pub(super) fn read(directory: &Path, plan: &RunPlan) -> anyhow::Result<Self> {
+    pub(super) fn read(directory: &Path, plan: &RunSpec) -> anyhow::Result<Self> {
         let refused = |why: String| Usage(format!("--baseline {}: {why}", directory.display()));
-        let run = record::read(directory).map_err(|error| refused(conduct::chain(&error)))?;
-        record::read_trials(directory).map_err(|error| refused(conduct::chain(&error)))?;
+        let run = record::read(directory).map_err(|error| refused(runner::chain(&error)))?;
+        record::read_trials(directory).map_err(|error| refused(runner::chain(&error)))?;
         let differences = plan.settings.differences(&run.settings);
         if !differences.is_empty() {
             let differences = differences.join("; ");
@@ -48,8 +48,11 @@ impl Baseline {
         let to = store.directory().join(record::BASELINE);
         let copy = || -> std::io::Result<()> {
             std::fs::create_dir_all(&to)?;
-            for file in ["run.json", "trials.jsonl"] {
-                std::fs::copy(self.directory.join(file), to.join(file))?;
+            for file in ["run.json"].iter().chain(&record::TRIALS) {
+                let from = self.directory.join(file);
+                if from.exists() {
+                    std::fs::copy(from, to.join(file))?;
+                }
             }
             Ok(())
         };

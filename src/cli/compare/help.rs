@@ -1,8 +1,8 @@
 //! What `throng compare --help` says at its end.
 
 use crate::record::Purpose;
-use crate::report::format::list;
-use crate::report::metrics::{METRICS, Metric, Whole};
+use crate::record::format::list;
+use crate::record::metrics::{Combine, METRICS, Metric};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,8 +39,8 @@ fn conditions() -> String {
         metrics.map(|metric| metric.name).collect()
     };
     let timed = names(&|metric| metric.purpose == Purpose::Timed);
-    let summed = names(&|metric| metric.whole == Whole::Sum);
-    let greatest = names(&|metric| metric.whole == Whole::Greatest);
+    let summed = names(&|metric| metric.combine == Combine::Sum);
+    let greatest = names(&|metric| metric.combine == Combine::Greatest);
     format!(
         "Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are \
          {}, and those of counted and captured trials; `throng list metrics` explains them all. \

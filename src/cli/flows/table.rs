@@ -8,7 +8,7 @@ use crate::flows::flow::Ending;
 use crate::flows::row::Row;
 use crate::flows::summary::{Percentiles, Summary};
 use crate::flows::{Contents, Report};
-use crate::report::format::{ABSENT, bytes, number, or_absent, time, whole};
+use crate::record::format::{ABSENT, bytes, number, or_absent, time, whole};
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::output::harmless;
-use crate::measure::Glimpse;
+use crate::measure::LiveSnapshot;
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
 use view::State;
@@ -68,9 +68,9 @@ impl Live {
     }
 
     /// How it is at the moment, and which share of it is done where that is known.
-    pub(super) fn see(&self, glimpse: &Glimpse, share: Option<f64>) {
+    pub(super) fn see(&self, live_snapshot: &LiveSnapshot, share: Option<f64>) {
         if let Some(state) = &mut self.shared.lock().state {
-            state.see(glimpse, share, Instant::now());
+            state.see(live_snapshot, share, Instant::now());
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_nobody_began_is_not_seen() {
         let live = Live::new();
-        live.see(&Glimpse::default(), Some(0.5));
+        live.see(&LiveSnapshot::default(), Some(0.5));
         assert!(live.shared.lock().state.is_none());
     }
 }

@@ -9,8 +9,8 @@ use ratatui_core::text::{Line, Span};
 
 use super::clock::{Clock, Times};
 use super::trend::Trend;
-use crate::measure::Glimpse;
-use crate::report::format::{self, ABSENT, or_absent, printable, span};
+use crate::measure::LiveSnapshot;
+use crate::record::format::{self, ABSENT, or_absent, printable, span};
 
 /// Colours that can be read on light and on dark ground.
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -31,7 +31,7 @@ pub(super) struct State {
     what: String,
     clock: Clock,
     has_server: bool,
-    glimpse: Glimpse,
+    live_snapshot: LiveSnapshot,
     share: Option<f64>,
     times: Times,
     rate: Trend,
@@ -42,9 +42,9 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn new(heading: &str, what: &str, clock: Clock, has_server: bool) -> Self {
-        let glimpse = Glimpse {
+        let live_snapshot = LiveSnapshot {
             phase: "starting",
-            ..Glimpse::default()
+            ..LiveSnapshot::default()
         };
         Self {
             heading: heading.to_owned(),
@@ -52,7 +52,7 @@ impl State {
             times: clock.times(None, Instant::now()),
             clock,
             has_server,
-            glimpse,
+            live_snapshot,
             share: None,
             rate: Trend::default(),
             slow: Trend::default(),
@@ -62,25 +62,25 @@ impl State {
     }
 
     /// How it is, and which share of it is done where that is told.
-    pub(super) fn see(&mut self, glimpse: &Glimpse, share: Option<f64>, now: Instant) {
-        self.glimpse = *glimpse;
+    pub(super) fn see(&mut self, live_snapshot: &LiveSnapshot, share: Option<f64>, now: Instant) {
+        self.live_snapshot = *live_snapshot;
         self.share = share;
         self.times = self.clock.times(share, now);
     }
 
     /// Before each draw: what is at the moment joins what was.
     pub(super) fn tick(&mut self, now: Instant) {
-        let glimpse = &self.glimpse;
+        let live_snapshot = &self.live_snapshot;
         self.times = self.clock.times(self.share, now);
-        self.rate.push(glimpse.replies_per_s);
-        self.slow.push(glimpse.p99_ns.map(|time| time as f64));
-        self.server_cpu.push(glimpse.server_cpu_percent);
-        self.client_cpu.push(glimpse.client_cpu_percent);
+        self.rate.push(live_snapshot.replies_per_s);
+        self.slow.push(live_snapshot.p99_ns.map(|time| time as f64));
+        self.server_cpu.push(live_snapshot.server_cpu_percent);
+        self.client_cpu.push(live_snapshot.client_cpu_percent);
     }
 
     /// Figures with their course.
     fn figures(&self) -> Vec<Figure<'_>> {
-        let glimpse = &self.glimpse;
+        let live_snapshot = &self.live_snapshot;
         let time = |time: Option<u64>| or_absent(time.map(|time| time as f64 / 1e3), format::time);
         let percent = |percent| or_absent(percent, |percent| format!("{percent:.0} %"));
         let figure = |name, value, trend, full| Figure {
@@ -89,14 +89,21 @@ impl State {
             trend,
             full,
         };
-        let rate = or_absent(glimpse.replies_per_s, format::number);
-        let times = format!("{}, {}", time(glimpse.p50_ns), time(glimpse.p99_ns));
+        let rate = or_absent(live_snapshot.replies_per_s, format::number);
+        let times = format!(
+            "{}, {}",
+            time(live_snapshot.p50_ns),
+            time(live_snapshot.p99_ns)
+        );
         let mut figures = vec![
             figure("replies/s", rate, &self.rate, 0.0),
             figure("p50, p99", times, &self.slow, 0.0),
         ];
         if self.has_server {
-            let (server, client) = (glimpse.server_cpu_percent, glimpse.client_cpu_percent);
+            let (server, client) = (
+                live_snapshot.server_cpu_percent,
+                live_snapshot.client_cpu_percent,
+            );
             figures.extend([
                 figure("server CPU", percent(server), &self.server_cpu, 100.0),
                 figure("client CPU", percent(client), &self.client_cpu, 100.0),
@@ -107,21 +114,21 @@ impl State {
 
     /// Clients in words, and what failed.
     fn clients(&self) -> Line<'static> {
-        let glimpse = &self.glimpse;
+        let live_snapshot = &self.live_snapshot;
         let count = |count: u64| format::whole(count as f64);
         let mut words = vec![
-            format!("{} connected", count(glimpse.present)),
-            format!("{} served", count(glimpse.answered)),
+            format!("{} connected", count(live_snapshot.present)),
+            format!("{} served", count(live_snapshot.answered)),
         ];
-        if glimpse.done > 0 {
-            words.push(format!("{} done", count(glimpse.done)));
+        if live_snapshot.done > 0 {
+            words.push(format!("{} done", count(live_snapshot.done)));
         }
         if self.has_server {
-            let established = glimpse.established.map_or(ABSENT.to_owned(), count);
+            let established = live_snapshot.established.map_or(ABSENT.to_owned(), count);
             words.push(format!("{established} established"));
         }
         let mut parts = vec![name("clients")];
-        let errors = match (glimpse.failed, glimpse.lost) {
+        let errors = match (live_snapshot.failed, live_snapshot.lost) {
             (0, 0) => {
                 words.push("no errors".to_owned());
                 String::new()
@@ -148,7 +155,7 @@ impl State {
             Span::raw("  "),
             Span::raw(&self.what),
             Span::raw("  "),
-            Span::styled(self.glimpse.phase, QUIET),
+            Span::styled(self.live_snapshot.phase, QUIET),
         ])
     }
 
@@ -250,8 +257,8 @@ mod tests {
             true,
         );
         for step in 0_u32..100 {
-            let glimpse = Glimpse {
-                phase: "steady",
+            let live_snapshot = LiveSnapshot {
+                phase: "measure",
                 present: 1000,
                 answered: 1000,
                 replies_per_s: Some(148_000.0 + 9_000.0 * f64::from(step % 7)),
@@ -260,9 +267,9 @@ mod tests {
                 established: Some(1000),
                 server_cpu_percent: (step > 50).then_some(99.6),
                 client_cpu_percent: (step > 50).then_some(97.2),
-                ..Glimpse::default()
+                ..LiveSnapshot::default()
             };
-            state.see(&glimpse, None, start);
+            state.see(&live_snapshot, None, start);
             state.tick(start);
         }
         state
@@ -310,15 +317,15 @@ mod tests {
     #[test]
     fn a_load_by_itself_that_meets_errors() {
         let mut state = State::new("load", "127.0.0.1:7", Clock::of_share(Some(60.0)), false);
-        let glimpse = Glimpse {
-            phase: "settle",
+        let live_snapshot = LiveSnapshot {
+            phase: "connect",
             present: 12,
             answered: 10,
             failed: 2,
             lost: 3,
-            ..Glimpse::default()
+            ..LiveSnapshot::default()
         };
-        state.see(&glimpse, Some(0.0), Instant::now());
+        state.see(&live_snapshot, Some(0.0), Instant::now());
         insta::assert_snapshot!(drawn(&state, 79, 23, false));
     }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use super::super::Usage;
 use super::watch::Unseen;
 use crate::load::arrival::Think;
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, Until};
 use crate::measure::host;
 use crate::measure::own_server::OwnServer;
+use crate::record::spec::LoadSpec;
 use crate::record::{Ceiling, Load};
 use crate::registry;
 use crate::serve::models::MODELS;
@@ -19,6 +21,24 @@ const WARM_UP: Duration = Duration::from_millis(200);
 
 /// Models that cost their client least, best first.
 const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
+
+/// The options with which `throng serve` says the same as a load.
+///
+/// # Errors
+/// When it cannot.
+pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
+    let Some(protocol) = &load.protocol else {
+        let why = "--calibrate needs a protocol that throng serves too, not --send";
+        return Err(Usage(why.to_owned()));
+    };
+    let options = [
+        ("--protocol", protocol.clone()),
+        ("--size", load.size.largest().to_string()),
+        ("--max-upload", u64::MAX.to_string()),
+    ];
+    let words = options.map(|(name, value)| [name.to_owned(), value]);
+    Ok(words.into_iter().flatten().collect())
+}
 
 /// Loads such a server with the clients of `plan`, in a closed loop; `options` make it say the
 /// same.
@@ -48,7 +68,8 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
         probes: None,
         ..plan.clone()
     };
-    let load = load::run(&plan, &mut Unseen(stop))?.load;
+    let result = load::run(&plan, &mut Unseen(stop))?;
+    let load = result.stats.summary();
     let replies = load.window.replies;
     anyhow::ensure!(
         replies > 0,

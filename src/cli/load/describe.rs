@@ -6,8 +6,8 @@ use std::fmt::{Display, Write as _};
 use super::targets;
 use crate::load::Plan;
 use crate::measure::warnings;
+use crate::record::format;
 use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop};
-use crate::report::format;
 
 /// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
 const NEAR_CEILING: f64 = 0.8;

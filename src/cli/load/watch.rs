@@ -4,15 +4,14 @@ use std::io::BufRead as _;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
 
 use super::super::live::{self, Live};
 use super::super::{has_viewer, output};
 use super::targets;
-use crate::load::phase::{Phase, Progress};
+use crate::load::phase::Progress;
 use crate::load::{Plan, Until, Watcher};
-use crate::measure::{Glimpse, Rate};
-use crate::report::format;
+use crate::measure::{LiveSnapshot, Rate};
+use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
 /// For people: a view that lives, where there is a terminal.
@@ -53,7 +52,7 @@ impl Watcher for Shown {
     fn watch(&mut self, phase: Phase, progress: &Progress, share_done: f64) {
         if let Some(live) = &self.live {
             live.see(
-                &Glimpse {
+                &LiveSnapshot {
                     phase: phase.name(),
                     present: progress.present(),
                     answered: progress.answered,
@@ -63,7 +62,7 @@ impl Watcher for Shown {
                     replies_per_s: self.rate.at(Instant::now(), progress.verified),
                     p50_ns: self.times.p50_ns,
                     p99_ns: self.times.p99_ns,
-                    ..Glimpse::default()
+                    ..LiveSnapshot::default()
                 },
                 Some(share_done),
             );
@@ -100,36 +99,6 @@ impl TimesSoFar {
     }
 }
 
-/// One line on standard output for each phase, where more or fewer clients are connected than before, and
-/// where figures are due.
-#[derive(Serialize)]
-struct Event {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    phase: Option<&'static str>,
-    connected: u64,
-    answered: u64,
-    done: u64,
-    failed: u64,
-    lost: u64,
-    /// Clients connected now.
-    present: u64,
-    #[serde(flatten)]
-    figures: Option<Figures>,
-    /// Whether a line is awaited before it goes on.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    waits: bool,
-}
-
-/// What changes with every reply.
-#[derive(Serialize)]
-struct Figures {
-    verified: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p50_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p99_ns: Option<u64>,
-}
-
 /// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
 pub(super) struct Controlled {
     stop: Stop,
@@ -158,28 +127,32 @@ impl Controlled {
 
     fn waits(&self, phase: Phase) -> bool {
         match phase {
-            Phase::WarmUp | Phase::Hold => true,
-            Phase::Steady => self.waits_at_start,
-            Phase::Settle | Phase::Drain => false,
+            Phase::WarmUp | Phase::Idle => true,
+            Phase::Measure => self.waits_at_start,
+            Phase::Connect | Phase::Drain => false,
         }
     }
 
     fn tell(&mut self, phase: Option<Phase>, progress: &Progress) -> anyhow::Result<()> {
         self.told = Some((Instant::now(), progress.present()));
-        output::json_line(&Event {
-            phase: phase.map(Phase::name),
-            waits: phase.is_some_and(|phase| self.waits(phase)),
-            connected: progress.connected,
+        let has_figures = self.figures_every.is_some();
+        let snapshot = LoadSnapshot {
+            present: progress.present(),
             answered: progress.answered,
             done: progress.done,
             failed: progress.failed,
             lost: progress.lost,
-            present: progress.present(),
-            figures: self.figures_every.map(|_| Figures {
-                verified: progress.verified,
-                p50_ns: self.times.p50_ns,
-                p99_ns: self.times.p99_ns,
-            }),
+            verified: has_figures.then_some(progress.verified),
+            p50_ns: self.times.p50_ns,
+            p99_ns: self.times.p99_ns,
+        };
+        output::json_line(&match phase {
+            Some(phase) => LoadEvent::Phase {
+                phase,
+                waits: self.waits(phase),
+                snapshot,
+            },
+            None => LoadEvent::Snapshot(snapshot),
         })
     }
 }

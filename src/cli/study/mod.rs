@@ -5,11 +5,11 @@ mod search;
 
 use std::path::Path;
 
-use crate::cli::conduct::{self, Shown};
 use crate::cli::measuring::Measuring;
+use crate::cli::runner::{self, Shown};
 use crate::cli::{Exit, Usage, has_viewer, output, report};
-use crate::measure::crew::Origin;
-use crate::measure::{self, RunPlan};
+use crate::measure::cluster::Origin;
+use crate::measure::{self, RunSpec};
 use crate::record::{self, Ending, Lock, SCHEMA_VERSION, Store};
 use crate::study::{Scale, Study};
 use resolve::Resolved;
@@ -18,7 +18,7 @@ use resolve::Resolved;
 struct Ready {
     name: String,
     title: String,
-    plan: RunPlan,
+    plan: RunSpec,
     store: Store,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn run(
         started_at: measure::utc_now(),
         arguments: std::env::args().collect(),
         parts: parts.iter().map(|part| part.record.clone()).collect(),
-        claims: study.claims(),
+        claims: study.claims.clone(),
     };
     let directory = &measuring.directory(&study.name)?;
     let lock = whole.create(directory).map_err(Usage::from)?;
@@ -57,7 +57,7 @@ pub(super) fn run(
         let Ok(plan) = plan else {
             continue;
         };
-        let store = conduct::create(&directory.join(&record.name))?;
+        let store = runner::create(&directory.join(&record.name))?;
         // So that a study that is cut off can go on with parts that it has not begun.
         store.write_run(&measure::begun(&plan))?;
         ready.push(Ready {
@@ -67,7 +67,7 @@ pub(super) fn run(
             store,
         });
     }
-    conduct(ready, origin, directory, (&whole, lock), measuring.json)
+    runner(ready, origin, directory, (&whole, lock), measuring.json)
 }
 
 /// Goes on with the parts that are not finished.
@@ -82,7 +82,7 @@ pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyho
         if run.ending == Ending::Complete {
             continue;
         }
-        let (store, plan) = conduct::resume(&directory, origin)?;
+        let (store, plan) = runner::resume(&directory, origin)?;
         ready.push(Ready {
             name: part.name.clone(),
             title: part.title.clone(),
@@ -90,18 +90,18 @@ pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyho
             store,
         });
     }
-    conduct(ready, origin, directory, (&whole, lock), json)
+    runner(ready, origin, directory, (&whole, lock), json)
 }
 
 /// Runs the parts of a study whose directory is locked.
-fn conduct(
+fn runner(
     parts: Vec<Ready>,
     origin: &mut Origin,
     directory: &Path,
     (whole, _lock): (&record::Study, Lock),
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let (stop, _keeper) = conduct::prepare()?;
+    let (stop, _keeper) = runner::prepare()?;
     for part in &whole.parts {
         if let Some(why) = &part.skipped {
             output::note(&format!("part {} does not run here: {why}", part.name));
@@ -126,10 +126,10 @@ fn conduct(
         }
         let mut shown = Shown::new(json);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
-        let (run, trials) = measured.map_err(|error| conduct::ended_by(&error, directory))?;
+        let (run, trials) = measured.map_err(|error| runner::ended_by(&error, directory))?;
         drop(shown);
         if run.ending == Ending::HostLost {
-            lost = Some(conduct::host_lost(&trials, directory));
+            lost = Some(runner::host_lost(&trials, directory));
             break;
         }
         if !stop.requested() && trials.iter().all(|trial| trial.failure.is_some()) {

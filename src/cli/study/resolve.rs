@@ -7,42 +7,22 @@ use std::path::PathBuf;
 
 use super::search;
 use crate::cli::Usage;
-use crate::cli::asking::Asking;
-use crate::cli::conduct::{self, Said};
 use crate::cli::limit::NEEDED;
 use crate::cli::load::calibrate::cheapest;
+use crate::cli::load_flags::say_protocol;
+use crate::cli::runner;
 use crate::cli::servers::{self, Kind, Wanted};
-use crate::load::foresee::{self, Shortage};
+use crate::load::Engine;
+use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
-use crate::load::{Engine, foresee::Resources};
-use crate::measure::{RunPlan, host, probes};
-use crate::protocol::PROTOCOLS;
-use crate::record::{ClientHost, Host, LeftOut, ServerInfo, Settings, StudyInfo, StudyPart};
+use crate::measure::{RunSpec, host, probes};
+use crate::record::spec::{LoadSpec, SpecError};
+use crate::record::{
+    ClientHost, Host, LeftOut, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
+};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 use crate::study::{Options, Part, ServerKind, ServerSpec, Study};
-
-/// Options of `throng load` that a part of a study says in another way, or that are not its business.
-const NOT_OF_A_PART: &[(&str, &str)] = &[
-    ("clients", "the key `clients` of the part says it"),
-    ("duration", "the key `duration` of the part says it"),
-    ("warm-up", "the key `warm-up` of the part says it"),
-    (
-        "connect-timeout",
-        "the key `connect-timeout` of the part says it",
-    ),
-    ("patience", "the key `patience` of the part says it"),
-    ("requests", "a trial counts replies for a time"),
-    ("bytes", "a trial counts replies for a time"),
-    ("threads", "there are as many as CPUs for the clients"),
-    ("cpus", "--client-cpus of the command line says it"),
-    ("calibrate", "the key `ceiling` of the part says it"),
-    ("clients-csv", "the record has a file of each trial"),
-    ("allow-remote", "the servers are on this machine"),
-    ("json", "the record has the result of each trial"),
-    ("controlled", "every load of a trial is"),
-    ("share", "every client host has one"),
-];
 
 /// What is the same for all parts.
 pub(in crate::cli) struct Common {
@@ -73,7 +53,7 @@ impl Common {
             control,
             seed,
             timed,
-            program: conduct::program()?,
+            program: runner::program()?,
             host: host::look(),
             server_address: None,
             client_hosts: Vec::new(),
@@ -87,7 +67,7 @@ pub(in crate::cli) struct Resolved {
     /// How it stands in the study's record.
     pub(in crate::cli) record: StudyPart,
     /// What is run, or why nothing is.
-    pub(in crate::cli) plan: Result<Box<RunPlan>, anyhow::Error>,
+    pub(in crate::cli) plan: Result<Box<RunSpec>, anyhow::Error>,
 }
 
 /// Makes a part a run.
@@ -135,20 +115,18 @@ fn plan_of(
     part: &Part,
     common: &Common,
     record: &mut StudyPart,
-) -> anyhow::Result<RunPlan> {
-    let (mut settings, asking) = settings(study, part, common)?;
-    let limit = search::limit(study, part, common, &asking.shape, &mut settings)?;
-    let said = Said::of(&settings, limit.as_ref())?;
-    if limit.is_some() {
-        settings.dialogue = said.dialogue.describe(&said.asking);
-    } else {
-        settings.clients = possible(part, &said, common, &mut record.left_out)?;
-        said.fit(&mut settings, common.timed)?;
+) -> anyhow::Result<RunSpec> {
+    let mut settings = settings(study, part, common)?;
+    let limit = search::limit(study, part, common, &mut settings)?;
+    settings.dialogue = runner::said(&settings)?;
+    if limit.is_none() {
+        settings.clients = possible(part, common, &mut record.left_out)?;
+        runner::fit(&mut settings)?;
     }
     let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
     let control = control(study, part, &servers, common)?;
     settings.control = control.map(|index| servers[index].name.clone());
-    let custom = settings.protocol == "custom";
+    let custom = settings.load.send.is_some();
     let null_server = (part.ceiling && !custom && limit.is_none())
         .then(|| servers::own(cheapest(Engine::Epoll), &[], &settings, &common.program))
         .transpose()?;
@@ -160,13 +138,8 @@ fn plan_of(
             record.question.clone(),
         )
     };
-    Ok(RunPlan {
+    Ok(RunSpec {
         study: StudyInfo { name, question },
-        dialogue: said.dialogue,
-        asking: said.asking,
-        coming: said.coming,
-        jobs: said.jobs,
-        at_once: said.at_once,
         comparison: None,
         limit,
         servers,
@@ -183,67 +156,68 @@ fn plan_of(
     })
 }
 
-/// The settings, as far as they do not depend on the machine, and what is said.
-fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<(Settings, Asking)> {
-    let (mut load_options, asking) = load_options(study, part)?;
-    let speech = &asking.speech;
-    let all_ours = part
-        .servers
-        .iter()
-        .all(|server| matches!(server.kind, ServerKind::Own { .. }));
-    let (protocol, size) = if speech.is_custom() {
-        if part.servers.is_empty()
-            || part
-                .servers
-                .iter()
-                .any(|s| matches!(s.kind, ServerKind::Own { .. }))
-        {
-            let why =
-                "throng's own servers cannot answer `send`; list other servers, or a protocol";
-            return Err(at_option(study, &part.load_options(), "--send", why, 0..0).into());
-        }
-        ("custom".to_owned(), 1)
-    } else {
-        // Who brings a server of their own most likely has a web server.
-        let usual = if all_ours { "echo" } else { "http" };
-        let name = speech.named_protocol().unwrap_or(usual);
-        let protocol = registry::find("protocol", PROTOCOLS, name)?;
-        if speech.named_protocol().is_none() {
-            load_options.insert(0, format!("--protocol={name}"));
-        }
-        (name.to_owned(), protocol.size(speech.largest()))
-    };
+/// The settings, as far as they do not depend on the machine.
+fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Settings> {
     let wrong_probe =
         |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
     let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
     let (server_cpus, client_cpus) = common.cpus.clone();
-    let settings = Settings {
-        protocol,
+    Ok(Settings {
+        load: load(part, common).map_err(|error| match error {
+            NoLoad::Wrong(error) => wrong_load(study, part, &error),
+            NoLoad::Usage(usage) => usage.into(),
+        })?,
         dialogue: String::new(),
-        load_options,
-        size_bytes: size as u64,
         clients: part.clients.clone(),
-        repeats: part.repeats,
-        duration_s: part.duration.as_secs_f64(),
-        warm_up_s: part.warm_up.as_secs_f64(),
+        runs: part.runs,
         start_timeout_s: part.start_timeout.as_secs_f64(),
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
-        connect_timeout_s: part.connect_timeout.as_secs_f64(),
-        patience_s: part.patience.as_secs_f64(),
         backlog: part.backlog,
         server_address: common.server_address,
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
-        below_percent: part.below.clone(),
+        below_percent: part.latency_at.clone(),
         probes: probes
             .iter()
             .map(|kind| kind.info().name.to_owned())
             .collect(),
         control: None,
-        counted_repeats: part.counted_repeats,
-    };
-    Ok((settings, asking))
+        counted_runs: part.counted_runs,
+    })
+}
+
+/// The load of a part, with what the command line says about it.
+fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
+    let mut load = part.load.clone();
+    let is_ours = |server: &ServerSpec| matches!(server.kind, ServerKind::Own { .. });
+    if load.send.is_some() && (part.servers.is_empty() || part.servers.iter().any(is_ours)) {
+        let why = "throng's own servers cannot answer `send`; list other servers, or a protocol";
+        return Err(NoLoad::Wrong(SpecError::key("send", why)));
+    }
+    runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
+    say_protocol(&mut load, part.servers.iter().all(is_ours));
+    let load = load.checked().map_err(NoLoad::Wrong)?;
+    if !part.is_search() {
+        load.check_arrival().map_err(NoLoad::Wrong)?;
+    }
+    Ok(load)
+}
+
+/// Why a part has no load.
+enum NoLoad {
+    /// What the file and the command line say together.
+    Wrong(SpecError),
+    /// What the command line says.
+    Usage(Usage),
+}
+
+/// What is wrong with a load, at its place in the file if it stands there.
+pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyhow::Error {
+    match part.load_place(error.key, error.is_value) {
+        Some(place) => study.file.wrong(&place, &error.why).into(),
+        None => Usage(error.of_flags()).into(),
+    }
 }
 
 /// The names of what measures: a search needs some to tell what gave way.
@@ -253,26 +227,6 @@ fn probe_names(part: &Part) -> Vec<String> {
         names.extend(NEEDED.map(str::to_owned));
     }
     names
-}
-
-/// The options of the load, as words and as what they mean.
-fn load_options(study: &Study, part: &Part) -> anyhow::Result<(Vec<String>, Asking)> {
-    let options = part.load_options();
-    for (name, why) in NOT_OF_A_PART {
-        if let Some(choice) = options.get(name) {
-            let why = format!("`{name}` is no key of `load`: {why}");
-            return Err(study.file.wrong(&choice.name_at, &why).into());
-        }
-    }
-    let words = options.words();
-    match Asking::read(&words) {
-        Ok(asking) => Ok((words, asking)),
-        Err(error) => {
-            let why = conduct::first_line(&error);
-            let why = no_option(&why, "load");
-            Err(at_option(study, &options, &why, &why, 0..0).into())
-        }
-    }
 }
 
 /// What clap says of an option that a command does not have, in other words.
@@ -313,13 +267,8 @@ pub(super) fn at_option(
 }
 
 /// The numbers of clients that this machine can hold.
-fn possible(
-    part: &Part,
-    said: &Said,
-    common: &Common,
-    left_out: &mut Vec<LeftOut>,
-) -> anyhow::Result<Vec<u32>> {
-    if said.jobs.is_some() {
+fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow::Result<Vec<u32>> {
+    if part.load.has_jobs() {
         // They come one after the other where they are too many.
         return Ok(part.clients.clone());
     }
@@ -348,14 +297,14 @@ fn possible(
 }
 
 fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
-    foresee::check_one_table(clients, &common.resources)?;
+    preflight::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
     // On loopback there are source addresses enough; if not, the load will say so.
     if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);
-        let workers = foresee::workers(clients, threads, common.resources.descriptors);
-        foresee::check(clients, workers, &routes, &common.resources)?;
+        let workers = preflight::workers(clients, threads, common.resources.descriptors);
+        preflight::check(clients, workers, &routes, &common.resources)?;
     }
     Ok(())
 }
@@ -469,7 +418,9 @@ mod tests {
             let smaller = scales.map(|scale| whole.scaled(scale));
             for study in smaller.iter().chain([&whole]) {
                 for part in &study.parts {
-                    load_options(study, part).unwrap();
+                    let load = part.load.clone();
+                    let limits = part.is_search();
+                    assert_eq!(load.clone().checked(), Ok(load), "{} {limits}", part.name());
                 }
             }
         }

@@ -1,11 +1,10 @@
 //! A part of a study that searches for the limit of its servers: its table `limit` as what is searched
 //! for.
 
-use super::resolve::{Common, at_option, no_option};
-use crate::cli::asking::Asking;
+use super::resolve::{Common, at_option, no_option, wrong_load};
 use crate::cli::limit::{Sought, to_search};
-use crate::cli::shape::Shape;
-use crate::cli::{Usage, conduct};
+use crate::cli::load_flags::LoadFlags;
+use crate::cli::{Usage, runner};
 use crate::record::{Limit, Settings};
 use crate::study::{Choice, Part, Study};
 
@@ -28,7 +27,6 @@ pub(super) fn limit(
     study: &Study,
     part: &Part,
     common: &Common,
-    shape: &Shape,
     settings: &mut Settings,
 ) -> anyhow::Result<Option<Limit>> {
     if !part.is_search() {
@@ -43,7 +41,7 @@ pub(super) fn limit(
     }
     let wrong = |message: &str, why: &str| at_option(study, options, message, why, 0..0);
     let sought = Sought::read(&options.words()).map_err(|error| {
-        let message = conduct::first_line(&error);
+        let message = runner::first_line(&error);
         wrong(&message, &no_option(&message, "limit"))
     })?;
     let threads = settings.load_threads as usize;
@@ -52,8 +50,7 @@ pub(super) fn limit(
         Ok(Usage(why)) => wrong(&why, &why).into(),
         Err(error) => error,
     })?;
-    to_search(settings, &limit, shape)
-        .map_err(|Usage(why)| at_option(study, &part.load_options(), &why, &why, 0..0))?;
+    to_search(settings, &limit).map_err(|error| wrong_load(study, part, &error))?;
     Ok(Some(limit))
 }
 
@@ -63,5 +60,6 @@ fn not_of_a_search(choice: &Choice) -> Option<String> {
     if NOT_OF_A_SEARCH.contains(&name) {
         return Some(format!("the key `{name}` of the part says it"));
     }
-    Asking::has(name).then(|| format!("it is an option of the load, `load = {{ {name} = ... }}`"))
+    LoadFlags::has(name)
+        .then(|| format!("it is an option of the load, `load = {{ {name} = ... }}`"))
 }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use serde::Deserialize;
+
 use throng::load::now;
-use throng::measure::crew::{Hand, Report};
-use throng::record::ClientHost;
+use throng::measure::cluster::{self, Agent, Report};
+use throng::record::LoadEvent;
 
 use super::line::{Line, News, Place};
 use super::message::{FromHost, ToHost};
@@ -33,7 +33,7 @@ struct Client {
 /// A load under way.
 struct Work {
     number: u32,
-    hand: Hand,
+    agent: Agent,
     waits: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
         work: None,
     };
     // How many others share this machine is known where all ranks are.
-    client.say(&FromHost::Here(ClientHost::look(place.rank as u32, 1)))?;
+    client.say(&FromHost::Here(cluster::this_host(place.rank as u32, 1)))?;
     loop {
         let pause = match &client.work {
             None => RESTING,
@@ -55,7 +55,7 @@ pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
             Some(News::Mail { body, .. }) => client.obey(&body)?,
             Some(News::Word(Word::Home) | News::Gone(_)) => {
                 if let Some(work) = &mut client.work {
-                    work.hand.stop(STOP_LIMIT);
+                    work.agent.stop(STOP_LIMIT);
                 }
                 return Ok(ExitCode::SUCCESS);
             }
@@ -72,14 +72,14 @@ impl Client {
 
     fn obey(&mut self, body: &[u8]) -> anyhow::Result<()> {
         match serde_json::from_slice(body).context("an order is not understood")? {
-            ToHost::Order { number, order } => {
-                // The load of an order before, if any, is ended with its hand.
+            ToHost::HostAssignment { number, order } => {
+                // The load of an order before, if any, is ended with its agent.
                 self.work = None;
-                match Hand::start(&order, &self.program) {
-                    Ok(hand) => {
+                match Agent::start(&order, &self.program) {
+                    Ok(agent) => {
                         self.work = Some(Work {
                             number,
-                            hand,
+                            agent,
                             waits: false,
                         });
                     }
@@ -96,13 +96,13 @@ impl Client {
                 if let Some(work) = self.work.as_mut().filter(|work| work.number == number) {
                     let left = Duration::from_nanos(at_ns.saturating_sub(now()));
                     std::thread::sleep(left.min(FARTHEST));
-                    work.hand.go_on();
+                    work.agent.go_on();
                     work.waits = false;
                 }
             }
             ToHost::Halt { number, limit_ms } => {
                 if let Some(mut work) = self.work.take_if(|work| work.number == number) {
-                    work.hand.stop(Duration::from_millis(limit_ms));
+                    work.agent.stop(Duration::from_millis(limit_ms));
                 }
                 self.say(&FromHost::Halted { number })?;
             }
@@ -116,26 +116,16 @@ impl Client {
             return Ok(());
         };
         let pause = if work.waits { WAITING } else { RUNNING };
-        let Some(report) = work.hand.next(Instant::now() + pause) else {
-            if work.hand.is_over() {
+        let Some(report) = work.agent.next(Instant::now() + pause) else {
+            if work.agent.is_over() {
                 self.work = None;
             }
             return Ok(());
         };
-        if let Report::Line(line) = &report {
-            work.waits |= waits(line);
+        if let Report::Event(LoadEvent::Phase { waits, .. }) = report {
+            work.waits |= waits;
         }
         let number = work.number;
         self.say(&FromHost::Report { number, report })
     }
-}
-
-/// Whether a load that says this waits for a word.
-fn waits(line: &str) -> bool {
-    #[derive(Deserialize)]
-    struct Phase {
-        #[serde(default)]
-        waits: bool,
-    }
-    serde_json::from_str(line).is_ok_and(|phase: Phase| phase.waits)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use throng::load::now;
-use throng::measure::crew::{Crew, Heard, Order, Report};
+use throng::measure::cluster::{Cluster, Heard, HostAssignment, Report};
 use throng::record::ClientHost;
 
 use super::line::{Line, News, Place};
@@ -137,7 +137,7 @@ impl Ranks {
                 self.states.get(host)?;
                 match serde_json::from_slice(&body) {
                     Ok(FromHost::Report { number, report }) if number == self.number => {
-                        self.states[host].works &= matches!(report, Report::Line(_));
+                        self.states[host].works &= matches!(report, Report::Event(_));
                         Some(Heard::From { host, report })
                     }
                     Ok(FromHost::Halted { number }) if number == self.number => {
@@ -197,12 +197,12 @@ fn share_cpus(hosts: &mut [ClientHost]) {
     }
 }
 
-impl Crew for Ranks {
+impl Cluster for Ranks {
     fn hosts(&self) -> &[ClientHost] {
         &self.hosts
     }
 
-    fn start(&mut self, orders: &[Order]) -> anyhow::Result<()> {
+    fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()> {
         self.number += 1;
         self.untold.clear();
         for state in &mut self.states {
@@ -218,7 +218,7 @@ impl Crew for Ranks {
             }
             self.states[host].works = true;
             let (number, order) = (self.number, Box::new(order.clone()));
-            self.say(host, &ToHost::Order { number, order })?;
+            self.say(host, &ToHost::HostAssignment { number, order })?;
         }
         Ok(())
     }

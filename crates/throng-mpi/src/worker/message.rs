@@ -1,7 +1,7 @@
 //! What the workers of two ranks say to each other.
 
 use serde::{Deserialize, Serialize};
-use throng::measure::crew::{Order, Report};
+use throng::measure::cluster::{HostAssignment, Report};
 use throng::record::ClientHost;
 
 /// From the leading rank to a client host. All of it belongs to an order, which has a number.
@@ -9,7 +9,10 @@ use throng::record::ClientHost;
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToHost {
     /// Do this.
-    Order { number: u32, order: Box<Order> },
+    HostAssignment {
+        number: u32,
+        order: Box<HostAssignment>,
+    },
     /// The word that the load waits for, to be given at that moment by the host's own clock.
     GoOn { number: u32, at_ns: u64 },
     /// End the load if it still runs.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::job::{Job, Lab, run, trials};
 
 /// Ten short trials of nothing but their load.
-const TEN: &str = "run --models epoll --clients 31 --repeats 10 --duration 60ms --warm-up 10ms \
+const TEN: &str = "run --models epoll --clients 31 --runs 10 --duration 60ms --warm-up 10ms \
     --control none --no-ceiling --probes cpu";
 /// Requests that the server answers before it is loaded, on one connection of its own.
 const VERIFICATION_REQUESTS: u64 = 6;
@@ -147,9 +147,7 @@ fn cpu_s(pid: rustix::process::Pid) -> f64 {
 #[test]
 fn no_rank_spins_while_trials_are_measured() {
     let directory = tempfile::tempdir().unwrap();
-    let options = TEN
-        .replace("60ms", "400ms")
-        .replace("repeats 10", "repeats 5");
+    let options = TEN.replace("60ms", "400ms").replace("runs 10", "runs 5");
     let Some(mut job) = Job::here(3, directory.path(), &options) else {
         return;
     };

@@ -10,7 +10,7 @@ use super::job::{Job, Lab, run, said, trials};
 /// From the loss to the end of everything.
 const LIMIT: Duration = Duration::from_secs(30);
 /// A run that would go on for longer than anybody waits.
-const LONG: &str = "run --models epoll --clients 20 --repeats 200 --duration 300ms --warm-up 0s \
+const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
 
 /// The last of three client ranks goes, by `act`; the record is whole and names it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::job::{Job, Lab, run, trials};
 
 /// Two trials.
-const TWO: &str = "run --models epoll --clients 40 --repeats 2 --warm-up 0s --control none --no-ceiling \
+const TWO: &str = "run --models epoll --clients 40 --runs 2 --warm-up 0s --control none --no-ceiling \
     --probes cpu";
 
 /// The clients of a host that a firewall refuses have that error; all others are served.
@@ -13,7 +13,7 @@ const TWO: &str = "run --models epoll --clients 40 --repeats 2 --warm-up 0s --co
 fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
     let Some(lab) = Lab::up(2) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let options = TWO.replace("--repeats 2", "--repeats 3 --duration 200ms");
+    let options = TWO.replace("--runs 2", "--runs 3 --duration 200ms");
     let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
         return;
     };
@@ -66,7 +66,7 @@ fn a_break_of_the_network_is_outlived() {
     const BREAK: Duration = Duration::from_millis(600);
     let Some(lab) = Lab::up(2) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let options = TWO.replace("--repeats 2", "--repeats 1 --duration 3s");
+    let options = TWO.replace("--runs 2", "--runs 1 --duration 3s");
     let Some(mut job) = Job::over(&lab, directory.path(), &options) else {
         return;
     };

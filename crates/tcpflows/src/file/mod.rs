@@ -1,0 +1,234 @@
+//! Capture files: pcap in either byte order and precision, and pcapng, read as a stream in bounded
+//! memory.
+//!
+//! Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
+
+mod pcap;
+mod pcapng;
+mod window;
+
+use std::fmt;
+use std::io::Read;
+
+use serde::Serialize;
+
+use window::Window;
+
+/// A packet is not longer than this; a file that says so is damaged. tcpdump keeps 256 KiB at most.
+const MOST_PACKET_BYTES: u32 = 16 << 20;
+
+/// What a file says that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct Damage {
+    /// Number of the packet that could not be read, counted from 1; 0 for the file's own header.
+    pub packet: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.packet > 0 {
+            write!(f, "packet {}, byte {}: ", self.packet, self.offset)?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// A packet as captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Counted from 1.
+    pub number: u64,
+    /// When it was captured, from the Unix epoch.
+    pub time_ns: i64,
+    /// What its first header is, by the numbers of tcpdump.org/linktypes.html.
+    pub link: u32,
+    /// The interface of the file that it was seen on.
+    pub interface: u32,
+    /// How long it was; what was captured of it may be shorter.
+    pub wire_bytes: u32,
+    /// What was captured of it.
+    pub data: &'a [u8],
+}
+
+/// What kind of file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// pcap with times in microseconds.
+    PcapMicroseconds,
+    /// pcap with times in nanoseconds.
+    PcapNanoseconds,
+    /// pcapng.
+    Pcapng,
+}
+
+/// Which byte of a number comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HostAssignment {
+    Little,
+    Big,
+}
+
+impl HostAssignment {
+    fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let bytes = [bytes[at], bytes[at + 1]];
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
+        }
+    }
+
+    fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let bytes = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        let (first, second) = (self.u32(bytes, at).into(), self.u32(bytes, at + 4).into());
+        let (high, low): (u64, u64) = match self {
+            Self::Little => (second, first),
+            Self::Big => (first, second),
+        };
+        high << 32 | low
+    }
+}
+
+/// A capture file, packet by packet.
+pub struct Capture<R> {
+    window: Window<R>,
+    kind: Kind,
+    packets: u64,
+}
+
+enum Kind {
+    Pcap(pcap::Header),
+    Pcapng(pcapng::Section),
+}
+
+/// Where a packet of the window lies and what the file says about it.
+struct Found {
+    time_ns: i64,
+    link: u32,
+    interface: u32,
+    wire_bytes: u32,
+    /// In the window: before the packet's data, of it, and behind it.
+    before: usize,
+    captured: usize,
+    behind: usize,
+}
+
+impl<R: Read> Capture<R> {
+    /// Reads the beginning of a file.
+    ///
+    /// # Errors
+    /// When it is no capture of a known format.
+    pub fn open(inner: R) -> Result<Self, Damage> {
+        let mut window = Window::new(inner);
+        let at_start = |what: String| Damage {
+            packet: 0,
+            offset: 0,
+            what,
+        };
+        let kind = kind(&mut window).map_err(at_start)?;
+        Ok(Self {
+            window,
+            kind,
+            packets: 0,
+        })
+    }
+
+    /// The next packet; none at the end of the file.
+    ///
+    /// # Errors
+    /// Where the file is damaged or ends within a packet; nothing behind that can be read.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Damage> {
+        let mut offset = self.window.offset();
+        let found = match &mut self.kind {
+            Kind::Pcap(header) => pcap::next(&mut self.window, header),
+            Kind::Pcapng(section) => pcapng::next(&mut self.window, section, &mut offset),
+        };
+        let number = self.packets + 1;
+        let damage = |what| Damage {
+            packet: number,
+            offset,
+            what,
+        };
+        let Some(found) = found.map_err(damage)? else {
+            return Ok(None);
+        };
+        self.packets = number;
+        // Consumed first, so that what is lent out is behind.
+        let whole = found.before + found.captured + found.behind;
+        let from = found.before;
+        self.window.consume(whole);
+        let data = &self.window.consumed(whole)[from..from + found.captured];
+        Ok(Some(Frame {
+            number,
+            time_ns: found.time_ns,
+            link: found.link,
+            interface: found.interface,
+            wire_bytes: found.wire_bytes,
+            data,
+        }))
+    }
+
+    /// What kind of file it is.
+    pub fn format(&self) -> Format {
+        match &self.kind {
+            Kind::Pcap(header) => header.format(),
+            Kind::Pcapng(_) => Format::Pcapng,
+        }
+    }
+
+    /// How many packets the capturing kernel dropped, if the file tells.
+    pub fn dropped(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Pcap(_) => None,
+            Kind::Pcapng(section) => section.dropped(),
+        }
+    }
+}
+
+/// Why a file could not be read on, for a [`Damage`] that says where.
+fn cannot_read(error: &std::io::Error) -> String {
+    format!("cannot be read: {error}")
+}
+
+/// Recognises a file by its first bytes.
+fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
+    if !window.fill(4).map_err(|error| cannot_read(&error))? {
+        return Err("no capture: the file ends before anything is said".to_owned());
+    }
+    let magic = HostAssignment::Big.u32(window.bytes(), 0);
+    if magic == pcapng::SECTION_HEADER {
+        return Ok(Kind::Pcapng(pcapng::Section::default()));
+    }
+    if let Some(header) = pcap::open(window, magic)? {
+        return Ok(Kind::Pcap(header));
+    }
+    let compressed = match window.bytes() {
+        [0x1f, 0x8b, ..] => Some("zcat"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstdcat"),
+        [0xfd, b'7', b'z', b'X', ..] => Some("xzcat"),
+        _ => None,
+    };
+    Err(match compressed {
+        Some(tool) => {
+            format!("it is compressed; decompress it first: {tool} FILE | throng flows -")
+        }
+        None => format!(
+            "no capture: it begins with {magic:08x}, which is neither pcap nor pcapng; \
+             capture with tcpdump -w FILE"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests;

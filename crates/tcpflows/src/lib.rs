@@ -1,0 +1,239 @@
+//! Flows: the TCP connections of a packet capture, each in one row of figures; pure.
+//!
+//! Bytes of a capture file in, flows out: no socket, no clock, and memory that depends on the number
+//! of flows and not on the length of the file. Imports nothing of ours.
+//!
+//! - [`mod@file`]: pcap and pcapng, packet by packet.
+//! - [`packet`]: from a packet to a TCP segment.
+//! - `sequence`: what a segment is in its flow: new, sent again, out of order.
+//! - [`flow`]: one connection; [`row`]: its figures; [`summary`]: those of all.
+
+mod duplicates;
+pub mod file;
+pub mod flow;
+mod mix;
+pub mod packet;
+pub mod row;
+mod sequence;
+pub mod summary;
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use serde::Serialize;
+
+use duplicates::Recent;
+use file::{Capture, Damage, Format, Frame};
+use flow::Flow;
+use mix::Mixing;
+use packet::{Endpoint, Other, Segment};
+use row::Row;
+use summary::Summary;
+
+/// Flows kept unless somebody says otherwise; each takes less than half a KiB.
+pub const MOST_FLOWS: usize = 1_000_000;
+
+/// What is to be looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Only flows from or to this port.
+    pub port: Option<u16>,
+    /// More flows are not kept; their packets are counted.
+    pub most_flows: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            port: None,
+            most_flows: MOST_FLOWS,
+        }
+    }
+}
+
+/// What was in the capture file, and what of it is in no flow.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Contents {
+    /// What kind of file it is.
+    pub format: Option<Format>,
+    /// Packets of any kind.
+    pub packets: u64,
+    /// From the first of them to the last.
+    pub duration_s: f64,
+    /// Packets that the kernel dropped while capturing; absent when the file does not tell.
+    pub dropped_by_kernel: Option<u64>,
+    /// Packets that are a copy of one before, captured in another place; counted once.
+    pub duplicates: u64,
+    /// TCP packets of other ports than the one asked for.
+    pub other_ports: u64,
+    /// Packets of flows that were no longer kept, since there were too many.
+    pub beyond_most_flows: u64,
+    /// Packets that are not TCP.
+    pub not_tcp: u64,
+    /// Fragments of IP packets.
+    pub fragments: u64,
+    /// TCP packets of which too little was captured.
+    pub captured_too_short: u64,
+    /// Packets whose headers contradict each other.
+    pub malformed: u64,
+    /// Packets of a kind of link that is not known.
+    pub unknown_link: u64,
+    /// Where the file could not be read on.
+    pub damage: Option<Damage>,
+}
+
+/// Who talks to whom, the same for both directions.
+#[derive(PartialEq, Eq, Hash)]
+struct Key(Endpoint, Endpoint);
+
+impl Key {
+    fn of(segment: &Segment) -> Self {
+        let (a, b) = (segment.source, segment.destination);
+        Self(a.min(b), a.max(b))
+    }
+}
+
+/// Takes packets, makes flows.
+pub struct Analysis {
+    settings: Settings,
+    contents: Contents,
+    flows: Vec<Flow>,
+    /// The newest flow of each pair of ends.
+    newest: HashMap<Key, u32, Mixing>,
+    recent: Recent,
+    began_ns: i64,
+    ended_ns: i64,
+}
+
+impl Analysis {
+    /// Begins.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            contents: Contents::default(),
+            flows: Vec::new(),
+            newest: HashMap::default(),
+            recent: Recent::new(),
+            began_ns: i64::MAX,
+            ended_ns: i64::MIN,
+        }
+    }
+
+    /// Takes the next packet.
+    pub fn take(&mut self, frame: &Frame<'_>) {
+        let contents = &mut self.contents;
+        contents.packets += 1;
+        self.began_ns = self.began_ns.min(frame.time_ns);
+        self.ended_ns = self.ended_ns.max(frame.time_ns);
+        let segment = match packet::segment(frame) {
+            Ok(segment) => segment,
+            Err(other) => {
+                *match other {
+                    Other::NotTcp => &mut contents.not_tcp,
+                    Other::Fragment => &mut contents.fragments,
+                    Other::Short => &mut contents.captured_too_short,
+                    Other::Malformed => &mut contents.malformed,
+                    Other::UnknownLink => &mut contents.unknown_link,
+                } += 1;
+                return;
+            }
+        };
+        let ports = [segment.source.port, segment.destination.port];
+        if self
+            .settings
+            .port
+            .is_some_and(|port| !ports.contains(&port))
+        {
+            contents.other_ports += 1;
+        } else if self.recent.has(&segment) {
+            contents.duplicates += 1;
+        } else if let Some(flow) = self.flow_of(&segment) {
+            flow.take(&segment);
+        } else {
+            self.contents.beyond_most_flows += 1;
+        }
+    }
+
+    /// Its flow, a new one if need be; none when there are too many.
+    fn flow_of(&mut self, segment: &Segment) -> Option<&mut Flow> {
+        let key = Key::of(segment);
+        if let Some(&at) = self.newest.get(&key)
+            && !self.flows[at as usize].is_over_for(segment)
+        {
+            return self.flows.get_mut(at as usize);
+        }
+        let at = self.flows.len();
+        if at >= self.settings.most_flows.min(u32::MAX as usize) {
+            return None;
+        }
+        self.newest.insert(key, at as u32);
+        self.flows.push(Flow::new(segment));
+        self.flows.last_mut()
+    }
+
+    /// Ends. `dropped` is what the file tells about drops, `damage` why it could not be read on.
+    pub fn finish(self, dropped: Option<u64>, damage: Option<Damage>) -> Report {
+        let mut contents = self.contents;
+        if contents.packets > 0 {
+            contents.duration_s = row::seconds(self.began_ns, self.ended_ns);
+        }
+        contents.dropped_by_kernel = dropped;
+        contents.damage = damage;
+        let mut report = Report {
+            contents,
+            summary: Summary::of(&std::iter::empty()),
+            flows: self.flows,
+            began_ns: self.began_ns,
+        };
+        let summary = Summary::of(&report.rows());
+        report.summary = summary;
+        report
+    }
+}
+
+/// The flows of a capture.
+pub struct Report {
+    /// What was in the file.
+    pub contents: Contents,
+    /// What the flows come to.
+    pub summary: Summary,
+    flows: Vec<Flow>,
+    began_ns: i64,
+}
+
+impl Report {
+    /// The flows, in the order of their first packets.
+    pub fn rows(&self) -> impl Iterator<Item = Row> + Clone {
+        let numbered = (1..).zip(&self.flows);
+        numbered.map(|(number, flow)| Row::new(number, flow, self.began_ns))
+    }
+
+    /// One of them, counted from 0.
+    pub fn row(&self, at: usize) -> Option<Row> {
+        let flow = self.flows.get(at)?;
+        Some(Row::new(at as u64 + 1, flow, self.began_ns))
+    }
+}
+
+/// Reads a whole capture file. What precedes damage is in the report, and so is the damage.
+///
+/// # Errors
+/// When it is no capture at all.
+pub fn analyse<R: Read>(file: R, settings: Settings) -> Result<Report, Damage> {
+    let mut capture = Capture::open(file)?;
+    let mut analysis = Analysis::new(settings);
+    analysis.contents.format = Some(capture.format());
+    let damage = loop {
+        match capture.next_frame() {
+            Ok(Some(frame)) => analysis.take(&frame),
+            Ok(None) => break None,
+            Err(damage) => break Some(damage),
+        }
+    };
+    Ok(analysis.finish(capture.dropped(), damage))
+}
+
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
+#[cfg(test)]
+mod tests;

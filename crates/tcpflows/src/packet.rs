@@ -1,0 +1,267 @@
+//! One captured packet: what of TCP is in it.
+//!
+//! Addresses and extension headers are taken apart by `etherparse`; what is before them (the headers
+//! of the link) and behind them (TCP, whose first 20 bytes do, however short the capture) is read here.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use etherparse::{IpNumber, LaxIpSlice};
+
+use super::file::Frame;
+use super::mix::mix;
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::net::SocketAddr::new(self.address, self.port).fmt(f)
+    }
+}
+
+/// Bits of a segment's flags.
+pub(super) mod flag {
+    pub(crate) const FIN: u8 = 1;
+    pub(crate) const SYN: u8 = 2;
+    pub(crate) const RST: u8 = 4;
+    pub(crate) const ACK: u8 = 16;
+}
+
+/// A TCP segment, without its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// When it was captured, from the Unix epoch.
+    pub time_ns: i64,
+    /// Who sent it.
+    pub source: Endpoint,
+    /// Who is to have it.
+    pub destination: Endpoint,
+    /// Number of its first byte.
+    pub sequence: u32,
+    /// Number of the byte expected from the other side.
+    pub acknowledged: u32,
+    /// As in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16.
+    pub flags: u8,
+    /// As in the header, not scaled.
+    pub window: u16,
+    /// Bytes of the application in it, captured or not.
+    pub payload_bytes: u32,
+    /// Bytes of the whole packet, captured or not.
+    pub wire_bytes: u32,
+    /// What makes it the packet that it is.
+    pub identity: Identity,
+}
+
+impl Segment {
+    /// Whether any of these flags is set.
+    pub fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Whether it begins a connection.
+    pub fn is_first_syn(&self) -> bool {
+        self.has(flag::SYN) && !self.has(flag::ACK)
+    }
+}
+
+/// By what one packet that was captured twice is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Of all that stays the same on a packet's way through a machine.
+    pub hash: u64,
+    /// Whether its sender numbered it, so that no other one has this identity for long.
+    pub numbered: bool,
+    /// Where it was seen: interface, direction, hardware addresses, hops left.
+    pub place: u64,
+}
+
+/// Why there is no segment to be had from a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Other {
+    /// Another protocol than TCP.
+    #[error("not TCP")]
+    NotTcp,
+    /// A part of an IP packet, of which only the first has ports, and none has the length.
+    #[error("a fragment")]
+    Fragment,
+    /// What was captured ends before the ports, numbers and flags do.
+    #[error("captured too short")]
+    Short,
+    /// Headers contradict each other.
+    #[error("malformed")]
+    Malformed,
+    /// The kind of link is none that is known here.
+    #[error("of an unknown link")]
+    UnknownLink,
+}
+
+const ETHERNET_IPV4: u16 = 0x0800;
+const ETHERNET_IPV6: u16 = 0x86dd;
+const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
+
+/// Takes a packet apart.
+///
+/// # Errors
+/// Why there is no segment in it.
+pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
+    let link = Link::of(frame)?;
+    let ip_bytes = frame.data.get(link.bytes..).ok_or(Other::Short)?;
+    let (ip, _) = LaxIpSlice::from_slice(ip_bytes).map_err(|_| match ip_bytes.len() {
+        0..40 => Other::Short,
+        _ => Other::Malformed,
+    })?;
+    let payload = ip.payload();
+    if payload.fragmented {
+        return Err(Other::Fragment);
+    }
+    if payload.ip_number != IpNumber::TCP {
+        return Err(Other::NotTcp);
+    }
+    let tcp = payload.payload;
+    if tcp.len() < 20 {
+        return Err(if payload.incomplete {
+            Other::Short
+        } else {
+            Other::Malformed
+        });
+    }
+    // How long the packet says that it is. A card that cuts large packets itself is given some
+    // that say nothing, and then the frame's length tells.
+    let (told, number, hops) = match &ip {
+        LaxIpSlice::Ipv4(ip) => {
+            let header = ip.header();
+            (
+                usize::from(header.total_len()),
+                header.identification(),
+                header.ttl(),
+            )
+        }
+        LaxIpSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let payload = usize::from(header.payload_length());
+            let told = if payload == 0 { 0 } else { 40 + payload };
+            (told, 0, header.hop_limit())
+        }
+    };
+    let told = match told {
+        0 => (frame.wire_bytes as usize).saturating_sub(link.bytes),
+        told => told,
+    };
+    let before_tcp = tcp.as_ptr().addr() - ip_bytes.as_ptr().addr();
+    let header_bytes = usize::from(tcp[12] >> 4) * 4;
+    let payload_bytes = told.checked_sub(before_tcp + header_bytes);
+    let Some(payload_bytes) = payload_bytes.filter(|_| header_bytes >= 20) else {
+        return Err(Other::Malformed);
+    };
+    let short = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
+    let long = |at: usize| u32::from_be_bytes([tcp[at], tcp[at + 1], tcp[at + 2], tcp[at + 3]]);
+    let end = |address, port| Endpoint { address, port };
+    let segment = Segment {
+        time_ns: frame.time_ns,
+        source: end(ip.source_addr(), short(0)),
+        destination: end(ip.destination_addr(), short(2)),
+        sequence: long(4),
+        acknowledged: long(8),
+        flags: tcp[13],
+        window: short(14),
+        payload_bytes: payload_bytes as u32,
+        wire_bytes: frame.wire_bytes,
+        identity: Identity {
+            hash: identity(
+                &ip,
+                number,
+                &tcp[..header_bytes.min(tcp.len())],
+                payload_bytes,
+            ),
+            numbered: number != 0,
+            place: mix(mix(link.place, hops.into()), frame.interface.into()),
+        },
+    };
+    Ok(segment)
+}
+
+/// What a packet keeps on its way: addresses, number, and TCP's header but for its check sum, which is
+/// filled in on the way.
+fn identity(ip: &LaxIpSlice<'_>, number: u16, tcp: &[u8], payload_bytes: usize) -> u64 {
+    let mut hash = mix(payload_bytes as u64, number.into());
+    let addresses = match ip {
+        LaxIpSlice::Ipv4(ip) => &ip.header().slice()[12..20],
+        LaxIpSlice::Ipv6(ip) => &ip.header().slice()[8..40],
+    };
+    for part in [addresses, &tcp[..16], &tcp[18..]] {
+        hash = mix_bytes(hash, part);
+    }
+    hash
+}
+
+fn mix_bytes(hash: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = words
+        .iter()
+        .fold(hash, |hash, word| mix(hash, u64::from_ne_bytes(*word)));
+    for byte in rest {
+        hash = mix(hash, u64::from(*byte));
+    }
+    hash
+}
+
+/// What stands before the IP header.
+struct Link {
+    bytes: usize,
+    /// Of the direction and the hardware addresses.
+    place: u64,
+}
+
+impl Link {
+    /// By the numbers of tcpdump.org/linktypes.html.
+    fn of(frame: &Frame<'_>) -> Result<Self, Other> {
+        let data = frame.data;
+        let short = |at: usize| match data.get(at..at + 2) {
+            Some(bytes) => Ok(u16::from_be_bytes([bytes[0], bytes[1]])),
+            None => Err(Other::Short),
+        };
+        match frame.link {
+            // BSD's loopback: an address family in the byte order of whoever captured.
+            0 | 108 => {
+                let family = u32::from(short(0)?) << 16 | u32::from(short(2)?);
+                let families = [2, 10, 24, 28, 30];
+                if !families.contains(&family) && !families.contains(&family.swap_bytes()) {
+                    return Err(Other::NotTcp);
+                }
+                Ok(Self { bytes: 4, place: 0 })
+            }
+            1 => Self::behind_type(data, short(12)?, 14, mix_bytes(0, &data[..12])),
+            // Raw IP, by several numbers.
+            12 | 14 | 101 | 228 | 229 => Ok(Self { bytes: 0, place: 0 }),
+            // Linux "cooked", as captured on the device `any`.
+            113 => Self::behind_type(data, short(14)?, 16, short(0)?.into()),
+            276 => {
+                let (kind, device) = (short(0)?, u64::from(short(6)?));
+                let direction = *data.get(10).ok_or(Other::Short)?;
+                Self::behind_type(data, kind, 20, device << 8 | u64::from(direction))
+            }
+            _ => Err(Other::UnknownLink),
+        }
+    }
+
+    /// The type of what follows is known, and may be a VLAN's tag.
+    fn behind_type(data: &[u8], kind: u16, bytes: usize, place: u64) -> Result<Self, Other> {
+        let (mut kind, mut bytes) = (kind, bytes);
+        while VLAN_TAGS.contains(&kind) {
+            let tag = data.get(bytes..bytes + 4).ok_or(Other::Short)?;
+            kind = u16::from_be_bytes([tag[2], tag[3]]);
+            bytes += 4;
+        }
+        match kind {
+            ETHERNET_IPV4 | ETHERNET_IPV6 => Ok(Self { bytes, place }),
+            _ => Err(Other::NotTcp),
+        }
+    }
+}

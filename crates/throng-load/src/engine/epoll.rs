@@ -1,0 +1,223 @@
+//! Clients on epoll(7), edge-triggered.
+//!
+//! System calls a request: recv, send, and a share of epoll_wait. Sockets are registered once; a
+//! read shorter than the buffer has emptied the socket and is not repeated.
+
+use std::io::ErrorKind;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::event::epoll;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, sockopt};
+
+use super::super::client::State;
+use super::super::pool::{Action, ClientPool};
+use super::super::route::Routes;
+use super::super::socket::{self, Options};
+use super::super::{Close, Plan, now};
+use super::Engine;
+use throng_sys::wait;
+
+/// Bytes read at once; the buffer is the worker's.
+const INPUT_BYTES: usize = 256 * 1024;
+/// Full buffers read from one connection before it is another's turn.
+const READS_PER_EVENT: usize = 4;
+/// Events taken at once.
+const EVENTS: usize = 1024;
+/// Events taken at once where requests come due meanwhile.
+const EVENTS_BETWEEN_DUES: usize = 32;
+
+/// The server closed its side, or the connection broke: no further edge will come.
+const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
+    .union(epoll::EventFlags::HUP)
+    .union(epoll::EventFlags::ERR);
+
+/// What a socket is registered for, once and for good.
+const EDGES: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::OUT)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
+
+/// Clients on epoll.
+pub(super) struct Epoll {
+    queue: OwnedFd,
+    sockets: Vec<Option<OwnedFd>>,
+    routes: Routes,
+    options: Options,
+    input: Box<[MaybeUninit<u8>]>,
+    events: Vec<epoll::Event>,
+    /// Clients of whom more may be read at once.
+    unfinished: Vec<(u32, bool)>,
+}
+
+/// Whether more may be read from a client now.
+enum Received {
+    More,
+    Nothing,
+}
+
+impl Epoll {
+    /// For so many clients.
+    ///
+    /// # Errors
+    /// As epoll_create(2) gives them.
+    pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
+            sockets: std::iter::repeat_with(|| None).take(clients).collect(),
+            routes: plan.routes.clone(),
+            options: plan.socket,
+            input: Box::new_uninit_slice(INPUT_BYTES),
+            events: Vec::with_capacity(if plan.has_dues() {
+                EVENTS_BETWEEN_DUES
+            } else {
+                EVENTS
+            }),
+            unfinished: Vec::new(),
+        })
+    }
+
+    fn begin(&mut self, pool: &ClientPool, slot: usize) -> Result<OwnedFd, Errno> {
+        let route = self.routes.route(pool.route_number(slot));
+        let socket = socket::open(&route, self.options)?;
+        // Registered after connect(), or the hang-up of an unconnected socket would be the first edge.
+        let data = epoll::EventData::new_u64(slot as u64);
+        epoll::add(&self.queue, &socket, data, EDGES)?;
+        Ok(socket)
+    }
+
+    fn has_connected(&mut self, pool: &mut ClientPool, slot: usize) {
+        let Some(socket) = &self.sockets[slot] else {
+            return;
+        };
+        let action = match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                pool.learn_source(slot, socket.as_fd());
+                pool.connected(slot, now())
+            }
+            Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, now()),
+        };
+        self.apply(pool, slot, action);
+    }
+
+    /// Sends what a client has to send, as much of it as the socket takes.
+    fn send(&mut self, pool: &mut ClientPool, slot: usize) {
+        let Some(socket) = &self.sockets[slot] else {
+            return;
+        };
+        let error = loop {
+            let pending = pool.pending(slot);
+            if pending.is_empty() {
+                return;
+            }
+            match net::send(socket, pending, SendFlags::NOSIGNAL) {
+                Ok(count) => pool.sent(slot, count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(error) => break error,
+            }
+        };
+        let action = pool.not_sent(slot, error, now());
+        self.apply(pool, slot, action);
+    }
+
+    /// Does what the readiness of a client's socket allows.
+    fn ready(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
+        if pool.state(slot) == State::Connecting {
+            self.has_connected(pool, slot);
+            // The edge that says "connected" may be the only one for bytes already here.
+        } else if !pool.pending(slot).is_empty() {
+            self.send(pool, slot);
+        }
+        for _ in 0..READS_PER_EVENT {
+            match self.read_once(pool, slot, last) {
+                Received::More => {}
+                Received::Nothing => return,
+            }
+        }
+        // Else it would be taken for readiness of the client's next connection.
+        if self.sockets[slot].is_some() {
+            self.unfinished.push((slot as u32, last));
+        }
+    }
+
+    fn read_once(&mut self, pool: &mut ClientPool, slot: usize, last: bool) -> Received {
+        let Some(socket) = &self.sockets[slot] else {
+            return Received::Nothing;
+        };
+        let (action, heard) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
+            Ok((([], _), _)) => (pool.ended(slot, now()), Received::Nothing),
+            Ok(((bytes, room), _)) => {
+                let emptied = !room.is_empty() && !last;
+                let heard = if emptied {
+                    Received::Nothing
+                } else {
+                    Received::More
+                };
+                (pool.received(slot, bytes, now()), heard)
+            }
+            Err(Errno::AGAIN) => return Received::Nothing,
+            Err(Errno::INTR) => return Received::More,
+            Err(error) => (pool.broken(slot, error, now()), Received::Nothing),
+        };
+        self.apply(pool, slot, action);
+        heard
+    }
+}
+
+impl Engine for Epoll {
+    fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
+        match self.begin(pool, slot) {
+            Ok(socket) => self.sockets[slot] = Some(socket),
+            Err(error) => {
+                let action = pool.not_connected(slot, error, now());
+                self.apply(pool, slot, action);
+            }
+        }
+    }
+
+    #[inline]
+    fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action) {
+        match action {
+            Action::Keep => {}
+            Action::Send => self.send(pool, slot),
+            Action::Close(how) => {
+                if let Some(socket) = self.sockets[slot].take()
+                    && how == Close::Reset
+                {
+                    // With no time to linger, close() resets. If it cannot be set, it closes all the same.
+                    let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+                }
+            }
+        }
+    }
+
+    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
+        let wait = if self.unfinished.is_empty() {
+            patience
+        } else {
+            Duration::ZERO
+        };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        match wait::wait(&self.queue, &mut events, wait) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => {
+                return Err(error).context("epoll_wait failed");
+            }
+            _ => {}
+        }
+        let unfinished = std::mem::take(&mut self.unfinished);
+        for event in &events {
+            let flags = event.flags;
+            self.ready(pool, event.data.u64() as usize, flags.intersects(LAST));
+        }
+        for (slot, last) in unfinished {
+            self.ready(pool, slot as usize, last);
+        }
+        self.events = events;
+        Ok(())
+    }
+}

@@ -1,0 +1,379 @@
+//! Clients on io_uring(7).
+//!
+//! A client's receive is asked for once and tells of all that arrives, in buffers that all clients of
+//! a worker share. Requests live as long as the program, so they are sent from where they lie, and a
+//! send that went well is not told of. One call hands over all that is due and waits for what comes
+//! next.
+//!
+//! What one call brings has one time, and what is sent because of it leaves with the next one. So
+//! times include what a request waits in our own queue.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::io::Errno;
+use rustix::net::{self, Shutdown, shutdown, sockopt};
+
+use super::super::client::State;
+use super::super::pool::{Action, ClientPool};
+use super::super::route::Routes;
+use super::super::socket::{self, Options};
+use super::super::{Close, Plan, now};
+use super::Engine;
+use throng_sys::ring::{Awaited, Event, Ring, Told, Turn};
+
+/// Longest request that is expected to leave at once; the end of a longer one is waited for.
+const SMALL: usize = 64 * 1024;
+/// How long what is under way may take to end when the load does.
+const END_LIMIT: Duration = Duration::from_secs(1);
+
+/// Clients on io_uring.
+pub(super) struct IoUring {
+    // First, so that no operation is left when the sockets go.
+    ring: Ring,
+    links: Vec<Link>,
+    routes: Routes,
+    options: Options,
+    /// Whether a request may leave while an earlier one is out.
+    pipelined: bool,
+    /// The time of what happened last.
+    time: u64,
+    /// How often the kernel was given what had been begun.
+    handed_over: u32,
+    /// Sockets over which something was begun that it was not given yet: their numbers must not
+    /// become those of others.
+    closed: Vec<OwnedFd>,
+}
+
+/// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that
+/// no event of it is taken for one of the next.
+#[derive(Default)]
+struct Link {
+    socket: Option<OwnedFd>,
+    /// Tells it from the client's other ones.
+    turn: Turn,
+    /// What the kernel will tell of.
+    awaited: Awaits,
+    /// What was handed over last.
+    sending: Sending,
+    /// The same of the client's last connection.
+    was_sending: Sending,
+    /// When its last send was begun, as [`IoUring::handed_over`] was then.
+    sent_in: u32,
+    /// Whether it is to be dropped as soon as the kernel is done with it.
+    ends: bool,
+    /// Whether the client is to connect anew then.
+    again: bool,
+}
+
+impl Link {
+    /// Whether a connection that ended was reset, of which the kernel tells only once: perhaps
+    /// the send that was under way, and that is heard of later.
+    fn was_reset(&self) -> bool {
+        let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
+        self.sending.is_told && self.socket.as_ref().is_some_and(is_gone)
+    }
+}
+
+/// What the kernel will tell of a connection.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Awaits {
+    #[default]
+    Nothing,
+    /// That it stands, or cannot.
+    Connection,
+    /// Bytes, or the end.
+    Bytes,
+}
+
+/// Bytes handed over to be sent.
+#[derive(Default)]
+struct Sending {
+    /// Whether the kernel will tell in any case that they have left, so that nothing is sent before.
+    is_told: bool,
+    /// How many were counted as sent already; what the kernel says did not leave was not.
+    counted: usize,
+}
+
+impl Sending {
+    /// The kernel says how many have left: those that are to be counted yet, and those that were wrongly.
+    fn end(&mut self, left: usize) -> (usize, usize) {
+        let counted = std::mem::take(self).counted;
+        (left.saturating_sub(counted), counted.saturating_sub(left))
+    }
+}
+
+impl IoUring {
+    /// For so many clients.
+    ///
+    /// # Errors
+    /// When no ring can be set up.
+    pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            ring: Ring::new().context("cannot set up an io_uring")?,
+            links: std::iter::repeat_with(Link::default)
+                .take(clients)
+                .collect(),
+            routes: plan.routes.clone(),
+            options: plan.socket,
+            pipelined: plan.pipeline > 1,
+            time: now(),
+            handed_over: 1,
+            closed: Vec::new(),
+        })
+    }
+
+    fn begin(&mut self, pool: &ClientPool, slot: usize) -> Result<(), Errno> {
+        let route = self.routes.route(pool.route_number(slot));
+        let socket = socket::open(&route, self.options)?;
+        let watched = self.ring.watch_writable(&socket, slot as u32);
+        watched.map_err(|error| errno(&error))?;
+        let link = &mut self.links[slot];
+        *link = Link {
+            socket: Some(socket),
+            turn: link.turn.wrapping_add(1),
+            awaited: Awaits::Connection,
+            was_sending: std::mem::take(&mut link.sending),
+            ..Link::default()
+        };
+        Ok(())
+    }
+
+    fn has_connected(&mut self, pool: &mut ClientPool, slot: usize) -> anyhow::Result<()> {
+        let link = &mut self.links[slot];
+        link.awaited = Awaits::Nothing;
+        let Some(socket) = &link.socket else {
+            return Ok(());
+        };
+        if link.ends {
+            self.end_if_done(pool, slot);
+            return Ok(());
+        }
+        let action = match sockopt::socket_error(socket) {
+            Ok(Ok(())) => {
+                pool.learn_source(slot, socket.as_fd());
+                link.awaited = Awaits::Bytes;
+                self.ring.receive(socket, slot as u32)?;
+                pool.connected(slot, self.time)
+            }
+            Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, self.time),
+        };
+        self.apply(pool, slot, action);
+        Ok(())
+    }
+
+    /// Hands over what a client has to send, unless something of it is on its way.
+    fn send(&mut self, pool: &mut ClientPool, slot: usize) {
+        let link = &mut self.links[slot];
+        let (Some(socket), false) = (&link.socket, link.sending.is_told) else {
+            return;
+        };
+        let bytes = pool.pending(slot);
+        if bytes.is_empty() || link.ends {
+            return;
+        }
+        let counted = if self.pipelined || bytes.len() > SMALL {
+            0
+        } else {
+            // It will nearly always have left before the reply comes, and nothing else is sent before that.
+            pool.sent(slot, bytes.len());
+            bytes.len()
+        };
+        let is_told = counted == 0 || !pool.pending(slot).is_empty();
+        link.sending = Sending { is_told, counted };
+        let told = if is_told { Told::Always } else { Told::Trouble };
+        link.sent_in = self.handed_over;
+        let turn = link.turn;
+        let sent = self
+            .ring
+            .send_static(socket, slot as u32, turn, bytes, told);
+        if let Err(error) = sent {
+            let action = pool.not_sent(slot, errno(&error), self.time);
+            self.apply(pool, slot, action);
+        }
+    }
+
+    /// Bytes of a connection have left, or not.
+    fn has_left(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        turn: Turn,
+        sent: Result<usize, Errno>,
+    ) {
+        let link = &mut self.links[slot];
+        let sending = if link.turn == turn {
+            &mut link.sending
+        } else {
+            &mut link.was_sending
+        };
+        let was_told = sending.is_told;
+        let (more, fewer) = sending.end(sent.unwrap_or(0));
+        pool.has_not_left(slot, fewer);
+        if link.turn != turn || link.ends || link.socket.is_none() {
+            pool.sent_before(slot, more);
+            return;
+        }
+        let action = match sent {
+            Ok(_) if was_told => {
+                pool.sent(slot, more);
+                Action::Send
+            }
+            // It promised to send all of it.
+            Ok(_) => pool.not_sent(slot, Errno::PIPE, self.time),
+            Err(error) => pool.not_sent(slot, error, self.time),
+        };
+        self.apply(pool, slot, action);
+    }
+
+    /// Bytes arrived, or the end, or an error.
+    fn heard(pool: &mut ClientPool, slot: usize, bytes: Result<&[u8], Errno>, time: u64) -> Action {
+        match bytes {
+            Ok([]) => pool.ended(slot, time),
+            Ok(bytes) => pool.received(slot, bytes, time),
+            // No buffer was free, or somebody interrupted: to be asked for again.
+            Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Action::Keep,
+            Err(error) => pool.broken(slot, error, time),
+        }
+    }
+
+    /// Closes a connection for good when the kernel has nothing to do with it any more.
+    fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
+        let link = &mut self.links[slot];
+        if link.ends && link.awaited == Awaits::Nothing {
+            let socket = link.socket.take();
+            if link.sent_in == self.handed_over {
+                self.closed.extend(socket);
+            }
+            link.ends = false;
+            if std::mem::take(&mut link.again) {
+                self.connect(pool, slot);
+            }
+        }
+    }
+
+    fn handle_event(&mut self, pool: &mut ClientPool) -> anyhow::Result<bool> {
+        let Some(event) = self.ring.take_event() else {
+            return Ok(false);
+        };
+        match event {
+            Event::Received {
+                name,
+                bytes,
+                goes_on,
+            } => {
+                let slot = name as usize;
+                let link = &mut self.links[slot];
+                let is_end = matches!(bytes, Ok([]));
+                link.awaited = if goes_on {
+                    Awaits::Bytes
+                } else {
+                    Awaits::Nothing
+                };
+                if !link.ends {
+                    let bytes = if is_end && link.was_reset() {
+                        Err(Errno::CONNRESET)
+                    } else {
+                        bytes
+                    };
+                    let action = Self::heard(pool, slot, bytes, self.time);
+                    self.apply(pool, slot, action);
+                }
+                let link = &mut self.links[slot];
+                if goes_on {
+                    return Ok(true);
+                }
+                match &link.socket {
+                    Some(socket) if !link.ends && !is_end => {
+                        link.awaited = Awaits::Bytes;
+                        self.ring.receive(socket, name)?;
+                    }
+                    _ => self.end_if_done(pool, slot),
+                }
+            }
+            Event::Left { name, turn, sent } => self.has_left(pool, name as usize, turn, sent),
+            Event::Writable(name) => self.has_connected(pool, name as usize)?,
+            Event::Accepted { .. } | Event::Readable(_) | Event::Sent { .. } => {}
+        }
+        Ok(true)
+    }
+}
+
+impl Engine for IoUring {
+    fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
+        if self.links[slot].ends {
+            self.links[slot].again = true;
+            return;
+        }
+        if pool.state(slot) != State::Connecting {
+            return; // it gave up meanwhile
+        }
+        if let Err(error) = self.begin(pool, slot) {
+            let action = pool.not_connected(slot, error, now());
+            self.apply(pool, slot, action);
+        }
+    }
+
+    fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action) {
+        match action {
+            Action::Keep => {}
+            Action::Send => self.send(pool, slot),
+            Action::Close(how) => {
+                let link = &mut self.links[slot];
+                link.again = false;
+                let Some(socket) = &link.socket else {
+                    return;
+                };
+                link.ends = true;
+                if how == Close::Reset {
+                    // With no time to linger, close() resets. If it cannot be set, it closes all the same.
+                    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+                    if link.awaited == Awaits::Bytes
+                        && self.ring.stop_receiving(slot as u32).is_ok()
+                    {
+                        return;
+                    }
+                }
+                // Ends what the kernel still does with it, which is told of.
+                let _ = shutdown(socket, Shutdown::Both);
+                self.end_if_done(pool, slot);
+            }
+        }
+    }
+
+    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
+        self.ring
+            .wait(Awaited::Event, Some(patience))
+            .context("io_uring_enter failed")?;
+        self.time = now();
+        if self.ring.has_handed_over() {
+            self.handed_over = self.handed_over.wrapping_add(1);
+            self.closed.clear();
+        }
+        while self.handle_event(pool)? {}
+        Ok(())
+    }
+
+    fn end(&mut self, pool: &mut ClientPool) {
+        for link in &mut self.links {
+            link.ends = true;
+            link.again = false;
+        }
+        let until = Instant::now() + END_LIMIT;
+        let mut news = self.ring.cancel().is_ok();
+        while news && Instant::now() < until {
+            let told = |sending: &Sending| sending.is_told;
+            let waits = |link: &Link| told(&link.sending) || told(&link.was_sending);
+            let awaited = self.links.iter().any(waits);
+            let patience = if awaited { END_LIMIT } else { Duration::ZERO };
+            news = self.ring.wait(Awaited::Event, Some(patience)).is_ok();
+            news &= self.handle_event(pool).unwrap_or(false);
+            while self.handle_event(pool).unwrap_or(false) {}
+        }
+    }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,40 @@
+//! What moves the bytes of a crowd.
+
+mod epoll;
+mod io_uring;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use super::Plan;
+use super::pool::{Action, ClientPool};
+
+/// Starts the engine of a worker with so many clients.
+///
+/// # Errors
+/// When the kernel has no queue for it.
+pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
+    Ok(match plan.engine {
+        super::Engine::Epoll => Box::new(epoll::Epoll::new(plan, clients)?),
+        super::Engine::IoUring => Box::new(io_uring::IoUring::new(plan, clients)?),
+    })
+}
+
+/// Moves the bytes of one worker's clients: does what the [`ClientPool`] says, and tells it what happened.
+pub(super) trait Engine {
+    /// Begins to connect a client whose turn has come.
+    fn connect(&mut self, pool: &mut ClientPool, slot: usize);
+
+    /// Does what the crowd wants done about a client's connection.
+    fn apply(&mut self, pool: &mut ClientPool, slot: usize, action: Action);
+
+    /// Waits for what happens, at most for `patience`, and tells the crowd.
+    ///
+    /// # Errors
+    /// When the kernel's queue fails.
+    fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()>;
+
+    /// The load is over: ends what is under way, and tells the crowd what of it has left all the same.
+    fn end(&mut self, _crowd: &mut ClientPool) {}
+}

@@ -1,0 +1,313 @@
+//! The phases of a load, as a pure machine on times that it is told.
+//!
+//! settle (connect, first answers) → warm-up → steady (replies count) → drain (last replies) →
+//! hold (connections still open, nothing asked) → done.
+//!
+//! A client that had its first answer rests until all have theirs (unless the load is eager). The
+//! steady part begins only when every client has had its first verified answer, or none came
+//! for as long as the patience lasts: a crowd that is still being accepted measures as a small,
+//! fast one. An eager crowd is waited for only until it is connected, and for its patience: whom others
+//! keep from a first answer, they keep from it while replies count, too. A load bounded by requests counts from the start and goes from settle to hold. Where each
+//! client has a job, the whole load is the steady part: it begins before the first of them comes and
+//! ends when the last one has ended.
+
+use std::time::Duration;
+
+use super::{Plan, Until};
+use throng_record::StoppedBy;
+use throng_record::load_event::{LONGEST_CONNECT, Phase};
+
+/// How far the clients are, all workers together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Connections established.
+    pub connected: u64,
+    /// Clients that had a first verified answer.
+    pub answered: u64,
+    /// Clients that ended with an error.
+    pub failed: u64,
+    /// Clients that made all the requests they had to.
+    pub done: u64,
+    /// Of both, those that had been connected.
+    pub gone: u64,
+    /// Requests that are out, of clients that were answered before.
+    pub waiting: u64,
+    /// Replies verified.
+    pub verified: u64,
+    /// Requests whose connection failed, and those that clients could not make any more.
+    pub lost: u64,
+    /// Bytes sent and received.
+    pub bytes: u64,
+    /// Whether all workers have seen the end of the window, and so begin nothing more.
+    pub at_end: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Look again after this long.
+    Wait(Duration),
+    /// Enter a phase, and say so with [`Phases::entered`].
+    Enter(Phase),
+    /// Close the connections.
+    Done(StoppedBy),
+}
+
+impl Progress {
+    /// Clients that are connected now.
+    pub fn present(&self) -> u64 {
+        self.connected.saturating_sub(self.gone)
+    }
+}
+
+/// Between looks when the next step depends on the clients.
+const GLANCE: Duration = Duration::from_millis(1);
+/// Between looks when it depends on time.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How often the grace, at most, the last replies may take while they keep coming.
+const LONGEST_DRAIN: u64 = 30;
+
+/// The machine.
+#[derive(Debug)]
+pub struct Phases {
+    clients: u64,
+    until: Until,
+    warm_up: u64,
+    patience: u64,
+    /// Whether clients go on while others wait for their first answer.
+    eager: bool,
+    /// When the last client's turn to connect comes.
+    born_by: u64,
+    grace: u64,
+    phase: Phase,
+    entered_at: u64,
+    /// When something last happened: a first answer while settling (of an eager crowd a connection), any reply while draining or for a
+    /// load bounded by requests, any byte for one bounded by bytes; where clients have a job each, any
+    /// step of one.
+    news_at: u64,
+    news: u64,
+    window: (u64, u64),
+    ending: StoppedBy,
+}
+
+impl Phases {
+    /// Begins at `now` (nanoseconds, any origin).
+    pub fn new(plan: &Plan, now: u64) -> Self {
+        Self {
+            clients: u64::from(plan.own_clients()),
+            until: plan.own_until(),
+            warm_up: nanoseconds(plan.warm_up),
+            born_by: plan.connects_per_s.map_or(now, |rate| {
+                now + (f64::from(plan.clients) * 1e9 / rate) as u64
+            }),
+            patience: match plan.until {
+                // First answers wait for nothing but the server.
+                Until::Duration(_) => nanoseconds(plan.patience),
+                Until::Requests(_) | Until::Bytes(_) => {
+                    nanoseconds(plan.patience).saturating_add(plan.longest_pause())
+                }
+                // Who connects will, or will fail.
+                Until::Each { .. } => nanoseconds(plan.patience)
+                    .saturating_add(nanoseconds(plan.connect_timeout))
+                    .saturating_add(plan.longest_pause()),
+            },
+            eager: plan.eager,
+            grace: nanoseconds(plan.grace),
+            phase: match plan.until {
+                Until::Each { .. } => Phase::Measure,
+                _ => Phase::Connect,
+            },
+            entered_at: now,
+            news_at: now,
+            news: 0,
+            window: match plan.until {
+                Until::Duration(_) => (u64::MAX, u64::MAX),
+                Until::Requests(_) | Until::Bytes(_) => (now, u64::MAX),
+                Until::Each { limit, .. } => {
+                    let limit = limit.map_or(u64::MAX, nanoseconds);
+                    (now, now.saturating_add(limit))
+                }
+            },
+            ending: match plan.until {
+                Until::Duration(_) => StoppedBy::Duration,
+                Until::Requests(_) => StoppedBy::Requests,
+                Until::Bytes(_) => StoppedBy::Bytes,
+                Until::Each { .. } => StoppedBy::TimeLimit,
+            },
+        }
+    }
+
+    /// Where the load stands.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// From when to when replies count; from then on nothing is asked.
+    pub fn window(&self) -> (u64, u64) {
+        self.window
+    }
+
+    /// What to do at `now`.
+    pub fn advance(&mut self, now: u64, progress: &Progress) -> Next {
+        match self.phase {
+            Phase::Connect => self.settle(now, progress),
+            Phase::WarmUp if now >= self.window.0 => Next::Enter(Phase::Measure),
+            Phase::WarmUp => wait_until(now, self.window.0),
+            Phase::Measure if now >= self.window.1 => Next::Enter(Phase::Drain),
+            Phase::Measure if matches!(self.until, Until::Each { .. }) => self.jobs(now, progress),
+            Phase::Measure if progress.answered > 0 && self.active(progress) == 0 => {
+                self.ending = StoppedBy::NoClientsLeft;
+                self.window.1 = now;
+                Next::Enter(Phase::Drain)
+            }
+            Phase::Measure => wait_until(now, self.window.1),
+            Phase::Drain => self.drain(now, progress),
+            Phase::Idle => Next::Done(self.ending),
+        }
+    }
+
+    fn settle(&mut self, now: u64, progress: &Progress) -> Next {
+        let news = match self.until {
+            Until::Duration(_) if self.eager => progress.connected + progress.failed,
+            Until::Duration(_) => progress.answered,
+            Until::Requests(_) => progress.verified,
+            Until::Bytes(_) => progress.bytes,
+            Until::Each { .. } => return Next::Enter(Phase::Measure),
+        };
+        self.hear(news, now);
+        let timed = matches!(self.until, Until::Duration(_));
+        let longest = self.patience.saturating_mul(LONGEST_CONNECT.into());
+        let gave_up = now >= self.news_at.max(self.born_by) + self.patience
+            || (timed && now >= self.born_by.saturating_add(longest));
+        let nobody_is_left = progress.failed >= self.clients;
+        match self.until {
+            Until::Duration(_)
+                if progress.answered + progress.failed >= self.clients || gave_up =>
+            {
+                if self.active(progress) == 0 {
+                    self.ending = StoppedBy::NoClientsLeft;
+                    self.window = (now, now);
+                    return Next::Enter(Phase::Idle);
+                }
+                Next::Enter(Phase::WarmUp)
+            }
+            Until::Requests(total)
+                if progress.verified + progress.lost >= total || nobody_is_left || gave_up =>
+            {
+                self.end_of_count(now, gave_up, progress);
+                Next::Enter(Phase::Idle)
+            }
+            Until::Bytes(total) if progress.bytes >= total || nobody_is_left || gave_up => {
+                self.end_of_count(now, gave_up, progress);
+                if nobody_is_left {
+                    self.ending = StoppedBy::NoClientsLeft;
+                }
+                Next::Enter(Phase::Drain)
+            }
+            _ => Next::Wait(GLANCE),
+        }
+    }
+
+    fn hear(&mut self, news: u64, now: u64) {
+        if news > self.news {
+            self.news = news;
+            self.news_at = now;
+        }
+    }
+
+    /// Until every client is done or has failed.
+    fn jobs(&mut self, now: u64, progress: &Progress) -> Next {
+        let ended = progress.done + progress.failed;
+        self.hear(progress.connected + progress.verified + ended, now);
+        if ended >= self.clients {
+            self.ending = StoppedBy::Clients;
+            self.end_of_count(now, false, progress);
+        } else if now >= self.news_at.max(self.born_by) + self.patience {
+            self.ending = StoppedBy::Silence;
+            self.end_of_count(now, true, progress);
+        } else {
+            return Next::Wait(GLANCE);
+        }
+        Next::Enter(Phase::Drain)
+    }
+
+    /// A load that is bounded by what it does has done it, or does no more.
+    fn end_of_count(&mut self, now: u64, gave_up: bool, progress: &Progress) {
+        self.window.1 = if gave_up { self.news_at } else { now };
+        if progress.verified == 0 {
+            self.ending = StoppedBy::NoClientsLeft;
+        }
+    }
+
+    /// Until all have their replies; a large crowd's take a while, so it is silence that ends it.
+    fn drain(&mut self, now: u64, progress: &Progress) -> Next {
+        self.hear(progress.verified, now);
+        let longest = self.grace.saturating_mul(LONGEST_DRAIN);
+        let silent = now >= self.news_at + self.grace;
+        let over = silent || now >= self.entered_at.saturating_add(longest);
+        if (progress.at_end && progress.waiting == 0) || over {
+            Next::Enter(Phase::Idle)
+        } else {
+            Next::Wait(GLANCE)
+        }
+    }
+
+    /// Clients that were answered and have not failed. A client that failed before its first
+    /// answer makes this too low by one, never too high.
+    fn active(&self, progress: &Progress) -> u64 {
+        let never_answered = self.clients.saturating_sub(progress.answered);
+        let failed_later = progress.failed.saturating_sub(never_answered);
+        progress.answered.saturating_sub(failed_later)
+    }
+
+    /// The phase asked for began at `now`.
+    pub fn entered(&mut self, phase: Phase, now: u64) {
+        self.phase = phase;
+        self.entered_at = now;
+        (self.news, self.news_at) = (0, now);
+        if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
+            let from = now + self.warm_up;
+            self.window = (from, from + nanoseconds(duration));
+        }
+    }
+
+    /// Somebody asked to stop: what was measured so far is kept.
+    pub fn interrupt(&mut self, now: u64) {
+        if matches!(self.phase, Phase::Drain | Phase::Idle) {
+            return;
+        }
+        self.ending = StoppedBy::Interrupted;
+        self.window = (self.window.0.min(now), now);
+        self.phase = Phase::Measure;
+    }
+
+    /// How much of the load is done, from 0 to 1, for a progress bar.
+    pub fn share_done(&self, now: u64, progress: &Progress) -> f64 {
+        let share = match self.until {
+            Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,
+            Until::Bytes(bytes) => progress.bytes as f64 / bytes.max(1) as f64,
+            Until::Duration(duration) if self.window.0 < u64::MAX => {
+                let total = self.warm_up + nanoseconds(duration);
+                let left = self.window.1.saturating_sub(now);
+                1.0 - left as f64 / total.max(1) as f64
+            }
+            Until::Duration(_) => 0.0,
+            Until::Each { .. } => {
+                (progress.done + progress.failed) as f64 / self.clients.max(1) as f64
+            }
+        };
+        share.clamp(0.0, 1.0)
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+fn wait_until(now: u64, then: u64) -> Next {
+    Next::Wait(Duration::from_nanos(then - now).min(LOOK))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! How clients come to a connection.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+use rustix::net;
+
+use super::super::client::{NOTHING_OWED, State};
+use super::super::client_stats::ErrorKind;
+use super::{Action, ClientPool};
+
+impl ClientPool {
+    /// The next client whose turn to connect has come; the engine tries at once.
+    pub(in super::super) fn next_to_connect(&mut self, now: u64) -> Option<usize> {
+        if now >= self.until {
+            return None;
+        }
+        let slot = if self.may_be_born() && self.birth_of(self.unborn) <= now {
+            self.present += 1;
+            self.unborn += 1;
+            self.unborn - 1
+        } else {
+            loop {
+                let slot = self.in_line.pop_front()? as usize;
+                if self.clients[slot].state == State::InLine {
+                    break slot;
+                }
+            }
+        };
+        let client = &mut self.clients[slot];
+        client.state = State::Connecting;
+        client.since = now;
+        client.stats.started_at.get_or_insert(now - self.began);
+        self.connecting += 1;
+        Some(slot)
+    }
+
+    /// Whether there is a client whose turn to connect has not come, and room for one more.
+    pub(super) fn may_be_born(&self) -> bool {
+        self.unborn < self.clients.len() && self.present < self.at_once
+    }
+
+    /// When a client's turn to connect for the first time comes.
+    pub(super) fn birth_of(&self, slot: usize) -> u64 {
+        match self.plan.connects_per_s {
+            Some(rate) => self.began + (self.client_number(slot) as f64 * 1e9 / rate) as u64,
+            None => self.began,
+        }
+    }
+
+    /// Notes from where a client connected, if nobody did before.
+    pub(in super::super) fn learn_source(&mut self, slot: usize, socket: BorrowedFd<'_>) {
+        let source = &mut self.clients[slot].stats.source;
+        if source.is_none() {
+            let address = net::getsockname(socket).ok();
+            *source = address.and_then(|address| address.try_into().ok());
+        }
+    }
+
+    /// A connection stands.
+    pub(in super::super) fn connected(&mut self, slot: usize, now: u64) -> Action {
+        self.connecting -= 1;
+        let client = &mut self.clients[slot];
+        let took = now.saturating_sub(client.since);
+        self.stats.connect_time.record(took);
+        client.state = State::Open;
+        client.since = now;
+        client.made = 0;
+        client.stats.connections += 1;
+        if client.stats.connected_at.is_none() {
+            client.stats.connected_at = Some(now - self.began);
+            self.progress.connected += 1;
+        }
+        if now >= self.until {
+            return Action::Keep;
+        }
+        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
+        if owed != NOTHING_OWED {
+            self.ask_late(slot, owed, now);
+            return Action::Send;
+        }
+        // Once the schedule runs, nothing leaves that is not due.
+        let is_scheduled = self.schedule.is_some() && self.from < u64::MAX;
+        if !client.was_answered() && !is_scheduled && !self.rules.thinks_first {
+            self.ask(slot, now, now);
+            return Action::Send;
+        }
+        self.go_on(slot, now)
+    }
+
+    /// A connection could not be made.
+    pub(in super::super) fn not_connected(
+        &mut self,
+        slot: usize,
+        error: Errno,
+        now: u64,
+    ) -> Action {
+        self.fail(slot, ErrorKind::of(error), now)
+    }
+}

@@ -1,0 +1,171 @@
+//! Requests that come due by themselves: after a time to think, or by a schedule.
+
+use std::cmp::Reverse;
+
+use super::super::arrival::time_to_think;
+use super::super::client::State;
+use super::ClientPool;
+
+impl ClientPool {
+    /// Whether some client has something to do at its own time by now.
+    #[inline]
+    pub(in super::super) fn has_due(&self, now: u64) -> bool {
+        self.alarms
+            .peek()
+            .is_some_and(|&Reverse((at, _))| at <= now)
+            || (self.schedule.is_some() && self.next_scheduled() <= now)
+    }
+
+    /// A client that has something to send now since its time has come.
+    pub(in super::super) fn next_due(&mut self, now: u64) -> Option<usize> {
+        if now >= self.until {
+            return None;
+        }
+        while let Some(&Reverse((at, slot))) = self.alarms.peek()
+            && at <= now
+        {
+            self.alarms.pop();
+            let slot = slot as usize;
+            self.clients[slot].queued -= 1;
+            if self.is_woken(slot, at, now) {
+                return Some(slot);
+            }
+        }
+        while self.next_scheduled() <= now {
+            let Some(slot) = self.next_idle() else {
+                self.last_starved = now;
+                return None;
+            };
+            let schedule = self.schedule.as_mut()?;
+            let due = self.origin + schedule.take();
+            self.allowance -= 1;
+            if due <= self.last_starved
+                && self.counts(due)
+                && let Some(open) = &mut self.stats.open
+            {
+                open.waited += 1;
+            }
+            if self.takes(slot, due, now) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// When the schedule has its next request, if it may.
+    pub(super) fn next_scheduled(&self) -> u64 {
+        match &self.schedule {
+            Some(schedule) if self.settled && self.from < u64::MAX && self.allowance > 0 => {
+                self.origin.saturating_add(schedule.peek())
+            }
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether a request that is due then is one of those that count.
+    pub(super) fn counts(&self, due: u64) -> bool {
+        due >= self.from && due < self.until
+    }
+
+    /// Puts a client where its next due requests find it.
+    pub(super) fn wait_for_due(&mut self, slot: usize, now: u64) {
+        while self.has_room(slot) {
+            if self.schedule.is_some() {
+                if self.idle.is_empty() && self.next_scheduled() <= now {
+                    self.last_starved = now;
+                }
+                self.clients[slot].queued += 1;
+                self.idle.push_back(slot as u32);
+            } else {
+                let time = time_to_think(self.plan.think, &mut self.random);
+                if let Some(jobs) = &mut self.stats.jobs {
+                    jobs.think.add(time);
+                }
+                self.set_alarm(slot, now + time);
+            }
+        }
+    }
+
+    /// Whether a client may ask one more than are out and than it lies in wait for.
+    fn has_room(&self, slot: usize) -> bool {
+        let client = &self.clients[slot];
+        let made = match client.state {
+            State::Open => client.made,
+            _ => 0, // the next one has a new connection
+        };
+        client.outstanding + client.queued < self.rules.pipeline
+            && u64::from(client.queued) < client.budget
+            && made + u32::from(client.queued) < self.rules.requests_per_connection
+    }
+
+    /// A client goes on at this time.
+    pub(super) fn set_alarm(&mut self, slot: usize, at: u64) {
+        self.clients[slot].queued += 1;
+        self.alarms.push(Reverse((at, slot as u32)));
+    }
+
+    /// The client that has been free longest.
+    fn next_idle(&mut self) -> Option<usize> {
+        loop {
+            let slot = self.idle.pop_front()? as usize;
+            let client = &mut self.clients[slot];
+            client.queued -= 1;
+            // It may have failed, or have been sent to connect, since it lay down here.
+            if matches!(client.state, State::Open | State::Apart) {
+                return Some(slot);
+            }
+        }
+    }
+
+    /// A client's alarm rings; whether it has something to send now.
+    fn is_woken(&mut self, slot: usize, at: u64, now: u64) -> bool {
+        let client = &mut self.clients[slot];
+        if client.state == State::Failed && at >= client.since {
+            client.state = State::Apart;
+        }
+        match client.state {
+            State::Open | State::Apart if self.schedule.is_some() => {
+                self.wait_for_due(slot, now);
+                false
+            }
+            State::Open if self.rules.thinks_first => {
+                self.has_room(slot) && self.takes(slot, at, now)
+            }
+            State::Open | State::Apart if self.plan.has_dues() && client.was_answered() => {
+                // A client that failed may lie in wait once too often.
+                self.has_room(slot) && self.takes(slot, at, now)
+            }
+            State::Open => self.schedule_next(slot, now) == super::Action::Send,
+            State::Apart => {
+                self.line_up(slot);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// A free client takes the request that was due at `due`; whether it sends it now.
+    fn takes(&mut self, slot: usize, due: u64, now: u64) -> bool {
+        if self.clients[slot].state == State::Open {
+            self.ask_late(slot, due, now);
+            return true;
+        }
+        self.clients[slot].owed = due;
+        self.line_up(slot);
+        false
+    }
+
+    /// A request leaves that was due before.
+    pub(super) fn ask_late(&mut self, slot: usize, due: u64, now: u64) {
+        if self.rules.has_dues && self.counts(due) {
+            self.stats.lateness.record(now.saturating_sub(due));
+        }
+        self.ask(slot, due, now);
+    }
+
+    /// A client without a connection is to have one.
+    pub(super) fn line_up(&mut self, slot: usize) {
+        self.clients[slot].state = State::InLine;
+        self.in_line.push_back(slot as u32);
+    }
+}

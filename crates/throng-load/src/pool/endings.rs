@@ -1,0 +1,325 @@
+//! How connections end, and with them requests and clients.
+
+use rustix::io::Errno;
+
+use super::super::client::{NOTHING_OWED, State};
+use super::super::client_stats::{ErrorKind, Worked};
+use super::super::{Close, Until};
+use super::{Action, ClientPool};
+use throng_protocol::Replies;
+
+/// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
+const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
+
+/// Parts into which the requests that were never sent are cut, to record how long they waited.
+const PARTS: u64 = 1000;
+
+impl ClientPool {
+    /// The server closed its side.
+    pub(in super::super) fn ended(&mut self, slot: usize, now: u64) -> Action {
+        let client = &mut self.clients[slot];
+        match client.state {
+            State::Leaving => self.left(slot, now),
+            // Servers end what has been silent for long; the next request has a new connection.
+            _ if client.outstanding == 0 => self.left(slot, now),
+            _ => match client.requester.finish() {
+                Ok(replies) if replies.completed > 0 => {
+                    let replies = Replies {
+                        close: true,
+                        ..replies
+                    };
+                    match self.answered(slot, replies, now) {
+                        Action::Keep => self.left(slot, now),
+                        action => action,
+                    }
+                }
+                Ok(_) => self.fail(slot, ErrorKind::ClosedEarly, now),
+                Err(_) => self.fail(slot, ErrorKind::WrongReply, now),
+            },
+        }
+    }
+
+    /// The connection broke.
+    pub(in super::super) fn broken(&mut self, slot: usize, error: Errno, now: u64) -> Action {
+        match self.clients[slot].state {
+            // After a reply with which the server closes, it does not matter how: it may do so while
+            // we still send what it declined.
+            State::Leaving => self.left(slot, now),
+            State::Open if error == Errno::TIMEDOUT => {
+                self.fail(slot, ErrorKind::RequestTimeout, now)
+            }
+            _ => self.fail(slot, ErrorKind::of(error), now),
+        }
+    }
+
+    /// What is pending could not be sent.
+    pub(in super::super) fn not_sent(&mut self, slot: usize, error: Errno, now: u64) -> Action {
+        // A server that closes may have said why: its reply is read before the failure counts.
+        if self.plan.dialogue.closes() {
+            Action::Keep
+        } else {
+            self.broken(slot, error, now)
+        }
+    }
+
+    /// A reply came with which the server closes.
+    pub(super) fn leave(&mut self, slot: usize) {
+        let client = &mut self.clients[slot];
+        client.state = State::Leaving;
+        client.unsent = &[];
+        // What else was asked over this connection has no reply.
+        if self.schedule.is_some() {
+            self.lose_outstanding(slot);
+            return;
+        }
+        // In a closed loop it is asked again.
+        let outstanding = u64::from(client.outstanding);
+        client.stats.requests -= outstanding;
+        client.budget = client.budget.saturating_add(outstanding);
+        if client.was_answered() {
+            self.progress.waiting -= outstanding;
+        }
+        drop(client.drop_outstanding());
+    }
+
+    /// What is out over a client's connection has no reply any more.
+    fn lose_outstanding(&mut self, slot: usize) {
+        let client = &mut self.clients[slot];
+        let outstanding = u64::from(client.outstanding);
+        if client.was_answered() {
+            self.progress.waiting -= outstanding;
+        }
+        self.progress.lost += outstanding;
+        let owed = std::mem::replace(&mut client.owed, NOTHING_OWED);
+        let dues = client.drop_outstanding().map(|stamp| stamp.due);
+        let Some(open) = &mut self.stats.open else {
+            return;
+        };
+        self.progress.lost += u64::from(owed != NOTHING_OWED);
+        let window = self.from..self.until;
+        open.lost += dues
+            .chain([owed])
+            .filter(|due| window.contains(due))
+            .count() as u64;
+    }
+
+    /// The server has closed, as it may: the next request has a new connection.
+    fn left(&mut self, slot: usize, now: u64) -> Action {
+        self.clients[slot].state = State::Apart;
+        self.come_back(slot, now);
+        Action::Close(Close::Orderly)
+    }
+
+    /// A connection has served its time: the next request has a new one.
+    pub(super) fn part(&mut self, slot: usize, now: u64) -> Action {
+        self.clients[slot].state = State::Apart;
+        self.come_back(slot, now);
+        Action::Close(self.plan.close)
+    }
+
+    /// A client that has no connection any more goes on.
+    fn come_back(&mut self, slot: usize, now: u64) {
+        let client = &mut self.clients[slot];
+        if !self.settled || now >= self.until {
+            return;
+        }
+        if client.budget == 0 {
+            let _closed = self.finish_job(slot, now);
+        } else if self.plan.has_dues() {
+            self.wait_for_due(slot, now);
+        } else {
+            self.line_up(slot);
+        }
+    }
+
+    /// An error ends a connection, and with it the client unless it is to connect anew.
+    pub(super) fn fail(&mut self, slot: usize, kind: ErrorKind, now: u64) -> Action {
+        self.stats.error(&kind.name(), now as i64);
+        let client = &mut self.clients[slot];
+        client.stats.errors += 1;
+        client.stats.error.get_or_insert(kind);
+        if client.state == State::Connecting {
+            self.connecting -= 1;
+            // Who was reset had been connected: before that, the kernel calls it refused.
+            if let Some(jobs) = &mut self.stats.jobs
+                && kind != ErrorKind::Reset
+            {
+                *jobs.connect_failures.entry(kind.name()).or_default() += 1;
+            }
+        }
+        if self.plan.reconnect && self.stats.jobs.is_some() {
+            // Its job is to have so many replies; without limit there is nothing to give back.
+            client.budget = client.budget.saturating_add(client.outstanding.into());
+        }
+        self.lose_outstanding(slot);
+        let client = &mut self.clients[slot];
+        if self.plan.reconnect && now < self.until && client.budget > 0 {
+            client.state = State::Failed;
+            client.requester.forget();
+            client.unsent = &[];
+            let wait = (BACKOFF.1 << client.failures.min(16)).min(BACKOFF.0);
+            client.failures = client.failures.saturating_add(1);
+            client.since = now + wait;
+            self.set_alarm(slot, now + wait);
+            return Action::Close(Close::Orderly);
+        }
+        self.progress.failed += 1;
+        client.stats.failed_at = Some(now - self.began);
+        if client.budget < u64::MAX / 2 {
+            self.progress.lost += client.budget;
+        }
+        self.end(slot)
+    }
+
+    /// A client has made all the requests it had to.
+    pub(super) fn finish_job(&mut self, slot: usize, now: u64) -> Action {
+        let at = now - self.began;
+        let client = &mut self.clients[slot].stats;
+        client.done_at = Some(at);
+        self.progress.done += 1;
+        if let Some(jobs) = &mut self.stats.jobs {
+            jobs.time.record(at - client.started_at.unwrap_or(at));
+        }
+        self.end(slot)
+    }
+
+    /// A client ends, and makes room for another one.
+    fn end(&mut self, slot: usize) -> Action {
+        let client = &mut self.clients[slot];
+        client.state = State::Over;
+        self.present -= 1;
+        self.progress.gone += u64::from(client.stats.connected_at.is_some());
+        Action::Close(Close::Orderly)
+    }
+
+    // Those who waited too long.
+
+    /// Begins to look for them, as many clients as the time since the last look is worth.
+    pub(in super::super) fn begin_sweep(&mut self, now: u64) {
+        let since = now.saturating_sub(self.sweep.looked_at);
+        self.sweep.looked_at = now;
+        self.sweep.left = if self.needs_sweep() {
+            let count = self.clients.len() as u64;
+            (count * since / self.sweep.period + 1).min(count) as usize
+        } else {
+            0
+        };
+    }
+
+    pub(super) fn needs_sweep(&self) -> bool {
+        self.connecting > 0 || self.plan.request_timeout.is_some() || self.plan.lifetime.is_some()
+    }
+
+    /// The next of them, and what to do about it.
+    pub(in super::super) fn next_overdue(&mut self, now: u64) -> Option<(usize, Action)> {
+        while self.sweep.left > 0 {
+            self.sweep.left -= 1;
+            let slot = self.sweep.next;
+            self.sweep.next = (slot + 1) % self.clients.len();
+            let client = &self.clients[slot];
+            let longer = |since: u64, limit: Option<std::time::Duration>| {
+                limit.is_some_and(|limit| now.saturating_sub(since) >= limit.as_nanos() as u64)
+            };
+            let action = match client.state {
+                State::Connecting if longer(client.since, Some(self.plan.connect_timeout)) => {
+                    self.fail(slot, ErrorKind::ConnectTimeout, now)
+                }
+                State::Open
+                    if client.outstanding > 0
+                        && longer(client.oldest.sent, self.plan.request_timeout) =>
+                {
+                    self.fail(slot, ErrorKind::RequestTimeout, now)
+                }
+                State::Open
+                    if client.outstanding == 0
+                        && self.settled
+                        && now < self.until
+                        && longer(client.since, self.plan.lifetime) =>
+                {
+                    self.part(slot, now)
+                }
+                State::Leaving if longer(client.oldest.sent, self.plan.request_timeout) => {
+                    self.left(slot, now)
+                }
+                _ => continue,
+            };
+            return Some((slot, action));
+        }
+        None
+    }
+
+    // The end.
+
+    /// The load is over; what the clients saw.
+    pub(in super::super) fn finish(mut self, now: u64) -> Worked {
+        for slot in 0..self.clients.len() {
+            let client = &mut self.clients[slot];
+            let unanswered = client.outstanding > 0 && client.was_answered();
+            if unanswered {
+                client.stats.error.get_or_insert(ErrorKind::Unanswered);
+                client.stats.errors += 1;
+            }
+            let owed = client.owed;
+            let open: Vec<u64> = client.drop_outstanding().map(|stamp| stamp.due).collect();
+            if unanswered {
+                self.stats.error(&ErrorKind::Unanswered.name(), now as i64);
+            }
+            for due in open {
+                self.record_unanswered(due, now);
+            }
+            if owed != NOTHING_OWED && self.counts(owed) {
+                self.record_never_sent(now - owed, 1);
+            }
+        }
+        self.record_rest_of_schedule(now);
+        for (why, count) in self.declined {
+            self.stats.declined.insert(why.to_string(), count);
+        }
+        let clients = self.clients.into_iter().map(|client| client.stats);
+        (self.stats, clients.collect())
+    }
+
+    fn record_unanswered(&mut self, due: u64, now: u64) {
+        if self.counts(due)
+            && let Some(open) = &mut self.stats.open
+        {
+            open.unanswered += 1;
+            open.response_time.record(now.saturating_sub(due));
+        }
+    }
+
+    fn record_never_sent(&mut self, waited: u64, count: u64) {
+        if count > 0
+            && let Some(open) = &mut self.stats.open
+        {
+            open.never_sent += count;
+            open.response_time.record_n(waited, count);
+        }
+    }
+
+    /// What came due in the window and found no client until it ended.
+    fn record_rest_of_schedule(&mut self, now: u64) {
+        if self.from == u64::MAX || matches!(self.plan.until, Until::Requests(_)) {
+            return;
+        }
+        let Some(mut schedule) = self.schedule.take() else {
+            return;
+        };
+        let from = self.from.saturating_sub(self.origin);
+        let until = self.until.min(now).saturating_sub(self.origin);
+        schedule.skip_until(from);
+        let first = schedule.peek().max(from);
+        let part = (until.saturating_sub(first) / PARTS).max(1);
+        let mut at = first;
+        while at < until {
+            let end = (at + part).min(until);
+            let count = schedule.skip_until(end);
+            let middle = self.origin + at + (end - at) / 2;
+            self.record_never_sent(now.saturating_sub(middle), count);
+            if let Some(open) = &mut self.stats.open {
+                open.waited += count;
+            }
+            at = end;
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! The clients of one worker: who connects, asks, waits and ends, and what they saw.
+//!
+//! It holds no socket and reads no clock: an engine tells it what happened and when, and does what it
+//! says ([`Action`]). So every way in which requests come due runs through the same few lines,
+//! whatever moves the bytes, and is tested on made-up time.
+//!
+//! Requests come due in one of three ways. In a closed loop a client asks as soon as it has its
+//! reply, or when it has thought for a while (`alarms`). In an open loop a schedule says when
+//! (`schedule`), whatever the server does, and the client that has been free longest takes it
+//! (`idle`). A request that comes due while no client is free stays in the schedule until one is.
+
+mod connecting;
+mod dues;
+mod endings;
+mod part;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::arrival::{Schedule, Think, time_to_think};
+use super::client::{Client, Stamp, State};
+use super::client_stats::{self, ErrorKind};
+use super::phase::Progress;
+use super::{Close, Plan, Until};
+use part::Part;
+use throng_protocol::{Decline, Replies};
+use throng_record::load_stats::{LoadStats, PARTS_A_SLICE, Times};
+use throng_record::spec::Share;
+
+/// What an engine is to do about a client's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Action {
+    /// Nothing.
+    Keep,
+    /// Send what is pending.
+    Send,
+    /// Close it.
+    Close(Close),
+}
+
+/// The clients of one worker.
+pub(super) struct ClientPool {
+    plan: Arc<Plan>,
+    /// The worker's number, and how many there are; clients are dealt out among them.
+    number: usize,
+    workers: usize,
+    began: u64,
+    clients: Vec<Client>,
+    /// From when to when replies count; nothing is asked after that.
+    from: u64,
+    until: u64,
+    /// Whether clients that had their first answer go on.
+    settled: bool,
+    /// The next client to be born.
+    unborn: usize,
+    /// Clients that connect as soon as it is their turn.
+    in_line: VecDeque<u32>,
+    connecting: usize,
+    /// Clients that have come and have not gone, and the most of them that may be there.
+    present: u32,
+    at_once: u32,
+    /// What of the plan a request looks at.
+    rules: Rules,
+    /// Clients that go on at a time of their own.
+    alarms: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Free clients of an open loop, longest free first.
+    idle: VecDeque<u32>,
+    schedule: Option<Schedule>,
+    /// When the schedule began.
+    origin: u64,
+    /// Requests that an open loop may still begin.
+    allowance: u64,
+    /// When a request was last seen due with no client free.
+    last_starved: u64,
+    sweep: Sweep,
+    part: Part,
+    stats: LoadStats,
+    /// Replies in which the server declined.
+    declined: BTreeMap<Decline, u64>,
+    /// Draws the numbers by which some service times are chosen, where clients have a job each.
+    sampler: fastrand::Rng,
+    progress: Progress,
+    random: fastrand::Rng,
+}
+
+/// What of the plan each request looks at, where it costs least.
+#[derive(Debug)]
+struct Rules {
+    /// Requests that a client may have out at once.
+    pipeline: u16,
+    /// Whether requests come due by themselves.
+    has_dues: bool,
+    /// Whether clients think before their first request too.
+    thinks_first: bool,
+    /// Requests after which a connection has served its time.
+    requests_per_connection: u32,
+    /// And the time, in nanoseconds.
+    lifetime: u64,
+}
+
+/// A look at all clients for those that have waited too long, a few at a time.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// Time for a look at all; 0: none is needed but while some connect.
+    period: u64,
+    looked_at: u64,
+    next: usize,
+    left: usize,
+}
+
+/// Longest time in which a sweep comes round, and shortest.
+const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
+/// Part of a limit by which it may be overrun.
+const SWEEPS_A_LIMIT: u64 = 10;
+
+impl ClientPool {
+    /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
+    pub(super) fn new(plan: &Arc<Plan>, number: usize, workers: usize, began: u64) -> Self {
+        let count = u64::from(plan.clients);
+        let share = Share::new(number as u32, workers as u32).unwrap_or(Share::WHOLE);
+        let clients: Vec<Client> = (number as u64..count)
+            .step_by(workers)
+            .map(|client| Client::new(plan, client))
+            .collect();
+        let schedule = plan
+            .rate
+            .as_ref()
+            .map(|rate| Schedule::new(rate, number, workers, plan.seed));
+        let allowance = match plan.until {
+            Until::Requests(total) => share.of(total),
+            _ => u64::MAX,
+        };
+        let limits = [
+            Some(plan.connect_timeout),
+            plan.request_timeout,
+            plan.lifetime,
+        ];
+        let shortest = limits.into_iter().flatten().min().unwrap_or_default();
+        Self {
+            number,
+            workers,
+            began,
+            clients,
+            from: u64::MAX,
+            until: u64::MAX,
+            settled: plan.eager || plan.job().is_some(),
+            unborn: 0,
+            in_line: VecDeque::new(),
+            connecting: 0,
+            present: 0,
+            at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
+            rules: Rules {
+                pipeline: plan.pipeline,
+                has_dues: plan.has_dues(),
+                thinks_first: plan.has_dues() && plan.job().is_some(),
+                requests_per_connection: plan.requests_per_connection.unwrap_or(u32::MAX),
+                lifetime: plan
+                    .lifetime
+                    .map_or(u64::MAX, |time| time.as_nanos() as u64),
+            },
+            alarms: BinaryHeap::new(),
+            idle: VecDeque::new(),
+            stats: client_stats::empty_stats(plan),
+            declined: BTreeMap::new(),
+            // Streams of neighbouring seeds are alike in their first numbers; the schedules use those.
+            sampler: fastrand::Rng::with_seed(
+                plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ),
+            schedule,
+            origin: 0,
+            allowance,
+            last_starved: 0,
+            sweep: Sweep {
+                period: (shortest.as_nanos() as u64 / SWEEPS_A_LIMIT).clamp(SWEEP.1, SWEEP.0),
+                looked_at: began,
+                ..Sweep::default()
+            },
+            part: Part::default(),
+            progress: Progress::default(),
+            random: fastrand::Rng::with_seed(plan.seed ^ number as u64),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// How many clients there are.
+    pub(super) fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// How far they are.
+    pub(super) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Their response times so far in an open loop, else their service times.
+    pub(super) fn times(&self) -> &Times {
+        match &self.stats.open {
+            Some(open) => &open.response_time,
+            None => &self.stats.service_time,
+        }
+    }
+
+    /// A client's number among those of all workers.
+    pub(super) fn client_number(&self, slot: usize) -> u64 {
+        (slot * self.workers + self.number) as u64
+    }
+
+    /// The number by which it has its way to the server: its own among the clients of this process, or
+    /// those of one host would share few of its addresses.
+    pub(super) fn route_number(&self, slot: usize) -> u64 {
+        self.client_number(slot) / u64::from(self.plan.share.parts())
+    }
+
+    /// Where a client stands.
+    pub(super) fn state(&self, slot: usize) -> State {
+        self.clients[slot].state
+    }
+
+    // Sending.
+
+    /// What a client has to send next.
+    pub(super) fn pending(&self, slot: usize) -> &'static [u8] {
+        self.clients[slot].unsent
+    }
+
+    /// So much of it has left.
+    pub(super) fn sent(&mut self, slot: usize, count: usize) {
+        let client = &mut self.clients[slot];
+        // A reply that came early has taken back what was pending.
+        if client.state == State::Open {
+            client.unsent = client.requester.advance(count);
+        }
+        self.sent_before(slot, count);
+    }
+
+    /// So much has left over a connection that has ended since, or been taken off what is pending.
+    pub(super) fn sent_before(&mut self, slot: usize, count: usize) {
+        let client = &mut self.clients[slot];
+        let count = count as u64;
+        client.stats.bytes_sent += count;
+        self.progress.bytes += count;
+        // It left between the last clock reading and the next one.
+        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
+            self.stats.window_bytes_sent += count;
+        }
+    }
+
+    /// So much that was taken to have left has not: the connection broke, or the server had heard enough.
+    pub(super) fn has_not_left(&mut self, slot: usize, count: usize) {
+        let client = &mut self.clients[slot];
+        let count = count as u64;
+        client.stats.bytes_sent = client.stats.bytes_sent.saturating_sub(count);
+        self.progress.bytes = self.progress.bytes.saturating_sub(count);
+        if client.oldest.sent >= self.from && client.oldest.sent < self.until {
+            let sent = &mut self.stats.window_bytes_sent;
+            *sent = sent.saturating_sub(count);
+        }
+    }
+
+    // Hearing.
+
+    /// Bytes arrived.
+    pub(super) fn received(&mut self, slot: usize, bytes: &[u8], now: u64) -> Action {
+        let count = bytes.len() as u64;
+        let client = &mut self.clients[slot];
+        client.stats.bytes_received += count;
+        self.progress.bytes += count;
+        if now >= self.from && now < self.until {
+            self.stats.window_bytes_received += count;
+        }
+        match client.requester.receive(bytes) {
+            Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
+            Ok(_) => Action::Keep,
+            Err(_) => self.fail(slot, ErrorKind::WrongReply, now),
+        }
+    }
+
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn answered(&mut self, slot: usize, heard: Replies, now: u64) -> Action {
+        if let Some(why) = heard.declined {
+            *self.declined.entry(why).or_insert(0) += 1;
+        }
+        for _ in 0..heard.completed {
+            self.count_reply(slot, now);
+        }
+        let client = &mut self.clients[slot];
+        client.failures = 0;
+        if heard.close {
+            self.leave(slot);
+            return Action::Keep;
+        }
+        self.go_on(slot, now)
+    }
+
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn count_reply(&mut self, slot: usize, now: u64) {
+        let client = &mut self.clients[slot];
+        let stamp = client.take_oldest();
+        client.stats.replies += 1;
+        self.progress.verified += 1;
+        if client.was_answered() {
+            self.progress.waiting -= 1;
+        } else {
+            client.stats.first_answer_at = Some(now - self.began);
+            self.progress.answered += 1;
+            self.progress.waiting += u64::from(client.outstanding);
+        }
+        let in_window = now >= self.from && now < self.until;
+        if in_window {
+            client.stats.window_replies += 1;
+            let part = self.part.at(now);
+            self.stats.replies_by_tenth[usize::from(client.tenth)][part / PARTS_A_SLICE] += 1;
+            let from = if self.stats.open.is_some() {
+                stamp.due
+            } else {
+                stamp.sent
+            };
+            self.stats.times_by_part.record_in_place(part, now - from);
+        }
+        let counts = match &mut self.stats.open {
+            None => in_window,
+            // Whatever came due in the window counts, and nothing else.
+            Some(open) => {
+                let counts = stamp.due >= self.from && stamp.due < self.until;
+                if counts {
+                    open.response_time.record_in_place(now - stamp.due);
+                }
+                counts
+            }
+        };
+        if counts {
+            self.stats.service_time.record_in_place(now - stamp.sent);
+            if let Some(jobs) = &mut self.stats.jobs {
+                jobs.sample.offer(self.sampler.u64(..), now - stamp.sent);
+            }
+        }
+    }
+
+    /// A client has had a reply and its connection stands.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn go_on(&mut self, slot: usize, now: u64) -> Action {
+        if now >= self.until {
+            return Action::Keep;
+        }
+        let client = &self.clients[slot];
+        if client.budget == 0 {
+            return if client.outstanding == 0 {
+                self.finish_job(slot, now)
+            } else {
+                Action::Keep
+            };
+        }
+        if self.is_worn_out(slot, now) {
+            return if client.outstanding == 0 {
+                self.part(slot, now)
+            } else {
+                Action::Keep
+            };
+        }
+        if self.settled {
+            self.schedule_next(slot, now)
+        } else {
+            Action::Keep
+        }
+    }
+
+    /// Whether a connection has served its time.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn is_worn_out(&self, slot: usize, now: u64) -> bool {
+        let client = &self.clients[slot];
+        client.made >= self.rules.requests_per_connection
+            || now.saturating_sub(client.since) >= self.rules.lifetime
+    }
+
+    /// What a client that may ask more does: it asks, or waits for its time.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn schedule_next(&mut self, slot: usize, now: u64) -> Action {
+        if self.rules.has_dues {
+            self.wait_for_due(slot, now);
+            return Action::Keep;
+        }
+        let mut action = Action::Keep;
+        loop {
+            let client = &self.clients[slot];
+            let is_full = client.outstanding >= self.rules.pipeline || client.budget == 0;
+            if is_full || (action == Action::Send && self.is_worn_out(slot, now)) {
+                return action;
+            }
+            self.ask(slot, now, now);
+            action = Action::Send;
+            if self.rules.pipeline == 1 {
+                return action;
+            }
+        }
+    }
+
+    /// A request that was due at `due` leaves.
+    #[expect(clippy::inline_always, reason = "part of one request's path")]
+    #[inline(always)]
+    fn ask(&mut self, slot: usize, due: u64, now: u64) {
+        let client = &mut self.clients[slot];
+        client.budget = client.budget.saturating_sub(1);
+        if client.was_answered() {
+            self.progress.waiting += 1;
+        }
+        client.begin(Stamp { due, sent: now });
+    }
+
+    // The window.
+
+    /// Takes over when replies count, as the leader of the load has set it.
+    pub(super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
+        self.until = until;
+        self.progress.at_end = now >= until;
+        if from == self.from {
+            return;
+        }
+        self.from = from;
+        self.part = Part::first(from, until);
+        self.origin = match self.plan.until {
+            Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
+            Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
+        };
+        self.settle(now);
+    }
+
+    /// Everybody has had a first answer: all who rest since then go on.
+    fn settle(&mut self, now: u64) {
+        let was_settled = std::mem::replace(&mut self.settled, true);
+        if was_settled && self.schedule.is_none() {
+            return;
+        }
+        for slot in 0..self.clients.len() {
+            let client = &self.clients[slot];
+            let rests = matches!(client.state, State::Open | State::Apart)
+                && client.outstanding == 0
+                && client.queued == 0
+                && client.was_answered();
+            if !rests {
+                continue;
+            }
+            match self.plan.think {
+                // Else all that think for the same time would go on in step for ever.
+                Think::Fixed(_) if self.schedule.is_none() => {
+                    let longest = time_to_think(self.plan.think, &mut self.random);
+                    let at = now + self.random.u64(0..=longest);
+                    self.set_alarm(slot, at);
+                }
+                _ if self.plan.has_dues() => self.wait_for_due(slot, now),
+                _ => self.set_alarm(slot, now),
+            }
+        }
+        self.last_starved = 0; // they were free when the schedule began
+    }
+
+    /// How long an engine may wait for its sockets.
+    pub(super) fn patience(&self, now: u64) -> Duration {
+        if now >= self.until {
+            return Self::LONGEST_WAIT;
+        }
+        if !self.in_line.is_empty() {
+            return Duration::ZERO;
+        }
+        let mut next = u64::MAX;
+        if self.may_be_born() {
+            next = self.birth_of(self.unborn);
+        }
+        if let Some(&Reverse((at, _))) = self.alarms.peek() {
+            next = next.min(at);
+        }
+        if !self.idle.is_empty() {
+            next = next.min(self.next_scheduled());
+        }
+        if self.needs_sweep() {
+            next = next.min(self.sweep.looked_at + self.sweep.period);
+        }
+        Duration::from_nanos(next.saturating_sub(now)).min(Self::LONGEST_WAIT)
+    }
+
+    /// Longest wait, so that the end of the load is noticed.
+    const LONGEST_WAIT: Duration = Duration::from_millis(10);
+}

@@ -1,0 +1,300 @@
+//! Connections that fail, and clients that wait too long.
+
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::super::super::arrival::{Spacing, Think};
+use super::super::super::client::State;
+use super::super::super::client_stats::ErrorKind;
+use super::super::super::{Plan, Until};
+use super::open::rate;
+use super::world::{Answer, BEGAN, Connect, MILLISECOND, SECOND, World, plan, seconds};
+
+fn kinds(world: World) -> Vec<(String, u64)> {
+    let errors = world.finish().0.errors;
+    let counts = errors
+        .into_iter()
+        .map(|(kind, errors)| (kind, errors.count));
+    counts.collect()
+}
+
+#[test]
+fn each_way_not_to_connect_has_its_name() {
+    for (errno, kind) in [
+        (Errno::CONNREFUSED, ErrorKind::Refused),
+        (Errno::TIMEDOUT, ErrorKind::ConnectTimeout),
+        (Errno::HOSTUNREACH, ErrorKind::Unreachable),
+        (Errno::ADDRNOTAVAIL, ErrorKind::NoPort),
+        (Errno::MFILE, ErrorKind::NoDescriptor),
+        (Errno::CONNRESET, ErrorKind::Reset),
+        (Errno::ACCESS, ErrorKind::Other(libc::EACCES)),
+    ] {
+        let mut world = World::new("echo", plan("echo", 2, seconds(1)));
+        world.connects = Box::new(move |_, _| Connect::Fails(MILLISECOND, errno));
+        world.pass(SECOND);
+        assert_eq!(world.attempts.len(), 2, "no reconnecting");
+        assert_eq!(world.pool.progress().failed, 2);
+        let (stats, clients) = world.finish();
+        assert_eq!(stats.errors[&kind.name()].count, 2);
+        assert_eq!(
+            stats.errors[&kind.name()].first_ns,
+            (BEGAN + MILLISECOND) as i64
+        );
+        assert_eq!(stats.errors.len(), 1);
+        assert_eq!(clients[1].error, Some(kind));
+    }
+}
+
+#[test]
+fn each_way_not_to_answer_has_its_name() {
+    for number in 0..5 {
+        let mut world = World::steady("echo", plan("echo", 3, seconds(1)));
+        world.answers = Box::new(move |_, slot| match (slot, number) {
+            (0 | 2, _) => Answer::In(MILLISECOND),
+            (_, 0) => Answer::Ends(MILLISECOND),
+            (_, 1) => Answer::Wrong(MILLISECOND),
+            (_, 2) => Answer::Breaks(MILLISECOND, Errno::CONNRESET),
+            (_, 3) => Answer::Breaks(MILLISECOND, Errno::TIMEDOUT),
+            _ => Answer::Never,
+        });
+        world.pass(2 * SECOND);
+        let expected = [
+            ErrorKind::ClosedEarly,
+            ErrorKind::WrongReply,
+            ErrorKind::Reset,
+            ErrorKind::RequestTimeout,
+            ErrorKind::Unanswered,
+        ];
+        let failed = u64::from(number < 4);
+        assert_eq!(world.pool.progress().failed, failed);
+        assert_eq!(world.pool.progress().lost, failed);
+        assert_eq!(kinds(world), [(expected[number].name(), 1)]);
+    }
+}
+
+#[test]
+fn the_wait_before_a_new_try_doubles_up_to_a_second() {
+    let plan = Plan {
+        reconnect: true,
+        ..plan("echo", 1, seconds(1))
+    };
+    let mut world = World::new("echo", plan);
+    world.connects = Box::new(|_, _| Connect::Fails(0, Errno::CONNREFUSED));
+    world.pass(5 * SECOND);
+    let waits: Vec<u64> = world
+        .attempts
+        .windows(2)
+        .map(|pair| (pair[1].0 - pair[0].0) / MILLISECOND)
+        .collect();
+    assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 1000, 1000, 1000]);
+    assert_eq!(world.pool.progress().failed, 0);
+    // A reply makes it forget.
+    world.connects = Box::new(|_, _| Connect::In(0));
+    world.pass(2 * SECOND);
+    assert_eq!(world.pool.progress().answered, 1);
+    assert_eq!(world.pool.clients[0].failures, 0);
+}
+
+#[test]
+fn a_client_that_connects_too_long_fails() {
+    let plan = Plan {
+        connect_timeout: Duration::from_millis(100),
+        ..plan("echo", 3, seconds(1))
+    };
+    let mut world = World::new("echo", plan);
+    world.connects = Box::new(|_, slot| match slot {
+        1 => Connect::Never,
+        _ => Connect::In(MILLISECOND),
+    });
+    world.pass(99 * MILLISECOND);
+    assert_eq!(world.pool.progress().failed, 0);
+    world.pass(50 * MILLISECOND);
+    assert_eq!(world.pool.progress().failed, 1);
+    assert_eq!(world.pool.state(1), State::Over);
+    assert_eq!(kinds(world), [("connect-timeout".to_owned(), 1)]);
+}
+
+#[test]
+fn a_client_that_waits_too_long_for_a_reply_fails() {
+    let plan = Plan {
+        request_timeout: Some(Duration::from_millis(50)),
+        reconnect: true,
+        ..plan("echo", 40, seconds(1))
+    };
+    let mut world = World::steady("echo", plan);
+    let began = world.now;
+    world.answers = Box::new(move |now, slot| {
+        if slot == 7 && now < began + SECOND / 2 {
+            Answer::Never
+        } else {
+            Answer::In(20 * MILLISECOND)
+        }
+    });
+    world.pass(2 * SECOND);
+    // 50 ms and up to a tenth more, and 10, 20, 40 ... ms between tries.
+    let kinds = kinds(world);
+    assert_eq!(kinds, [("request-timeout".to_owned(), 5)]);
+}
+
+#[test]
+fn a_counted_load_counts_what_its_clients_can_ask_no_more() {
+    let mut world = World::new("echo", plan("echo", 4, Until::Requests(400)));
+    world.pass(MILLISECOND);
+    world.interfere(2, Some(Errno::CONNRESET));
+    world.pass(SECOND);
+    let progress = world.pool.progress();
+    assert_eq!(progress.verified + progress.lost, 400);
+    assert!(progress.lost > 50);
+    assert_eq!(progress.failed, 1);
+}
+
+#[test]
+fn a_counted_load_goes_on_over_a_new_connection() {
+    let plan = Plan {
+        reconnect: true,
+        pipeline: 4,
+        ..plan("echo", 4, Until::Requests(400))
+    };
+    let mut world = World::new("echo", plan);
+    world.pass(MILLISECOND);
+    world.interfere(2, Some(Errno::CONNRESET));
+    world.pass(SECOND);
+    let progress = world.pool.progress();
+    assert_eq!((progress.verified, progress.lost), (396, 4));
+}
+
+/// Named for a bug: with its last request, a client that failed before any answer began one more.
+#[test]
+fn who_has_asked_all_asks_no_more_after_a_failure() {
+    let plan = Plan {
+        reconnect: true,
+        ..plan("echo", 2, Until::Requests(2))
+    };
+    let mut world = World::new("echo", plan);
+    world.answers = Box::new(|_, _| Answer::Ends(0));
+    world.pass(SECOND);
+    assert_eq!(world.asked.len(), 2);
+    assert_eq!(world.pool.progress().lost, 2);
+}
+
+/// Named for a bug: a client took several requests before its first answer, and what waits was
+/// counted down for all of them but counted up for none.
+#[test]
+fn what_waits_is_counted_when_the_first_answer_is_one_of_several() {
+    let plan = Plan {
+        rate: Some(rate(1000.0, Spacing::Constant)),
+        reconnect: true,
+        pipeline: 4,
+        ..plan("echo", 2, seconds(1))
+    };
+    let mut world = World::new("echo", plan);
+    let began = world.now;
+    world.connects = Box::new(move |now, slot| {
+        if slot == 1 && now < began + 20 * MILLISECOND {
+            Connect::Fails(0, Errno::CONNREFUSED)
+        } else {
+            Connect::In(MILLISECOND)
+        }
+    });
+    world.answers = Box::new(|_, _| Answer::In(10 * MILLISECOND));
+    world.pass(15 * MILLISECOND);
+    world.count(SECOND);
+    world.pass(SECOND / 2);
+    assert_eq!(world.pool.progress().answered, 2);
+    assert!(world.pool.progress().waiting > 0);
+}
+
+/// Named for a bug: a client that failed while it thought came back without waiting, and asked more
+/// at once than it may.
+#[test]
+fn a_failed_client_waits_even_if_a_thought_ends() {
+    let plan = Plan {
+        think: Think::Fixed(Duration::from_millis(30)),
+        pipeline: 2,
+        reconnect: true,
+        ..plan("echo", 1, seconds(1))
+    };
+    let mut world = World::steady("echo", plan);
+    world.pass(100 * MILLISECOND);
+    let attempts = world.attempts.len();
+    let failed_at = world.now;
+    world.connects = Box::new(|_, _| Connect::Fails(0, Errno::CONNREFUSED));
+    world.interfere(0, Some(Errno::CONNRESET));
+    world.pass(200 * MILLISECOND);
+    let tries: Vec<u64> = world.attempts[attempts..]
+        .iter()
+        .map(|&(at, _)| (at - failed_at) / MILLISECOND)
+        .collect();
+    assert_eq!(tries, [10, 30, 70, 150]);
+    world.connects = Box::new(|_, _| Connect::In(MILLISECOND));
+    world.answers = Box::new(|_, _| Answer::In(25 * MILLISECOND));
+    world.pass(400 * MILLISECOND);
+    assert!(world.heard.len() > 10);
+}
+
+#[test]
+fn what_an_open_loop_loses_is_counted() {
+    let plan = Plan {
+        rate: Some(rate(1000.0, Spacing::Constant)),
+        reconnect: true,
+        pipeline: 2,
+        ..plan("echo", 10, seconds(1))
+    };
+    let mut world = World::steady("echo", plan);
+    world.answers = Box::new(|now, _| {
+        if now / MILLISECOND % 100 == 50 {
+            Answer::Breaks(MILLISECOND, Errno::CONNRESET)
+        } else {
+            Answer::In(MILLISECOND)
+        }
+    });
+    world.pass(2 * SECOND);
+    let (stats, _) = world.finish();
+    let open = stats.open.unwrap();
+    assert!(open.lost >= 9, "{}", open.lost);
+    assert_eq!(open.response_time.count() + open.lost, 1000);
+    let replies = stats.service_time.count();
+    assert_eq!(
+        replies + open.never_sent + open.unanswered + open.lost,
+        1000
+    );
+}
+
+#[test]
+fn an_idle_connection_that_the_server_ends_is_no_failure() {
+    for think in [Think::None, Think::Fixed(Duration::from_millis(50))] {
+        let plan = Plan {
+            think,
+            ..plan("echo", 2, seconds(1))
+        };
+        let mut world = World::new("echo", plan);
+        world.pass(10 * MILLISECOND);
+        world.interfere(0, None);
+        assert_eq!(world.pool.state(0), State::Apart);
+        world.count(SECOND);
+        world.pass(SECOND);
+        let asked = world.asked.iter().filter(|&&(_, slot)| slot == 0);
+        assert!(asked.count() > 10);
+        world.pass(10 * MILLISECOND);
+        assert!(world.finish().0.errors.is_empty());
+    }
+}
+
+/// Named for a bug: what an engine counts late as sent was taken off what is pending, though an
+/// early reply had ended that.
+#[test]
+fn bytes_that_left_before_an_early_reply_may_be_counted_after_it() {
+    let mut world = World::new("upload", plan("upload", 1, seconds(1)));
+    world.room = 50;
+    world.pass(15 * super::world::MICROSECOND);
+    assert_eq!(world.pool.pending(0).len(), 58);
+    let mut declined = [0; 9];
+    declined[0] = 1;
+    let _ = world.pool.received(0, &declined, world.now);
+    assert_eq!(world.pool.state(0), State::Leaving);
+    world.pool.sent(0, 58);
+    assert!(world.pool.pending(0).is_empty());
+    let action = world.pool.ended(0, world.now);
+    assert!(matches!(action, super::super::Action::Close(_)));
+}

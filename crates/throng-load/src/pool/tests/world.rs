@@ -1,0 +1,426 @@
+//! A world for a crowd: it plays the worker, the engine and the server, on a clock of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::super::super::client::{NOTHING_OWED, State};
+use super::super::super::client_stats::{ClientStats, Worked};
+use super::super::super::route::Routes;
+use super::super::super::{Close, Plan, Until};
+use super::super::{Action, ClientPool};
+use throng_protocol::{self as protocol, Mix, Offer, PROTOCOLS, Protocol, Session, Settings};
+use throng_record::spec::LoadSpec;
+
+pub(super) const MICROSECOND: u64 = 1_000;
+pub(super) const MILLISECOND: u64 = 1_000 * MICROSECOND;
+pub(super) const SECOND: u64 = 1_000 * MILLISECOND;
+/// When loads begin.
+pub(super) const BEGAN: u64 = 5 * SECOND;
+/// What a round of the worker takes at least.
+const ROUND: u64 = MICROSECOND;
+
+/// A load of so many clients with this end.
+fn load(clients: u32, until: Until) -> LoadSpec {
+    let load = LoadSpec {
+        clients,
+        ..LoadSpec::default()
+    };
+    load.ending(until)
+}
+
+/// A load of clients that all speak this protocol, without limits but a long patience.
+pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
+    let target = [([127, 0, 0, 1], 1).into()];
+    let routes = Routes::new(&target, &[], clients, None).unwrap();
+    let settings = Settings {
+        size: Mix::One(100),
+        ..Settings::default()
+    };
+    Plan {
+        warm_up: Duration::ZERO,
+        ..Plan::new(&load(clients, until), routes, protocol(name), settings)
+    }
+}
+
+pub(super) fn seconds(count: u64) -> Until {
+    Until::Duration(Duration::from_secs(count))
+}
+
+fn protocol(name: &str) -> &'static dyn Protocol {
+    let mut found = PROTOCOLS.iter().filter(|one| one.info().name == name);
+    *found.next().unwrap()
+}
+
+/// What becomes of an attempt to connect.
+pub(super) enum Connect {
+    In(u64),
+    Fails(u64, Errno),
+    Never,
+}
+
+/// What becomes of a request.
+pub(super) enum Answer {
+    In(u64),
+    Wrong(u64),
+    Ends(u64),
+    Breaks(u64, Errno),
+    Never,
+}
+
+enum Event {
+    Connected,
+    Failed(Errno),
+    Bytes(Vec<u8>),
+    Room,
+    End,
+    Broken(Errno),
+}
+
+/// The server's side of a client's connection.
+#[derive(Default)]
+struct Link {
+    session: Option<Box<dyn Session>>,
+    /// Tells it from the client's other ones.
+    number: u64,
+    /// It says no more.
+    silent: bool,
+    said_at: u64,
+}
+
+pub(super) struct World {
+    pub(super) pool: ClientPool,
+    pub(super) plan: Arc<Plan>,
+    pub(super) now: u64,
+    /// The window, as the leader has set it.
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) connects: Box<dyn FnMut(u64, usize) -> Connect>,
+    pub(super) answers: Box<dyn FnMut(u64, usize) -> Answer>,
+    /// Bytes that sockets take at once.
+    pub(super) room: usize,
+    /// When which client connected, asked, and had a reply.
+    pub(super) attempts: Vec<(u64, usize)>,
+    pub(super) asked: Vec<(u64, usize)>,
+    pub(super) heard: Vec<(u64, usize)>,
+    pub(super) closes: Vec<(usize, Close)>,
+    /// Requests that came due and were lost before they left.
+    pub(super) owed_lost: u64,
+    protocol: &'static dyn Protocol,
+    links: Vec<Link>,
+    events: BTreeMap<(u64, u64), (usize, u64, Event)>,
+    happenings: u64,
+    seen: Vec<ClientStats>,
+}
+
+impl World {
+    /// A world that connects in 10 us and answers in 100 us.
+    pub(super) fn new(name: &str, plan: Plan) -> Self {
+        let plan = Arc::new(Plan {
+            dialogue: protocol(name),
+            ..plan
+        });
+        let pool = ClientPool::new(&plan, 0, 1, BEGAN);
+        Self {
+            now: BEGAN,
+            from: match plan.until {
+                Until::Duration(_) => u64::MAX,
+                Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => BEGAN,
+            },
+            until: u64::MAX,
+            connects: Box::new(|_, _| Connect::In(10 * MICROSECOND)),
+            answers: Box::new(|_, _| Answer::In(100 * MICROSECOND)),
+            room: usize::MAX,
+            attempts: Vec::new(),
+            asked: Vec::new(),
+            heard: Vec::new(),
+            closes: Vec::new(),
+            owed_lost: 0,
+            protocol: protocol(name),
+            links: (0..pool.len()).map(|_| Link::default()).collect(),
+            events: BTreeMap::new(),
+            happenings: 0,
+            seen: vec![ClientStats::default(); pool.len()],
+            plan,
+            pool,
+        }
+    }
+
+    /// The same from the moment when all have their first answers and replies count, for a second.
+    pub(super) fn steady(name: &str, plan: Plan) -> Self {
+        let mut world = Self::new(name, plan);
+        world.pass(10 * MILLISECOND);
+        world.count(SECOND);
+        world
+    }
+
+    /// Replies count from now on, for so long.
+    pub(super) fn count(&mut self, time: u64) {
+        (self.from, self.until) = (self.now, self.now + time);
+    }
+
+    /// So much time passes.
+    pub(super) fn pass(&mut self, time: u64) {
+        let end = self.now + time;
+        while self.now < end {
+            self.round(end);
+        }
+    }
+
+    /// The end of the load.
+    pub(super) fn finish(self) -> Worked {
+        self.pool.finish(self.now)
+    }
+
+    /// One round of the worker, and what happens until the next one.
+    fn round(&mut self, end: u64) {
+        let now = self.now;
+        self.pool.look_at_window(self.from, self.until, now);
+        for _ in 0..64 {
+            let Some(slot) = self.pool.next_to_connect(now) else {
+                break;
+            };
+            self.connect(slot);
+        }
+        for _ in 0..64 {
+            let Some(slot) = self.pool.next_due(now) else {
+                break;
+            };
+            self.apply(slot, Action::Send);
+        }
+        self.pool.begin_sweep(now);
+        loop {
+            let owed: Vec<u64> = self.owed();
+            let Some((slot, action)) = self.pool.next_overdue(now) else {
+                break;
+            };
+            self.note_lost(slot, owed[slot]);
+            self.apply(slot, action);
+        }
+        self.check();
+        let patience = self.pool.patience(now).as_nanos() as u64;
+        let event = self.events.first_key_value().map(|(&(at, _), _)| at);
+        let next = event.unwrap_or(u64::MAX).min(now + patience).min(end);
+        self.now = next.max(now + ROUND);
+        while let Some(entry) = self.events.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (slot, number, event) = entry.remove();
+            if self.links[slot].number == number {
+                self.happens(slot, event);
+            }
+        }
+        self.check();
+    }
+
+    fn connect(&mut self, slot: usize) {
+        self.attempts.push((self.now, slot));
+        assert!(self.links[slot].session.is_none(), "one at a time");
+        let event = match (self.connects)(self.now, slot) {
+            Connect::In(time) => (time, Event::Connected),
+            Connect::Fails(time, error) => (time, Event::Failed(error)),
+            Connect::Never => return,
+        };
+        self.later(slot, self.now + event.0, event.1);
+    }
+
+    fn happens(&mut self, slot: usize, event: Event) {
+        let now = self.now;
+        let owed = self.pool.clients[slot].owed;
+        let action = match event {
+            Event::Connected => {
+                let link = &mut self.links[slot];
+                link.session = Some(self.protocol.session(&Offer::default()));
+                (link.silent, link.said_at) = (false, now);
+                self.pool.connected(slot, now)
+            }
+            Event::Failed(error) => self.pool.not_connected(slot, error, now),
+            Event::Bytes(bytes) => self.pool.received(slot, &bytes, now),
+            Event::Room if !self.pool.pending(slot).is_empty() => Action::Send,
+            Event::Room => Action::Keep,
+            Event::End => self.pool.ended(slot, now),
+            Event::Broken(error) => self.pool.broken(slot, error, now),
+        };
+        self.note_lost(slot, owed);
+        self.apply(slot, action);
+    }
+
+    fn apply(&mut self, slot: usize, action: Action) {
+        self.note(slot);
+        match action {
+            Action::Keep => {}
+            Action::Send => self.send(slot),
+            Action::Close(how) => {
+                self.closes.push((slot, how));
+                self.links[slot].number += 1;
+                self.links[slot].session = None;
+            }
+        }
+    }
+
+    fn send(&mut self, slot: usize) {
+        let pending = self.pool.pending(slot);
+        let piece = &pending[..pending.len().min(self.room)];
+        self.pool.sent(slot, piece.len());
+        self.read_once(slot, piece);
+        let left = !self.pool.pending(slot).is_empty();
+        if left {
+            self.later(slot, self.now + 10 * MICROSECOND, Event::Room);
+        }
+    }
+
+    /// The server hears a piece of a request.
+    fn read_once(&mut self, slot: usize, mut piece: &[u8]) {
+        let link = &mut self.links[slot];
+        let session = link.session.as_mut().expect("there is a connection");
+        let (mut out, mut closes) = (Vec::new(), false);
+        while !piece.is_empty() {
+            let step = session.receive(piece, &mut out).unwrap();
+            out.extend_from_slice(&piece[..step.reflected]);
+            piece = &piece[step.consumed..];
+            closes |= step.close != protocol::Close::No;
+        }
+        if out.is_empty() || link.silent {
+            return;
+        }
+        let (delay, event) = match (self.answers)(self.now, slot) {
+            Answer::In(delay) => (delay, Event::Bytes(out)),
+            Answer::Wrong(delay) => {
+                link.silent = true;
+                out[0] ^= 0xff;
+                (delay, Event::Bytes(out))
+            }
+            Answer::Ends(delay) => {
+                link.silent = true;
+                (delay, Event::End)
+            }
+            Answer::Breaks(delay, error) => {
+                link.silent = true;
+                (delay, Event::Broken(error))
+            }
+            Answer::Never => {
+                link.silent = true;
+                return;
+            }
+        };
+        link.said_at = link.said_at.max(self.now + delay);
+        let at = link.said_at;
+        self.later(slot, at, event);
+        if closes {
+            self.later(slot, at, Event::End);
+        }
+    }
+
+    /// The server ends or breaks a connection by itself.
+    pub(super) fn interfere(&mut self, slot: usize, error: Option<Errno>) {
+        if self.links[slot].session.is_some() {
+            self.happens(slot, error.map_or(Event::End, Event::Broken));
+            self.check();
+        }
+    }
+
+    fn later(&mut self, slot: usize, at: u64, event: Event) {
+        // What happens at the same time happens in order.
+        self.happenings += 1;
+        let key = (at, self.happenings);
+        let number = self.links[slot].number;
+        self.events.insert(key, (slot, number, event));
+    }
+
+    /// Notes what a client has done since the last look.
+    fn note(&mut self, slot: usize) {
+        let stats = &self.pool.clients[slot].stats;
+        let seen = &mut self.seen[slot];
+        for _ in seen.replies..stats.replies {
+            self.heard.push((self.now, slot));
+        }
+        for _ in seen.requests..stats.requests {
+            self.asked.push((self.now, slot));
+        }
+        *seen = stats.clone();
+    }
+
+    fn owed(&self) -> Vec<u64> {
+        self.pool.clients.iter().map(|client| client.owed).collect()
+    }
+
+    fn note_lost(&mut self, slot: usize, owed: u64) {
+        let client = &self.pool.clients[slot];
+        let failed = matches!(client.state, State::Failed | State::Over);
+        // In a closed loop nothing is lost with a connection that was to be used.
+        let is_lost = self.plan.rate.is_some() && failed && owed != client.owed;
+        self.owed_lost += u64::from(is_lost);
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.sum(|stats| stats.requests)
+    }
+
+    fn sum(&self, count: impl Fn(&ClientStats) -> u64) -> u64 {
+        let clients = self.pool.clients.iter();
+        clients.map(|client| count(&client.stats)).sum()
+    }
+
+    /// What always holds.
+    pub(super) fn check(&self) {
+        let pool = &self.pool;
+        let progress = pool.progress();
+        let (mut out, mut waiting, mut connecting, mut unspent) = (0, 0, 0, 0);
+        let limit = self.plan.requests_per_connection.unwrap_or(u32::MAX);
+        for client in &pool.clients {
+            assert!(client.outstanding <= self.plan.pipeline, "too deep");
+            assert!(client.made <= limit, "too many over one connection");
+            assert!(client.queued <= self.plan.pipeline + 1, "too long a line");
+            assert!(client.state == State::Open || client.outstanding == 0);
+            assert_eq!(
+                client.later.len(),
+                usize::from(client.outstanding.saturating_sub(1))
+            );
+            out += u64::from(client.outstanding);
+            if client.was_answered() {
+                waiting += u64::from(client.outstanding);
+            }
+            connecting += usize::from(client.state == State::Connecting);
+            if client.state == State::Over && client.budget < u64::MAX / 2 {
+                unspent += client.budget;
+            }
+        }
+        assert_eq!(progress.waiting, waiting);
+        assert_eq!(pool.connecting, connecting);
+        assert_eq!(progress.verified, self.sum(|stats| stats.replies));
+        assert_eq!(
+            progress.answered,
+            self.sum(|stats| u64::from(stats.first_answer_at.is_some()))
+        );
+        assert_eq!(
+            progress.bytes,
+            self.sum(|stats| stats.bytes_sent + stats.bytes_received)
+        );
+        assert_eq!(
+            self.requests() + unspent + self.owed_lost,
+            progress.verified + out + progress.lost
+        );
+        self.check_budget();
+    }
+
+    fn check_budget(&self) {
+        let total = match self.plan.until {
+            Until::Requests(total) => total,
+            Until::Each { requests, .. } if !self.plan.reconnect => {
+                u64::from(requests * self.plan.clients)
+            }
+            _ => return,
+        };
+        let clients = &self.pool.clients;
+        if self.plan.rate.is_some() {
+            let owed = clients.iter().filter(|client| client.owed != NOTHING_OWED);
+            let owed = owed.count() as u64 + self.owed_lost;
+            assert_eq!(self.requests() + owed + self.pool.allowance, total);
+        } else {
+            let budget: u64 = clients.iter().map(|client| client.budget).sum();
+            assert_eq!(self.requests() + budget, total);
+        }
+    }
+}

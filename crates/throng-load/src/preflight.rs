@@ -1,0 +1,414 @@
+//! What a load would run into, known before it starts.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use super::route::{Routes, port_count, quick_ports};
+use throng_record::Resources;
+
+/// Descriptors a load generator needs beside one a client, in each table.
+pub const OWN_DESCRIPTORS: u64 = 32;
+/// What the kernel keeps for an established connection, each end: the socket, its file, name and
+/// inode, its port, and its place in an epoll set. Measured on Linux 6.18 with nothing on its way.
+const KERNEL_BYTES: u64 = 4000;
+/// What a client is in our memory, and on a server that is frugal.
+const USER_BYTES: u64 = 400;
+
+/// How many threads a load takes, and whether each has a descriptor table of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workers {
+    /// Threads.
+    pub threads: usize,
+    /// Whether each has its own table.
+    pub own_tables: bool,
+}
+
+/// The workers for so many clients at once: `threads`, or as many as it takes to have a descriptor for each
+/// client when a table holds `descriptors`.
+pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Workers {
+    let clients = u64::from(clients);
+    let a_table = descriptors.map_or(u64::MAX, |limit| limit.saturating_sub(OWN_DESCRIPTORS));
+    Workers {
+        threads: threads.max(clients.div_ceil(a_table.max(1)) as usize),
+        own_tables: clients > a_table,
+    }
+}
+
+/// More clients than this machine lets one load have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    clients: u32,
+    /// As many as there could be.
+    at_most: u64,
+    of: What,
+}
+
+/// What there is too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Descriptors in a table.
+    Descriptors { limit: u64 },
+    /// Threads with a table each.
+    Threads { needed: u64, left: u64, limit: u64 },
+    /// Local ports.
+    Ports { range: (u16, u16), pairs: u64 },
+    /// Files on the whole machine.
+    Files { left: u64, ends: u64 },
+    /// Places in epoll sets.
+    Watches { limit: u64 },
+    /// Memory.
+    Memory { needed: u64, left: u64, ends: u64 },
+}
+
+impl Shortage {
+    /// As many clients as there could be.
+    pub fn at_most(&self) -> u32 {
+        u32::try_from(self.at_most).unwrap_or(u32::MAX)
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let clients = self.clients;
+        match self.of {
+            What::Descriptors { limit } => write!(
+                f,
+                "{clients} clients need {} descriptors and a process may have {limit}; \
+                 raise the hard limit (ulimit -Hn)",
+                u64::from(clients) + OWN_DESCRIPTORS,
+            ),
+            What::Threads {
+                needed,
+                left,
+                limit,
+            } => write!(
+                f,
+                "{clients} clients need {needed} threads, each with {limit} descriptors, and {left} \
+                 more can be started; raise the hard limit of descriptors (ulimit -Hn) or that of \
+                 threads (kernel.pid_max, pids.max)",
+            ),
+            What::Ports { range, pairs } => write!(
+                f,
+                "{clients} clients need as many local ports and there are {} ({} to {}) for each of \
+                 {pairs} pairs of a source address and a target; name more --source addresses or \
+                 targets, widen net.ipv4.ip_local_port_range",
+                port_count(range),
+                range.0,
+                range.1,
+            ),
+            What::Files { left, ends } => write!(
+                f,
+                "{clients} clients need {} files{} and this machine opens {left} more; \
+                 raise fs.file-max",
+                u64::from(clients) * ends,
+                with_server(ends),
+            ),
+            What::Watches { limit } => write!(
+                f,
+                "{clients} clients need as many places in epoll sets and a user may have {limit}; \
+                 raise fs.epoll.max_user_watches",
+            ),
+            What::Memory { needed, left, ends } => write!(
+                f,
+                "{clients} idle clients take about {} MB of memory{} and {} MB can be had; \
+                 use a machine with more",
+                needed / 1_000_000,
+                with_server(ends),
+                left / 1_000_000,
+            ),
+        }?;
+        match self.at_most {
+            0 => write!(f, "; not one client fits"),
+            at_most => write!(f, " or take at most {at_most} clients"),
+        }
+    }
+}
+
+fn with_server(ends: u64) -> &'static str {
+    if ends > 1 {
+        ", the server's among them,"
+    } else {
+        ""
+    }
+}
+
+impl std::error::Error for Shortage {}
+
+/// What will work, but badly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowded {
+    clients: u64,
+    ports: u64,
+}
+
+impl fmt::Display for Crowded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} clients share a source address and a target, which have {} ports; past half of them \
+             connecting is slow, since each client searches for a free one: name more --source \
+             addresses or targets",
+            self.clients, self.ports
+        )
+    }
+}
+
+/// Checks that so many clients can be connected at the same time on these routes, on which others may
+/// have been before and left their ports in `TIME_WAIT`.
+///
+/// # Errors
+/// The first thing there is too little of.
+pub fn check(
+    clients: u32,
+    workers: Workers,
+    routes: &Routes,
+    resources: &Resources,
+) -> Result<Option<Crowded>, Shortage> {
+    let short = |at_most: u64, of: What| {
+        Err(Shortage {
+            clients,
+            at_most,
+            of,
+        })
+    };
+    let wanted = u64::from(clients);
+    if let Some(limit) = resources.descriptors
+        && workers.own_tables
+    {
+        let needed = workers.threads as u64;
+        let a_table = limit.saturating_sub(OWN_DESCRIPTORS);
+        if a_table == 0 {
+            return short(0, What::Descriptors { limit });
+        }
+        if let Some(left) = resources.threads.filter(|&left| left < needed) {
+            let of = What::Threads {
+                needed,
+                left,
+                limit,
+            };
+            return short(left * a_table, of);
+        }
+    }
+    let mut crowded = None;
+    if let Some(range) = resources.ports {
+        let (ports, pairs) = (port_count(range), routes.pairs());
+        let fullest = routes.most_on_a_pair();
+        if fullest.min(wanted) > ports {
+            return short(ports * pairs, What::Ports { range, pairs });
+        }
+        if fullest > quick_ports(Some(range)) {
+            crowded = Some(Crowded {
+                clients: fullest,
+                ports,
+            });
+        }
+    }
+    let ends = if routes.stay_here() { 2 } else { 1 };
+    if let Some(left) = resources.files.filter(|&left| left < wanted * ends) {
+        return short(left / ends, What::Files { left, ends });
+    }
+    if let Some(limit) = resources.watches.filter(|&limit| limit < wanted) {
+        return short(limit, What::Watches { limit });
+    }
+    let bytes = ends * (KERNEL_BYTES + USER_BYTES);
+    if let Some(left) = resources.memory_bytes.filter(|&left| left < wanted * bytes) {
+        let needed = wanted * bytes;
+        return short(left / bytes, What::Memory { needed, left, ends });
+    }
+    Ok(crowded)
+}
+
+/// The most clients up to `wanted` that one load can have with a server here, and why no more.
+pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<Shortage>) {
+    let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let (mut most, mut shortage) = (wanted, None);
+    // Each pass finds less than the one before, by another resource: there are six of them.
+    for _ in 0..6 {
+        let workers = workers(most, threads, resources.descriptors);
+        let Ok(routes) = Routes::new(&[target], &[], most, resources.ports) else {
+            break;
+        };
+        match check(most, workers, &routes, resources) {
+            Ok(_) => break,
+            Err(found) => {
+                most = u32::try_from(found.at_most).map_or(most, |at_most| most.min(at_most));
+                shortage = Some(found);
+            }
+        }
+    }
+    (most, shortage)
+}
+
+/// Clients for which a server has room at the same time, where others come as soon as one has gone and
+/// one descriptor table holds all. A quarter of it is left free: a server that has many to look after
+/// accepts some who came before it closes for those who have gone.
+pub fn at_once_in_one_table(resources: &Resources) -> Option<u32> {
+    let clients = resources.descriptors?.saturating_sub(OWN_DESCRIPTORS) / 4 * 3;
+    Some(u32::try_from(clients).unwrap_or(u32::MAX).max(1))
+}
+
+/// Checks that one descriptor table holds so many clients, as that of most servers has to.
+///
+/// # Errors
+/// When it does not.
+pub fn check_one_table(clients: u32, resources: &Resources) -> Result<(), Shortage> {
+    match resources.descriptors {
+        Some(limit) if u64::from(clients) + OWN_DESCRIPTORS > limit => Err(Shortage {
+            clients,
+            at_most: limit.saturating_sub(OWN_DESCRIPTORS),
+            of: What::Descriptors { limit },
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESOURCES: Resources = Resources {
+        descriptors: Some(20_000),
+        ports: Some((32_768, 60_999)),
+        threads: Some(30_000),
+        files: Some(2_466_177),
+        watches: Some(5_491_511),
+        memory_bytes: Some(24_000_000_000),
+    };
+
+    fn checked(
+        target: &str,
+        clients: u32,
+        resources: &Resources,
+    ) -> Result<Option<Crowded>, Shortage> {
+        let target: SocketAddr = target.parse().unwrap();
+        let routes = Routes::new(&[target], &[], clients, resources.ports).unwrap();
+        let workers = workers(clients, 2, resources.descriptors);
+        check(clients, workers, &routes, resources)
+    }
+
+    fn refused(target: &str, clients: u32, resources: &Resources) -> String {
+        checked(target, clients, resources).unwrap_err().to_string()
+    }
+
+    fn says(text: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(text.contains(part), "`{part}` is not in `{text}`");
+        }
+    }
+
+    #[test]
+    fn threads_take_tables_of_their_own_when_one_is_too_small() {
+        let workers = |clients, threads| workers(clients, threads, Some(20_000));
+        let layout = |threads, own_tables| Workers {
+            threads,
+            own_tables,
+        };
+        assert_eq!(workers(19_968, 2), layout(2, false));
+        assert_eq!(workers(19_969, 2), layout(2, true));
+        assert_eq!(workers(39_937, 2), layout(3, true));
+        assert_eq!(workers(1_000_000, 2), layout(51, true));
+        assert_eq!(workers(1_000_000, 60), layout(60, true));
+        assert_eq!(super::workers(1_000_000, 2, None), layout(2, false));
+    }
+
+    #[test]
+    fn enough_is_enough() {
+        assert_eq!(checked("127.0.0.1:7", 1_000_000, &RESOURCES), Ok(None));
+        assert_eq!(
+            checked("[::1]:7", 65_536, &Resources::default()),
+            Ok(None),
+            "where no limit is known, there is none"
+        );
+    }
+
+    #[test]
+    fn half_of_the_ports_is_enough_to_be_told() {
+        let crowded = checked("[::1]:7", 20_000, &RESOURCES).unwrap().unwrap();
+        says(&crowded.to_string(), &["20000 clients", "28232 ports"]);
+        assert_eq!(checked("[::1]:7", 14_000, &RESOURCES), Ok(None));
+    }
+
+    #[test]
+    fn names_the_limit_and_the_remedy() {
+        let text = refused("[::1]:7", 30_000, &RESOURCES);
+        says(
+            &text,
+            &[
+                "28232 (32768 to 60999)",
+                "--source",
+                "at most 28232 clients",
+            ],
+        );
+        let tight = Resources {
+            descriptors: Some(32),
+            ..RESOURCES
+        };
+        let text = refused("127.0.0.1:7", 1, &tight);
+        says(&text, &["1 clients need 33", "have 32", "not one"]);
+        let tight = Resources {
+            descriptors: Some(64),
+            threads: Some(10),
+            ..RESOURCES
+        };
+        let text = refused("127.0.0.1:7", 321, &tight);
+        says(&text, &["11 threads", "10 more", "at most 320 clients"]);
+        let tight = Resources {
+            files: Some(1999),
+            ..RESOURCES
+        };
+        let text = refused("127.0.0.1:7", 1000, &tight);
+        says(
+            &text,
+            &[
+                "2000 files, the server's among them, and",
+                "at most 999 clients",
+            ],
+        );
+        assert_eq!(checked("192.0.2.1:7", 1000, &tight), Ok(None));
+        let tight = Resources {
+            watches: Some(999),
+            ..RESOURCES
+        };
+        says(&refused("127.0.0.1:7", 1000, &tight), &["max_user_watches"]);
+    }
+
+    #[test]
+    fn a_million_clients_need_memory() {
+        let small = Resources {
+            memory_bytes: Some(4_400_000_000),
+            ..RESOURCES
+        };
+        let text = refused("127.0.0.1:7", 1_000_000, &small);
+        says(&text, &["8800 MB", "4400 MB", "at most 500000 clients"]);
+    }
+
+    #[test]
+    fn the_most_that_fits_is_worked_out_before() {
+        assert_eq!(most(1000, 2, &RESOURCES), (1000, None));
+        let small = Resources {
+            memory_bytes: Some(4_400_000_000),
+            files: Some(800_000),
+            ..RESOURCES
+        };
+        let (fits, why) = most(1_000_000, 2, &small);
+        assert_eq!(fits, 400_000);
+        says(&why.unwrap().to_string(), &["files"]);
+        let (fits, why) = most(
+            1_000_000,
+            2,
+            &Resources {
+                files: None,
+                ..small
+            },
+        );
+        assert_eq!(fits, 500_000);
+        says(&why.unwrap().to_string(), &["4400 MB"]);
+    }
+
+    #[test]
+    fn a_server_has_one_table() {
+        assert_eq!(check_one_table(19_968, &RESOURCES), Ok(()));
+        let text = check_one_table(19_969, &RESOURCES).unwrap_err().to_string();
+        says(&text, &["may have 20000", "at most 19968 clients"]);
+    }
+}

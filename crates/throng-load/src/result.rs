@@ -1,0 +1,210 @@
+//! What came of a load in this process.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use super::Plan;
+use super::client_stats::{ClientStats, ErrorKind, Worked};
+use super::shared::WindowTimes;
+use throng_record::StoppedBy;
+use throng_record::load_stats::{
+    EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span,
+};
+use throng_record::spec::Share;
+
+/// What came of a load in this process.
+#[derive(Debug)]
+pub struct LoadResult {
+    /// What its clients saw.
+    pub stats: LoadStats,
+    clients: Vec<ClientRow>,
+    share: Share,
+}
+
+/// A client, and the number of the worker that had it.
+type ClientRow = (usize, ClientStats);
+
+/// What the leader of the workers knows.
+pub(super) struct Led {
+    pub(super) window: WindowTimes,
+    pub(super) stopped_by: StoppedBy,
+    /// CPU time of this process in the window.
+    pub(super) cpu: Option<Duration>,
+}
+
+impl LoadResult {
+    /// That of workers, in the order of their numbers, and of the one that had the probe clients.
+    pub(super) fn of(plan: &Plan, led: &Led, workers: Vec<Worked>, probes: Option<Worked>) -> Self {
+        let mut stats = LoadStats {
+            processes: 1,
+            stopped_by: Some(led.stopped_by),
+            engine: plan.engine.name().to_owned(),
+            ..LoadStats::default()
+        };
+        led.cpu
+            .iter()
+            .for_each(|time| stats.cpu.add(time.as_nanos() as u64));
+        let (count, total) = (
+            workers.len(),
+            workers.iter().map(|(_, own)| own.len()).sum(),
+        );
+        let mut clients = vec![(0, ClientStats::default()); total];
+        for (number, (mut seen, own)) in workers.into_iter().enumerate() {
+            let numbered = own.iter().enumerate().map(|(place, client)| {
+                let own_number = (place * count + number) as u64;
+                (plan.share.among_all(own_number) as u32, client)
+            });
+            add_clients(&mut seen, numbered, &led.window);
+            stats.merge(&seen);
+            for (place, client) in own.into_iter().enumerate() {
+                clients[place * count + number] = (number, client);
+            }
+        }
+        if let Some(jobs) = &mut stats.jobs {
+            jobs.at_once = plan.most_at_once();
+        }
+        stats.early_bias = if plan.gathers_clients {
+            stats.early_bias
+        } else if plan.share == Share::WHOLE {
+            stats.early_bias.settled()
+        } else {
+            EarlyBias::Unknown
+        };
+        stats.probe = probes.zip(plan.probes).map(|((mut seen, own), probes)| {
+            add_clients(&mut seen, (0..).zip(&own), &led.window);
+            Box::new(ProbeStats {
+                rate_per_s: probes.rate_per_s,
+                stats: seen,
+            })
+        });
+        Self {
+            stats,
+            clients,
+            share: plan.share,
+        }
+    }
+
+    /// Writes a line a client, in order of their numbers, which is the order of connecting. Only who has a job
+    /// is ever done.
+    ///
+    /// # Errors
+    /// As `to` gives them.
+    pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            to,
+            "client,worker,source,connected_at_us,connect_us,first_answer_us,done_at_us,connections,\
+             requests,replies,window_replies,bytes_sent,bytes_received,errors,error"
+        )?;
+        let since = |from: Option<u64>, then: Option<u64>| match (from, then) {
+            (Some(from), Some(then)) => format!("{:.1}", then.saturating_sub(from) as f64 / 1e3),
+            _ => String::new(),
+        };
+        for (number, (worker, client)) in self.clients.iter().enumerate() {
+            let number = self.share.among_all(number as u64);
+            writeln!(
+                to,
+                "{number},{worker},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                client
+                    .source
+                    .map(|source| source.to_string())
+                    .unwrap_or_default(),
+                since(Some(0), client.connected_at),
+                since(client.started_at, client.connected_at),
+                since(client.started_at, client.first_answer_at),
+                since(Some(0), client.done_at),
+                client.connections,
+                client.requests,
+                client.replies,
+                client.window_replies,
+                client.bytes_sent,
+                client.bytes_received,
+                client.errors,
+                client.error.map(ErrorKind::name).unwrap_or_default(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds what a worker's clients did, each with its number among all, to what was seen of all of them.
+fn add_clients<'a>(
+    stats: &mut LoadStats,
+    clients: impl Iterator<Item = (u32, &'a ClientStats)> + Clone,
+    window: &WindowTimes,
+) {
+    let at = |since_began: u64| window.began.saturating_add(since_began) as i64;
+    // Where clients do not compete for a server's time but have a job each, that they get the same is no
+    // merit of its.
+    let compete = stats.jobs.is_none();
+    let mut served = Vec::new();
+    for (number, client) in clients.clone() {
+        stats.clients += 1;
+        stats.requests += client.requests;
+        stats.verified += client.replies;
+        stats.window_replies += client.window_replies;
+        stats.connections += u64::from(client.connections);
+        stats.connected += u32::from(client.connected_at.is_some());
+        if let Some(took) = client.first_answer_within(window) {
+            stats.served += 1;
+            stats.first_answer.record(took);
+            if compete {
+                stats.replies.add(client.window_replies);
+                served.push(ServedClient {
+                    connected_ns: at(client.connected_at.unwrap_or_default()),
+                    window_replies: client.window_replies,
+                    replies: client.replies,
+                });
+            }
+        } else if client.error.is_none() {
+            stats.never_served += 1;
+        }
+        if let Some(jobs) = &mut stats.jobs {
+            jobs.done += u32::from(client.done_at.is_some());
+            jobs.last_done_ns = jobs.last_done_ns.max(client.done_at.map(at));
+            if let Some(failed_at) = client.failed_at {
+                jobs.failed += 1;
+                let failed = FailedClient {
+                    at_ns: at(failed_at),
+                    client: number,
+                    kind: client.error.map(ErrorKind::name).unwrap_or_default(),
+                    connected: client.connected_at.is_some()
+                        || client.error == Some(ErrorKind::Reset),
+                };
+                let first = jobs.first_failure.take().into_iter();
+                jobs.first_failure = first.chain([failed]).min();
+            }
+        }
+    }
+    served.sort_unstable();
+    stats.early_bias = EarlyBias::Clients(served);
+    let until = match last_end(clients) {
+        // The leader noticed a little later than the last client ended.
+        Some(end) if !compete && window.ends_after(end) => window.began.saturating_add(end + 1),
+        _ => window.until,
+    };
+    let is_known = window.from < u64::MAX;
+    stats.span = Span {
+        began_ns: Some(window.began as i64),
+        from_ns: is_known.then_some(window.from as i64),
+        until_ns: is_known.then_some(until as i64),
+        fixed_ns: window.is_timed.then(|| window.duration_ns()),
+    };
+}
+
+/// When the last client ended, done or not, if all of them have.
+fn last_end<'a>(clients: impl Iterator<Item = (u32, &'a ClientStats)>) -> Option<u64> {
+    let ends = clients.map(|(_, client)| client.done_at.or(client.failed_at));
+    ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
+}
+
+impl ClientStats {
+    /// How long its first answer took, from when it began to connect, if it came before the window ended.
+    fn first_answer_within(&self, window: &WindowTimes) -> Option<u64> {
+        let then = self.first_answer_at?;
+        let took = then.saturating_sub(self.started_at?);
+        window.ends_after(then).then_some(took)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+use proptest::prelude::*;
+
+use super::super::Until;
+use super::super::route::Routes;
+use super::*;
+use throng_protocol::{PROTOCOLS, Settings};
+use throng_record::Fairness;
+use throng_record::load_stats::{JobStats, OpenStats};
+use throng_record::spec::LoadSpec;
+
+/// When loads begin on the clock of the host that leads.
+const BEGAN: u64 = 1_000_000_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// What one client of a made-up load saw.
+#[derive(Debug, Clone)]
+struct Seen {
+    connected_at: u64,
+    window_replies: u64,
+    times: Vec<u64>,
+    failed: bool,
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    let times = prop::collection::vec((0..3_600_000_000_000_u64, 0_u32..42), 0..20);
+    (1..1_000_000_u64, 0..3000_u64, times, any::<bool>()).prop_map(
+        |(connected_at, window_replies, times, failed)| Seen {
+            connected_at,
+            window_replies,
+            times: times
+                .into_iter()
+                .map(|(time, shift)| time >> shift)
+                .collect(),
+            failed,
+        },
+    )
+}
+
+/// What the worker saw that has every so-manieth of these clients, of a load that began at `began`.
+fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
+    let (mut stats, mut open, mut own) = (LoadStats::default(), OpenStats::default(), Vec::new());
+    for (place, client) in clients.iter().enumerate().skip(number).step_by(of) {
+        for (which, &time) in client.times.iter().enumerate() {
+            match which % 4 {
+                0 => stats.connect_time.record(time),
+                1 => open.response_time.record(time),
+                _ => {
+                    stats.service_time.record(time);
+                    stats.times_by_part.record(place % 60, time);
+                }
+            }
+        }
+        open.waited += 1;
+        stats.window_bytes_sent += client.window_replies;
+        stats.replies_by_tenth[place * 10 / clients.len()][place % 20] += client.window_replies;
+        if client.failed {
+            stats.error("reset", (began + client.connected_at) as i64);
+        }
+        own.push(ClientStats {
+            started_at: Some(0),
+            connected_at: Some(client.connected_at),
+            first_answer_at: Some(client.connected_at + 5),
+            connections: 1,
+            requests: client.window_replies + 1,
+            replies: client.window_replies + 1,
+            window_replies: client.window_replies,
+            ..ClientStats::default()
+        });
+    }
+    stats.threads = 1;
+    stats.open = Some(open);
+    (stats, own)
+}
+
+fn plan(clients: u32, share: Share) -> Plan {
+    let address = "127.0.0.1:7".parse().unwrap();
+    let protocol = PROTOCOLS[0];
+    let load = LoadSpec {
+        clients,
+        ..LoadSpec::default()
+    };
+    let until = Until::Each {
+        requests: 1,
+        limit: None,
+    };
+    Plan {
+        share,
+        gathers_clients: share != Share::WHOLE,
+        ..Plan::new(
+            &load.ending(until),
+            Routes::new(&[address], &[], clients, None).unwrap(),
+            protocol,
+            Settings::default(),
+        )
+    }
+}
+
+fn led(began: u64, is_timed: bool) -> Led {
+    Led {
+        window: WindowTimes {
+            began,
+            from: began + 10_000_000,
+            until: began + 10_000_000 + SECOND,
+            is_timed,
+        },
+        stopped_by: StoppedBy::Duration,
+        cpu: Some(Duration::from_millis(250)),
+    }
+}
+
+/// The results of so many hosts, as they come over the wire, put on one clock and merged.
+fn merged(parts: impl Iterator<Item = (LoadStats, i64)>) -> LoadStats {
+    let mut whole = LoadStats::default();
+    for (part, offset) in parts {
+        let line = serde_json::to_string(&part).unwrap();
+        let mut part: LoadStats = serde_json::from_str(&line).unwrap();
+        part.shift(-offset);
+        whole.merge(&part);
+    }
+    whole
+}
+
+fn bias(fairness: &Fairness) -> f64 {
+    fairness.early_bias.map_or(0.0, |bias| bias.coefficient)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whether clients were on one host or on several is not to be seen in the result.
+    #[test]
+    fn parts_are_the_whole(
+        clients in prop::collection::vec(seen(), 10..60), hosts in 1..6_usize,
+        offsets in prop::collection::vec(-900_000_000_000..i64::MAX / 4, 6),
+    ) {
+        let count = clients.len() as u32;
+        let workers = (0..hosts).map(|number| worked(&clients, number, hosts, BEGAN)).collect();
+        let whole = LoadResult::of(&plan(count, Share::WHOLE), &led(BEGAN, true), workers, None);
+        let mut expected = whole.stats.summary();
+        expected.cpu_s = Some(0.25 * hosts as f64);
+        let parts = (0..hosts).rev().map(|number| {
+            let share = Share::new(number as u32, hosts as u32).unwrap();
+            let began = BEGAN.wrapping_add_signed(offsets[number]);
+            let worked = vec![worked(&clients, number, hosts, began)];
+            let part = LoadResult::of(&plan(count, share), &led(began, true), worked, None);
+            (part.stats, offsets[number])
+        });
+        let mut merged = merged(parts).summary();
+        let fairness = (expected.fairness.take(), merged.fairness.take());
+        prop_assert_eq!(&merged, &expected);
+        if let (Some(one), Some(other)) = fairness {
+            // Ranks are the same; clients are summed in another order.
+            prop_assert!((bias(&one) - bias(&other)).abs() < 1e-9);
+            prop_assert_eq!((one.mean, one.jain), (other.mean, other.jain));
+            prop_assert_eq!((one.min, one.max), (other.min, other.max));
+        }
+    }
+}
+
+#[test]
+fn jobs_end_when_the_last_host_is_done_by_one_clock() {
+    let part = |number: u32, clock: u64, done_at: u64, failed_at: Option<u64>| {
+        let share = Share::new(number, 2).unwrap();
+        let stats = LoadStats {
+            jobs: Some(Box::new(JobStats::default())),
+            ..LoadStats::default()
+        };
+        let client = |done_at: Option<u64>, failed_at: Option<u64>| ClientStats {
+            started_at: Some(0),
+            connected_at: Some(1),
+            first_answer_at: Some(2),
+            done_at,
+            failed_at,
+            error: failed_at.map(|_| ErrorKind::Reset),
+            ..ClientStats::default()
+        };
+        let one = client(failed_at.is_none().then_some(done_at), failed_at);
+        let own = vec![client(Some(done_at), None), one];
+        let plan = Plan {
+            at_once: Some(4),
+            ..plan(4, share)
+        };
+        let result = LoadResult::of(&plan, &led(BEGAN + clock, false), vec![(stats, own)], None);
+        (result.stats, clock as i64)
+    };
+    // The other one's clock is five seconds ahead, and it began with the first one.
+    let load = merged(
+        [
+            part(0, 0, SECOND / 2, None),
+            part(1, 5 * SECOND, 3 * SECOND / 4, Some(SECOND / 4)),
+        ]
+        .into_iter(),
+    );
+    let load = load.summary();
+    // Not until the leaders noticed.
+    assert!((load.window.duration_s - 0.74).abs() < 1e-6, "{load:?}");
+    let jobs = load.completion.unwrap();
+    assert_eq!((jobs.clients_done, jobs.failed, jobs.at_once), (3, 1, 4));
+    assert_eq!(jobs.last_done_s, Some(0.75));
+    assert_eq!(jobs.clients_per_s, Some(4.0));
+    let first = jobs.first_failure.unwrap();
+    assert_eq!((first.client, first.at_s), (3, 0.25));
+    assert_eq!(load.fairness, None, "they did not compete");
+}

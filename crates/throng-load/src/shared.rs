@@ -1,0 +1,189 @@
+//! What the workers of a load and their leader share: the window in which replies count, and how
+//! far the clients are.
+
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, PoisonError};
+
+use hdrhistogram::Histogram;
+
+use super::phase::Progress;
+use super::pool::ClientPool;
+use super::{Plan, Until, now};
+use throng_record::load_stats::Times;
+
+/// What the workers and their leader share.
+pub(super) struct Shared {
+    /// When the load began, on the clock of [`now`].
+    pub(super) began: u64,
+    from: AtomicU64,
+    until: AtomicU64,
+    close: AtomicBool,
+    /// Whether the window's length is fixed beforehand.
+    is_timed: bool,
+    /// How often the times so far were asked for.
+    times_asked: AtomicU64,
+    progress: Vec<WorkerProgress>,
+}
+
+/// One worker's counters, alone on their cache lines.
+#[derive(Default)]
+#[repr(align(128))]
+struct WorkerProgress {
+    connected: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+    done: AtomicU64,
+    gone: AtomicU64,
+    waiting: AtomicU64,
+    verified: AtomicU64,
+    lost: AtomicU64,
+    bytes: AtomicU64,
+    at_end: AtomicBool,
+    times_given: AtomicU64,
+    times: Mutex<Option<Times>>,
+}
+
+/// When replies counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WindowTimes {
+    /// When the load began.
+    pub(super) began: u64,
+    /// The first nanosecond, `u64::MAX` as long as it is not known.
+    pub(super) from: u64,
+    /// The first one after it.
+    pub(super) until: u64,
+    /// Whether its length was fixed beforehand.
+    pub(super) is_timed: bool,
+}
+
+impl WindowTimes {
+    /// Whether a time since the load began lies before the end of the window. A load that was interrupted while
+    /// clients still came has none: then any time does.
+    pub(super) fn ends_after(&self, time: u64) -> bool {
+        self.from >= self.until || self.began.saturating_add(time) < self.until
+    }
+
+    pub(super) fn duration_ns(&self) -> u64 {
+        if self.from == u64::MAX {
+            0
+        } else {
+            self.until.saturating_sub(self.from)
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(threads: usize, plan: &Plan) -> Self {
+        let began = now();
+        let timed = matches!(plan.until, Until::Duration(_));
+        Self {
+            began,
+            from: AtomicU64::new(if timed { u64::MAX } else { began }),
+            until: AtomicU64::new(u64::MAX),
+            close: AtomicBool::new(false),
+            is_timed: timed,
+            times_asked: AtomicU64::new(0),
+            progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
+        }
+    }
+
+    pub(super) fn set_window(&self, (from, until): (u64, u64)) {
+        self.from.store(from, Relaxed);
+        self.until.store(until, Relaxed);
+    }
+
+    pub(super) fn window(&self) -> WindowTimes {
+        WindowTimes {
+            began: self.began,
+            from: self.from.load(Relaxed),
+            until: self.until.load(Relaxed),
+            is_timed: self.is_timed,
+        }
+    }
+
+    /// Lets the workers close their connections and end.
+    pub(super) fn close(&self) {
+        self.close.store(true, Relaxed);
+    }
+
+    /// Whether they may.
+    pub(super) fn may_close(&self) -> bool {
+        self.close.load(Relaxed)
+    }
+
+    /// Tells how far the clients of worker `number` are.
+    pub(super) fn publish(&self, number: usize, pool: &ClientPool) {
+        let progress = pool.progress();
+        let published = &self.progress[number];
+        published.connected.store(progress.connected, Relaxed);
+        published.answered.store(progress.answered, Relaxed);
+        published.failed.store(progress.failed, Relaxed);
+        published.done.store(progress.done, Relaxed);
+        published.gone.store(progress.gone, Relaxed);
+        published.waiting.store(progress.waiting, Relaxed);
+        published.verified.store(progress.verified, Relaxed);
+        published.lost.store(progress.lost, Relaxed);
+        published.bytes.store(progress.bytes, Relaxed);
+        // Last: whoever sees it sees what is still out.
+        published.at_end.store(progress.at_end, Release);
+        let asked = self.times_asked.load(Relaxed);
+        if published.times_given.load(Relaxed) < asked {
+            published.times_given.store(asked, Relaxed);
+            let given = published.times.lock();
+            let mut given = given.unwrap_or_else(PoisonError::into_inner);
+            // Into the same memory as the last time, which a thread that loads has no time to get anew.
+            match &mut *given {
+                Some(times) => times.copy_from(pool.times()),
+                None => *given = Some(pool.times().clone()),
+            }
+        }
+    }
+
+    /// Asks the workers for a copy of their latencies so far, which [`times`](Self::times) gives as
+    /// soon as they have looked up.
+    pub(super) fn ask_for_times(&self) {
+        self.times_asked.fetch_add(1, Relaxed);
+    }
+
+    /// Response times of an open loop or service times of a closed one, as far as they were given.
+    pub(super) fn times(&self) -> Histogram<u64> {
+        let mut sum = Times::default();
+        for worker in &self.progress {
+            let times = worker.times.lock();
+            if let Some(times) = &*times.unwrap_or_else(PoisonError::into_inner) {
+                sum.merge(times);
+            }
+        }
+        sum.histogram()
+    }
+
+    /// How far the clients are, all workers together.
+    pub(super) fn progress(&self) -> Progress {
+        // First: what was begun before the end is in what is read after it.
+        let at_end = self
+            .progress
+            .iter()
+            .all(|worker| worker.at_end.load(Acquire));
+        let sum = |counter: fn(&WorkerProgress) -> &AtomicU64| {
+            self.progress
+                .iter()
+                .map(|worker| counter(worker).load(Relaxed))
+                .sum()
+        };
+        Progress {
+            connected: sum(|worker| &worker.connected),
+            answered: sum(|worker| &worker.answered),
+            failed: sum(|worker| &worker.failed),
+            done: sum(|worker| &worker.done),
+            gone: sum(|worker| &worker.gone),
+            waiting: sum(|worker| &worker.waiting),
+            verified: sum(|worker| &worker.verified),
+            lost: sum(|worker| &worker.lost),
+            bytes: sum(|worker| &worker.bytes),
+            at_end,
+        }
+    }
+}

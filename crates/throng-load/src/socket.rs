@@ -1,0 +1,100 @@
+//! How a client's connection begins.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+
+use super::route::{Route, Routes};
+use throng_sys::socket::{leave_port_to_connect, set_syn_retries};
+
+/// What is set on every socket of a load.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Send small requests at once instead of gathering them (Nagle's algorithm off).
+    pub nodelay: bool,
+    /// How often a SYN is sent again before connecting fails; none: as the system has it.
+    pub syn_retries: Option<u8>,
+}
+
+/// Begins to connect, without waiting.
+///
+/// To be registered for events afterwards, or the hang-up of an unconnected socket would be the
+/// first one.
+///
+/// # Errors
+/// `ADDRNOTAVAIL` where no port is left, and what else the calls give.
+pub(super) fn open(route: &Route, options: Options) -> Result<OwnedFd, Errno> {
+    let socket = unconnected(route.target.is_ipv4())?;
+    if options.nodelay {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+    }
+    if let Some(retries) = options.syn_retries {
+        set_syn_retries(&socket, retries)?;
+    }
+    if let Some(source) = route.source {
+        take_source(&socket, source)?;
+    }
+    match net::connect(&socket, &route.target) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+/// The first source address of a load that this machine does not let us use, and why.
+pub fn unusable_source(routes: &Routes) -> Option<(IpAddr, Errno)> {
+    routes.sources().find_map(|source| {
+        let taken = unconnected(source.is_ipv4()).and_then(|socket| take_source(&socket, source));
+        taken.err().map(|error| (source, error))
+    })
+}
+
+fn unconnected(is_ipv4: bool) -> Result<OwnedFd, Errno> {
+    let family = if is_ipv4 {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))
+}
+
+fn take_source(socket: &OwnedFd, source: IpAddr) -> Result<(), Errno> {
+    // Without it (before Linux 4.2) a port is taken for all targets at once, and they run out sooner.
+    let _ = leave_port_to_connect(socket);
+    net::bind(socket, &SocketAddr::new(source, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn connects_from_the_source_of_its_route() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let route = Route {
+            target: listener.local_addr().unwrap(),
+            source: Some([127, 9, 8, 7].into()),
+        };
+        let options = Options {
+            nodelay: true,
+            syn_retries: Some(2),
+        };
+        let socket = open(&route, options).unwrap();
+        let (_, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip().to_string(), "127.9.8.7");
+        assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));
+    }
+
+    #[test]
+    fn an_address_of_another_machine_is_no_source() {
+        let target = [([127, 0, 0, 1], 7).into()];
+        let networks = ["127.0.0.4", "192.0.2.1"].map(|name| name.parse().unwrap());
+        let routes = Routes::new(&target, &networks, 10, None).unwrap();
+        let unusable = unusable_source(&routes);
+        assert_eq!(unusable, Some(([192, 0, 2, 1].into(), Errno::ADDRNOTAVAIL)));
+    }
+}

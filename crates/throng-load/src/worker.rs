@@ -1,0 +1,95 @@
+//! The one loop that drives clients, for every protocol, every way requests come due and every
+//! engine.
+//!
+//! A worker owns its clients, their sockets and its histograms; with the others it shares only the
+//! window in which replies count and a few counters that it writes once a round.
+
+use std::sync::Arc;
+
+use super::client_stats::Worked;
+use super::engine::{self, Engine};
+use super::pool::{Action, ClientPool};
+use super::shared::Shared;
+use super::{Plan, now};
+
+/// Connections begun before those already there are looked after again.
+const CONNECTS_A_ROUND: usize = 64;
+/// Requests that came due begun before replies are looked for again.
+const DUES_A_ROUND: usize = 64;
+
+/// One thread's clients and what moves their bytes.
+pub(super) struct Worker {
+    /// Its number, if it tells how far its clients are.
+    tells: Option<usize>,
+    shared: Arc<Shared>,
+    pool: ClientPool,
+    engine: Box<dyn Engine>,
+}
+
+impl Worker {
+    /// The worker that has every `workers`th client, beginning with `number`; under which number it
+    /// `tells` the leader of the load how far they are, if it does.
+    pub(super) fn new(
+        plan: &Arc<Plan>,
+        number: usize,
+        workers: usize,
+        shared: &Arc<Shared>,
+        tells: Option<usize>,
+    ) -> anyhow::Result<Self> {
+        let pool = ClientPool::new(plan, number, workers, shared.began);
+        Ok(Self {
+            tells,
+            engine: engine::start(plan, pool.len())?,
+            pool,
+            shared: Arc::clone(shared),
+        })
+    }
+
+    /// Drives the clients until they may be closed.
+    pub(super) fn run(mut self) -> anyhow::Result<Worked> {
+        while !self.shared.may_close() {
+            let time = now();
+            let window = self.shared.window();
+            self.pool.look_at_window(window.from, window.until, time);
+            self.connect_some(time);
+            self.begin_due();
+            self.give_up_some(time);
+            let patience = self.pool.patience(now());
+            self.engine.run_once(&mut self.pool, patience)?;
+            if let Some(number) = self.tells {
+                self.shared.publish(number, &self.pool);
+            }
+        }
+        let time = now();
+        self.engine.end(&mut self.pool);
+        Ok(self.pool.finish(time))
+    }
+
+    fn connect_some(&mut self, time: u64) {
+        for _ in 0..CONNECTS_A_ROUND {
+            let Some(slot) = self.pool.next_to_connect(time) else {
+                return;
+            };
+            self.engine.connect(&mut self.pool, slot);
+        }
+    }
+
+    fn begin_due(&mut self) {
+        for _ in 0..DUES_A_ROUND {
+            if !self.pool.has_due(u64::MAX) {
+                return; // there are none, at any time
+            }
+            let Some(slot) = self.pool.next_due(now()) else {
+                return;
+            };
+            self.engine.apply(&mut self.pool, slot, Action::Send);
+        }
+    }
+
+    fn give_up_some(&mut self, time: u64) {
+        self.pool.begin_sweep(time);
+        while let Some((slot, action)) = self.pool.next_overdue(time) {
+            self.engine.apply(&mut self.pool, slot, action);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What a client host does: it runs its part of a load, with probes of its own, and reports.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::super::follow::Follower;
+use super::super::probes::{self, Panel, Subject, Target, Tree};
+use super::super::process::{Process, Whom};
+use super::super::queue::NoLine;
+use super::{HostAssignment, HostResult, Report};
+use throng_record::spec::Assignment;
+use throng_record::{LoadEvent, LoadStats};
+
+/// How long a load may take to stop that has given its result.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// A client host's part of one load, under way.
+///
+/// Whoever launched the host calls [`next`](Agent::next) again and again, carries each report to the host that
+/// leads and calls [`go_on`](Agent::go_on) when the word comes from there. Between two calls nothing is
+/// sampled, so they should follow each other closely, each with a deadline not far off. Dropping it ends the
+/// load.
+pub struct Agent {
+    load: Process,
+    /// The clients'; none when it is over.
+    panels: Vec<Panel>,
+    follower: Follower,
+    rows: Option<Rows>,
+}
+
+impl Agent {
+    /// Starts the load of an order as a process of `program`, which is throng or knows its `load`.
+    ///
+    /// # Errors
+    /// When it cannot be started. What goes wrong later is a report.
+    pub fn start(order: &HostAssignment, program: &Path) -> anyhow::Result<Self> {
+        let kinds = probes::choose(&order.probes)?;
+        let rows = order.rows.then(Rows::new);
+        let assignment = Assignment {
+            clients_csv: rows.as_ref().map(|rows| rows.path.clone()),
+            ..order.load.clone()
+        };
+        let purpose = order.purpose;
+        let prepare = move || Panel::prepare(&kinds, Subject::Processes, purpose);
+        let (load, mut panel) = Process::start_load(program, &assignment, &order.cpus, prepare)?;
+        panel.attach(Target {
+            tree: Tree::of(load.pid()),
+            server: order.server,
+            clients: order.clients,
+            // Only what looks at the network leaves files.
+            files: PathBuf::new(),
+        });
+        Ok(Self {
+            load,
+            panels: vec![panel],
+            follower: Follower::new(0),
+            rows,
+        })
+    }
+
+    /// The next report, awaited until `deadline`; none when there is none yet, or none will come any more
+    /// ([`is_over`](Agent::is_over)).
+    pub fn next(&mut self, deadline: Instant) -> Option<Report> {
+        while !self.is_over() {
+            if Instant::now() >= self.follower.due() {
+                self.follower.sample(&mut self.panels);
+            }
+            match self.load.line(deadline.min(self.follower.due())) {
+                Ok(line) => {
+                    let report = self.take(&line);
+                    if report.is_some() {
+                        return report;
+                    }
+                }
+                Err(NoLine::Late) if Instant::now() >= deadline => return None,
+                Err(NoLine::Late) => {}
+                Err(NoLine::Ended) => return Some(self.fail()),
+            }
+        }
+        None
+    }
+
+    /// What a line of the load says. One that says nothing is in its output, for messages.
+    fn take(&mut self, line: &str) -> Option<Report> {
+        let event = LoadEvent::read(line)?;
+        match event {
+            LoadEvent::Phase {
+                phase, snapshot, ..
+            } => {
+                self.follower.note(snapshot, &mut self.panels);
+                // Whoever leads may give the word as soon as it hears of the phase.
+                self.follower.enter(phase, &mut self.panels);
+            }
+            LoadEvent::Snapshot(snapshot) => {
+                self.follower.note_news(snapshot, &mut self.panels);
+            }
+            LoadEvent::Result(seen) => return Some(self.finish(*seen)),
+        }
+        Some(Report::Event(event))
+    }
+
+    /// Whether the last report was given.
+    pub fn is_over(&self) -> bool {
+        self.panels.is_empty()
+    }
+
+    /// Gives the load the word that it waits for.
+    pub fn go_on(&mut self) {
+        self.load.go_on();
+    }
+
+    /// Ends the load if it still runs, within `limit` and a moment. Nothing is reported any more.
+    pub fn stop(&mut self, limit: Duration) {
+        self.panels.clear();
+        self.load.stop(limit, Whom::Leader);
+    }
+
+    fn finish(&mut self, seen: LoadStats) -> Report {
+        self.load.stop(STOP_LIMIT, Whom::Leader);
+        let side = self
+            .panels
+            .pop()
+            .and_then(|panel| panel.finish().0.if_any());
+        let rows = self.rows.as_ref().map(Rows::read).transpose();
+        match rows {
+            Ok(rows) => Report::Finished(Box::new(HostResult { seen, side, rows })),
+            Err(error) => Report::Failed {
+                reason: format!("{error:#}"),
+                output: self.load.output(),
+            },
+        }
+    }
+
+    fn fail(&mut self) -> Report {
+        self.panels.clear();
+        Report::Failed {
+            reason: self.load.ending(),
+            output: self.load.output(),
+        }
+    }
+}
+
+/// The file into which a load writes its clients' rows, gone when it is dropped.
+struct Rows {
+    path: PathBuf,
+}
+
+impl Rows {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("throng-clients-{}-{number}.csv", std::process::id());
+        Self {
+            path: std::env::temp_dir().join(name),
+        }
+    }
+
+    fn read(&self) -> anyhow::Result<String> {
+        std::fs::read_to_string(&self.path)
+            .with_context(|| format!("cannot read {}", self.path.display()))
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        // It is there only if the load came to its end.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,348 @@
+//! The parts of a load on the hosts of a crew, heard as one.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::{Cluster, Heard, HostAssignment, HostResult, Report};
+use throng_record::{
+    Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
+};
+
+/// What is heard of a load.
+pub(in super::super) enum News {
+    /// It enters a phase.
+    Phase {
+        phase: Phase,
+        waits: bool,
+        snapshot: LoadSnapshot,
+    },
+    /// Clients have come or gone, or figures are due.
+    Snapshot(LoadSnapshot),
+    /// It is over.
+    Result(Box<Load>),
+    /// It failed.
+    Failed { reason: String, output: String },
+    /// Something that says nothing.
+    Nothing,
+    /// Nothing in time.
+    Late,
+}
+
+/// The parts of a load while they run. A phase is entered when all have entered it.
+pub(in super::super) struct Gathering<'a> {
+    cluster: &'a mut dyn Cluster,
+    parts: Vec<Part>,
+    whole: LoadStats,
+    phase: Phase,
+    rows: Option<BufWriter<File>>,
+    /// When windows began, and by how much that may be wrong; absent once that is not known of one.
+    starts: Option<Vec<(usize, i128, u64)>>,
+    lost: bool,
+    /// When clients were last told of.
+    told: Instant,
+}
+
+/// Least time between two words about clients, of however many hosts.
+const NEWS: Duration = Duration::from_millis(100);
+/// How long hosts may take to stop that could not all be started.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// One host's.
+struct Part {
+    host: usize,
+    /// CPUs that it uses.
+    cpus: usize,
+    record: HostPart,
+    phase: Phase,
+    waits: bool,
+    snapshot: LoadSnapshot,
+    done: bool,
+}
+
+impl<'a> Gathering<'a> {
+    /// Has a crew start these orders. Clients' rows go into the file `rows`, if there is one.
+    ///
+    /// # Errors
+    /// When the crew cannot be reached, or the file cannot be written.
+    pub(in super::super) fn start(
+        cluster: &'a mut dyn Cluster,
+        orders: &[HostAssignment],
+        rows: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let create = |path: &Path| {
+            let file = File::create(path);
+            file.with_context(|| format!("cannot write {}", path.display()))
+        };
+        let rows = rows.map(create).transpose()?.map(BufWriter::new);
+        cluster
+            .start(orders)
+            .inspect_err(|_| cluster.stop(STOP_LIMIT))
+            .context("cannot start the load on the client hosts")?;
+        let part = |order: &HostAssignment| {
+            let host = &cluster.hosts()[order.host];
+            Part {
+                host: order.host,
+                cpus: match order.cpus.len() {
+                    0 => host.cpus as usize,
+                    count => count,
+                },
+                record: HostPart {
+                    name: host.name.clone(),
+                    rank: host.rank,
+                    clients: order.clients,
+                    ..HostPart::default()
+                },
+                phase: Phase::Connect,
+                waits: false,
+                snapshot: LoadSnapshot::default(),
+                done: false,
+            }
+        };
+        Ok(Self {
+            parts: orders.iter().map(part).collect(),
+            cluster,
+            whole: LoadStats::default(),
+            phase: Phase::Connect,
+            rows,
+            starts: Some(Vec::new()),
+            lost: false,
+            told: Instant::now(),
+        })
+    }
+
+    /// What is heard of all together, awaited until `deadline`.
+    pub(in super::super) fn heard(&mut self, deadline: Instant) -> News {
+        match self.cluster.heard(deadline) {
+            Heard::Late => News::Late,
+            Heard::From { host, report } => {
+                let Some(place) = self.place_of(host) else {
+                    return News::Nothing;
+                };
+                match report {
+                    Report::Event(event) => self.event(place, &event),
+                    Report::Finished(result) => self.finished(place, *result),
+                    Report::Failed { reason, output } => self.failed(place, &reason, output),
+                }
+            }
+            Heard::Lost { host, reason } => {
+                let Some(place) = self.place_of(host) else {
+                    return News::Nothing;
+                };
+                self.lost = true;
+                self.failed(place, &format!("it was lost: {reason}"), String::new())
+            }
+        }
+    }
+
+    /// Gives all the word that they wait for.
+    pub(in super::super) fn go_on(&mut self) -> anyhow::Result<()> {
+        for part in &mut self.parts {
+            part.waits = false;
+        }
+        self.cluster.go_on()
+    }
+
+    /// Ends what still runs.
+    pub(in super::super) fn stop(&mut self, limit: Duration) {
+        self.cluster.stop(limit);
+    }
+
+    /// Whose result is missing, in words: a few of them.
+    pub(in super::super) fn missing(&self) -> String {
+        let missing: Vec<&Part> = self.parts.iter().filter(|part| !part.done).collect();
+        let names: Vec<String> = missing.iter().take(5).map(|part| part.name()).collect();
+        let more = match missing.len().saturating_sub(names.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("no result from {}{more}", names.join(", "))
+    }
+
+    /// What became of each host, how far apart they began, and whether one was lost.
+    pub(in super::super) fn into_record(self) -> (Vec<HostPart>, Option<StartSkew>, bool) {
+        let mut records: Vec<HostPart> = self.parts.into_iter().map(|part| part.record).collect();
+        let starts = self.starts.filter(|starts| starts.len() == records.len());
+        let skew = starts.and_then(|starts| {
+            let first = starts.iter().min_by_key(|start| start.1)?;
+            let last = starts.iter().max_by_key(|start| start.1)?;
+            let microseconds = |time: i128| time as f64 / 1e3;
+            for &(place, at, _) in &starts {
+                records[place].start_offset_us = Some(microseconds(at - first.1));
+            }
+            Some(StartSkew {
+                skew_us: microseconds(last.1 - first.1),
+                error_us: (first.2 + last.2) as f64 / 1e3,
+            })
+        });
+        (records, skew, self.lost)
+    }
+
+    fn place_of(&self, host: usize) -> Option<usize> {
+        self.parts.iter().position(|part| part.host == host)
+    }
+
+    fn event(&mut self, place: usize, event: &LoadEvent) -> News {
+        let part = &mut self.parts[place];
+        match *event {
+            LoadEvent::Phase {
+                phase,
+                waits,
+                snapshot,
+            } => {
+                part.snapshot = snapshot;
+                (part.phase, part.waits) = (phase, waits);
+                self.entered()
+            }
+            LoadEvent::Snapshot(snapshot) => {
+                part.snapshot = snapshot;
+                self.tell()
+            }
+            // It comes with the rest of the host's result.
+            LoadEvent::Result(_) => News::Nothing,
+        }
+    }
+
+    /// The phase that all have come to that still run, if it is another one than before.
+    fn entered(&mut self) -> News {
+        let running = || self.parts.iter().filter(|part| !part.done);
+        let Some(phase) = running().map(|part| part.phase).min() else {
+            return News::Nothing;
+        };
+        if phase <= self.phase {
+            return self.tell();
+        }
+        self.phase = phase;
+        let waits = running().any(|part| part.waits);
+        News::Phase {
+            phase,
+            waits,
+            snapshot: self.snapshot(),
+        }
+    }
+
+    /// How many clients there are, unless that was told a moment ago.
+    fn tell(&mut self) -> News {
+        if self.told.elapsed() < NEWS {
+            return News::Nothing;
+        }
+        self.told = Instant::now();
+        News::Snapshot(self.snapshot())
+    }
+
+    fn snapshot(&self) -> LoadSnapshot {
+        LoadSnapshot::together(self.parts.iter().map(|part| part.snapshot))
+    }
+
+    fn finished(&mut self, place: usize, result: HostResult) -> News {
+        match self.take(place, result) {
+            Ok(()) if self.parts.iter().all(|part| part.done) => self.end(),
+            // Whoever ended early is waited for no longer.
+            Ok(()) => self.entered(),
+            Err(error) => self.failed(place, &format!("{error:#}"), String::new()),
+        }
+    }
+
+    /// Adds a host's result to the whole.
+    fn take(&mut self, place: usize, result: HostResult) -> anyhow::Result<()> {
+        let part = &mut self.parts[place];
+        let HostResult {
+            mut seen,
+            side,
+            rows,
+        } = result;
+        let clock = self.cluster.hosts()[part.host].clock;
+        if let (Some(rows), Some(file)) = (rows, &mut self.rows) {
+            let is_first = self.parts.iter().all(|part| !part.done);
+            let record = &self.parts[place].record;
+            write_rows(file, &rows, is_first, record).context("cannot write the clients' rows")?;
+        }
+        let part = &mut self.parts[place];
+        part.note(&seen);
+        part.record.side = side;
+        part.record.clock_error_us = clock.map(|clock| clock.error_ns as f64 / 1e3);
+        match (&mut self.starts, seen.span.from_ns, clock) {
+            (Some(starts), Some(from), Some(clock)) => {
+                let at = i128::from(from) - i128::from(clock.offset_ns);
+                starts.push((place, at, clock.error_ns));
+            }
+            (starts, _, _) => *starts = None,
+        }
+        part.done = true;
+        part.snapshot.present = 0;
+        // Where nothing is known of a clock, its load is taken to have begun with the first one.
+        let (first, began) = (self.whole.span.began_ns, seen.span.began_ns);
+        let together = || Some(first?.saturating_sub(began?));
+        let by_ns = clock.map(|clock| clock.offset_ns.saturating_neg());
+        seen.shift(by_ns.or_else(together).unwrap_or_default());
+        self.whole.merge(&seen);
+        Ok(())
+    }
+
+    fn end(&mut self) -> News {
+        let written = self.rows.as_mut().map_or(Ok(()), BufWriter::flush);
+        match written {
+            Ok(()) => News::Result(Box::new(self.whole.summary())),
+            Err(error) => News::Failed {
+                reason: format!("cannot write the clients' rows: {error}"),
+                output: String::new(),
+            },
+        }
+    }
+
+    fn failed(&mut self, place: usize, reason: &str, output: String) -> News {
+        let part = &mut self.parts[place];
+        part.done = true;
+        part.record.failure = Some(Failure {
+            stage: "load".to_owned(),
+            reason: reason.to_owned(),
+            output: output.clone(),
+        });
+        News::Failed {
+            reason: format!("client host {}: {reason}", part.name()),
+            output,
+        }
+    }
+}
+
+impl Part {
+    /// Its machine and its number, since a machine may be several hosts.
+    fn name(&self) -> String {
+        format!("{} (rank {})", self.record.name, self.record.rank)
+    }
+
+    fn note(&mut self, seen: &LoadStats) {
+        let record = &mut self.record;
+        let times = seen.service_time.latency();
+        let errors = seen.errors.values().map(|errors| errors.count);
+        record.served = Some(seen.served);
+        record.replies = Some(seen.window_replies);
+        record.replies_per_s = Some(seen.replies_per_s());
+        record.p50_us = times.as_ref().map(|times| times.p50_us);
+        record.p99_us = times.and_then(|times| times.p99_us);
+        record.errors = Some(errors.fold(0, u64::saturating_add));
+        record.cpu_s = seen.cpu_s();
+        let had = seen.span.duration_s() * (self.cpus.min(seen.threads as usize)) as f64;
+        record.cpu_share = record.cpu_s.filter(|_| had > 0.0).map(|used| used / had);
+    }
+}
+
+/// Appends a host's rows, each with the host's rank and name.
+fn write_rows(
+    file: &mut impl std::io::Write,
+    rows: &str,
+    with_names: bool,
+    host: &HostPart,
+) -> std::io::Result<()> {
+    let mut lines = rows.lines();
+    if let Some(names) = lines.next().filter(|_| with_names) {
+        writeln!(file, "{names},rank,host")?;
+    }
+    for line in lines {
+        writeln!(file, "{line},{},{}", host.rank, host.name)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Loads that come from several hosts, as if they were one program.
+//!
+//! The host that leads a run starts the server, measures it and divides each load among client hosts
+//! ([`HostAssignment`]). On each of them a [`Agent`] runs its part of the load as a process, with probes of its own,
+//! and reports. What carries orders and reports between them is a [`Cluster`], which is not here: whoever
+//! launches the hosts brings it (`crate::cli::main_with`). It moves bytes (orders and reports are JSON) and
+//! gives the word to go on; it knows nothing of loads.
+//!
+//! ```text
+//! leading host                                     each client host
+//!   Crew::start(orders) ──── order as JSON ───────→ Hand::start(order)
+//!   Crew::heard(deadline) ←─ report as JSON ─────── Hand::next(deadline), again and again
+//!   Crew::go_on() ────────── the word, to all ────→ Hand::go_on()
+//!   Crew::stop(limit) ────── the end ─────────────→ Hand::stop(limit)
+//! ```
+
+mod agent;
+mod divide;
+mod gather;
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+pub use agent::Agent;
+pub use divide::MOST_ROWS;
+pub(super) use divide::{Whole, divide};
+pub(super) use gather::{Gathering, News};
+
+use super::host;
+use throng_record::spec::Assignment;
+use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
+
+/// The client hosts of a run, implemented by whoever launches them.
+///
+/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a crew sends its hosts home.
+pub trait Cluster {
+    /// All of them, always in the same order; a host that was lost stays among them. How their clocks stand
+    /// is as of the last [`start`](Cluster::start).
+    fn hosts(&self) -> &[ClientHost];
+
+    /// Compares the clocks again and gives each host that has an order its order; the others rest. Reports
+    /// that are still on their way from earlier orders are never heard again.
+    ///
+    /// # Errors
+    /// When nothing can be sent any more. A host that cannot be reached is told by
+    /// [`heard`](Cluster::heard) as lost.
+    fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()>;
+
+    /// The next thing heard from any host, awaited until `deadline` without using a CPU. Reports of one host
+    /// come in their order. A host is told to be lost once, and at once in each later trial that has an
+    /// order for it.
+    fn heard(&mut self, deadline: Instant) -> Heard;
+
+    /// Gives all hosts that have an order and live the word that their loads wait for, at the same
+    /// moment by their clocks.
+    ///
+    /// # Errors
+    /// When nothing can be sent any more.
+    fn go_on(&mut self) -> anyhow::Result<()>;
+
+    /// Ends what still runs, everywhere, and returns when it has ended or after `limit`.
+    fn stop(&mut self, limit: Duration);
+}
+
+/// What is heard of a host.
+#[derive(Debug)]
+pub enum Heard {
+    /// It reported.
+    From {
+        /// Its place.
+        host: usize,
+        /// What.
+        report: Report,
+    },
+    /// It is gone: dead, stopped, or not to be reached.
+    Lost {
+        /// Its place.
+        host: usize,
+        /// How that showed.
+        reason: String,
+    },
+    /// Nothing in time.
+    Late,
+}
+
+/// A client host's part of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostAssignment {
+    /// The place of the host that is to do it.
+    pub host: usize,
+    /// What its load is given.
+    pub load: Assignment,
+    /// CPUs to bind it to; empty: not bound.
+    pub cpus: Vec<u32>,
+    /// Its share of the clients.
+    pub clients: u32,
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// The probes that look at it, by name.
+    pub probes: Vec<String>,
+    /// What the trial is for.
+    pub purpose: Purpose,
+    /// Whether its result is to have a row for each client.
+    pub rows: bool,
+}
+
+/// What a client host reports. After anything but a line, nothing more comes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// Its load entered a phase, or said how many clients are there.
+    Event(LoadEvent),
+    /// Its load has ended as it should.
+    Finished(Box<HostResult>),
+    /// It has not.
+    Failed {
+        /// Why.
+        reason: String,
+        /// The last lines that the load wrote.
+        output: String,
+    },
+}
+
+/// What came of a client host's part of a load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostResult {
+    /// What its clients saw.
+    pub seen: LoadStats,
+    /// The load's process, measured from outside.
+    pub side: Option<Side>,
+    /// CSV, a line a client below a line of names, where that was asked for.
+    pub rows: Option<String>,
+}
+
+/// Where the clients of a run are.
+pub enum Origin {
+    /// On this host, in a process.
+    Here,
+    /// On these.
+    Cluster(Box<dyn Cluster>),
+}
+
+impl Origin {
+    /// The client hosts; none where all is here.
+    pub fn hosts(&self) -> &[ClientHost] {
+        match self {
+            Self::Here => &[],
+            Self::Cluster(cluster) => cluster.hosts(),
+        }
+    }
+}
+
+/// This machine as a client host, which leaves it to whoever launches it how its clock stands. `ranks`
+/// client hosts share the CPUs that this process may use.
+pub fn this_host(rank: u32, ranks: u32) -> ClientHost {
+    let name = rustix::system::uname();
+    ClientHost {
+        name: name.nodename().to_string_lossy().into_owned(),
+        rank,
+        cpus: (host::usable_cpus().len() as u32 / ranks.max(1)).max(1),
+        kernel: host::kernel(),
+        clock: None,
+    }
+}

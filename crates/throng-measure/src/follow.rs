@@ -1,0 +1,134 @@
+//! A load that is followed through its phases, with samples taken at each; the same for one on this host
+//! and for the part of one that a client host has.
+
+use std::time::{Duration, Instant};
+
+use super::live_snapshot::{LiveSnapshot, Rate};
+use super::probes::{Moment, Panel};
+use throng_record::{LoadSnapshot, Phase};
+
+/// Time between two samples.
+const TICK: Duration = Duration::from_millis(100);
+/// The same while clients connect, of whom many come in a moment.
+const CONNECT_TICK: Duration = Duration::from_millis(20);
+
+/// Follows a load with panels of probes, of which one is the clients'.
+pub(super) struct Follower {
+    /// The place of that one.
+    clients: usize,
+    phase: Phase,
+    snapshot: LoadSnapshot,
+    rate: Rate,
+    replies_per_s: Option<f64>,
+    /// When the next sample is due if nothing else happens.
+    due: Instant,
+}
+
+impl Follower {
+    /// Before the load begins.
+    pub(super) fn new(clients: usize) -> Self {
+        Self {
+            clients,
+            phase: Phase::Connect,
+            snapshot: LoadSnapshot::default(),
+            rate: Rate::default(),
+            replies_per_s: None,
+            due: Instant::now(),
+        }
+    }
+
+    /// When a sample is due, whatever is heard until then.
+    pub(super) fn due(&self) -> Instant {
+        self.due
+    }
+
+    fn rest(&mut self) {
+        let tick = match self.phase {
+            Phase::Connect => CONNECT_TICK,
+            _ => TICK,
+        };
+        self.due = Instant::now() + tick;
+    }
+
+    /// The load enters a phase.
+    pub(super) fn enter(&mut self, phase: Phase, panels: &mut [Panel]) {
+        let moment = match phase {
+            Phase::Connect => None,
+            Phase::WarmUp => Some(Moment::Before),
+            Phase::Measure => Some(Moment::Start),
+            Phase::Drain => Some(Moment::End),
+            Phase::Idle => Some(Moment::After),
+        };
+        if let Some(moment) = moment {
+            sample(panels, moment);
+        }
+        self.phase = phase;
+        self.rest();
+    }
+
+    /// Takes the sample that is due.
+    pub(super) fn sample(&mut self, panels: &mut [Panel]) {
+        match self.phase {
+            Phase::Connect | Phase::WarmUp => sample(panels, Moment::Connect),
+            Phase::Measure => sample(panels, Moment::Tick),
+            Phase::Drain | Phase::Idle => {}
+        }
+        self.rest();
+    }
+
+    /// The clients' own count of those connected, beside what the kernel counts.
+    pub(super) fn note(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
+        panels[self.clients].note("connected", snapshot.present as f64);
+        self.learn(snapshot);
+    }
+
+    /// The same between two phases, where it may be as before.
+    pub(super) fn note_news(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
+        if snapshot.present == self.snapshot.present {
+            self.learn(snapshot);
+        } else {
+            self.note(snapshot, panels);
+        }
+    }
+
+    fn learn(&mut self, snapshot: LoadSnapshot) {
+        self.snapshot = snapshot;
+        if let Some(replies) = snapshot.verified {
+            self.replies_per_s = self.rate.at(Instant::now(), replies);
+        }
+    }
+
+    /// What is known by now, with what the panels saw last.
+    pub(super) fn live_snapshot(&self, [server, client, network]: [&Panel; 3]) -> LiveSnapshot {
+        let LoadSnapshot {
+            present,
+            answered,
+            done,
+            failed,
+            lost,
+            p50_ns,
+            p99_ns,
+            ..
+        } = self.snapshot;
+        LiveSnapshot {
+            phase: self.phase.name(),
+            present,
+            answered,
+            done,
+            failed,
+            lost,
+            replies_per_s: self.replies_per_s,
+            p50_ns,
+            p99_ns,
+            established: network.last("established").map(|count| count as u64),
+            server_cpu_percent: server.last("cpu_percent"),
+            client_cpu_percent: client.last("cpu_percent"),
+        }
+    }
+}
+
+fn sample(panels: &mut [Panel], moment: Moment) {
+    for panel in panels {
+        panel.sample(moment);
+    }
+}

@@ -1,0 +1,191 @@
+//! What else about the machine may explain a figure: settings of the kernel, limits, mitigations.
+//!
+//! Text as the kernel gives it, so that two records can be compared by eye and by program. What this
+//! machine does not have, or does not let us read, is absent.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::{read, sysctl};
+
+/// The kernel settings that bear on serving many connections, as paths below `/proc/sys`.
+const SYSCTLS: &[&str] = &[
+    "fs/epoll/max_user_watches",
+    "fs/file-max",
+    "fs/nr_open",
+    "kernel/io_uring_disabled",
+    "kernel/perf_event_paranoid",
+    "kernel/pid_max",
+    "kernel/sched_autogroup_enabled",
+    "kernel/threads-max",
+    "net/core/busy_poll",
+    "net/core/default_qdisc",
+    "net/core/netdev_budget",
+    "net/core/netdev_max_backlog",
+    "net/core/optmem_max",
+    "net/core/rmem_default",
+    "net/core/rmem_max",
+    "net/core/somaxconn",
+    "net/core/wmem_default",
+    "net/core/wmem_max",
+    "net/ipv4/ip_local_port_range",
+    "net/ipv4/tcp_abort_on_overflow",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_fastopen",
+    "net/ipv4/tcp_fin_timeout",
+    "net/ipv4/tcp_max_orphans",
+    "net/ipv4/tcp_max_syn_backlog",
+    "net/ipv4/tcp_max_tw_buckets",
+    "net/ipv4/tcp_mem",
+    "net/ipv4/tcp_notsent_lowat",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_slow_start_after_idle",
+    "net/ipv4/tcp_syn_linear_timeouts",
+    "net/ipv4/tcp_syn_retries",
+    "net/ipv4/tcp_synack_retries",
+    "net/ipv4/tcp_syncookies",
+    "net/ipv4/tcp_timestamps",
+    "net/ipv4/tcp_tw_reuse",
+    "net/ipv4/tcp_wmem",
+    "vm/max_map_count",
+    "vm/overcommit_memory",
+    "vm/swappiness",
+];
+
+/// Kernel settings by name, like "net.core.somaxconn".
+pub(super) fn sysctls() -> BTreeMap<String, String> {
+    let values = SYSCTLS
+        .iter()
+        .filter_map(|path| Some((path.replace('/', "."), one_line(&sysctl(path)?))));
+    values.collect()
+}
+
+/// Fields apart by one space, whatever the kernel puts between them.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a process may use: rlimits, and what its control group is allowed.
+pub(super) fn limits() -> BTreeMap<String, String> {
+    let mut limits = fs::read_to_string("/proc/self/limits")
+        .map(|text| of_process(&text))
+        .unwrap_or_default();
+    let group = read("/proc/self/cgroup").and_then(|text| unified_group(&text));
+    for name in ["cpu.max", "memory.max", "pids.max"] {
+        let value = group
+            .as_ref()
+            .and_then(|group| read(&format!("/sys/fs/cgroup{group}/{name}")));
+        limits.extend(value.map(|value| (format!("cgroup {name}"), value)));
+    }
+    limits
+}
+
+/// The lines of `/proc/PID/limits` that bear on many connections, threads and processes.
+pub(crate) fn of_process(text: &str) -> BTreeMap<String, String> {
+    let wanted = [
+        ("Max open files", "nofile"),
+        ("Max processes", "nproc"),
+        ("Max locked memory", "memlock"),
+        ("Max stack size", "stack"),
+        ("Max address space", "as"),
+    ];
+    let of_line = |line: &str| {
+        let (title, name) = wanted.iter().find(|(title, _)| line.starts_with(title))?;
+        let mut values = line[title.len()..].split_whitespace();
+        let (soft, hard) = (values.next()?, values.next()?);
+        Some(((*name).to_owned(), format!("{soft} soft, {hard} hard")))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// Path of the control group in the unified hierarchy, "" for its root.
+pub(crate) fn unified_group(text: &str) -> Option<String> {
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(path.trim_end_matches('/').to_owned())
+}
+
+/// Weaknesses of the CPU, and what the kernel does about each.
+pub(super) fn mitigations() -> BTreeMap<String, String> {
+    let folder = "/sys/devices/system/cpu/vulnerabilities";
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let values = names.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let value = read(&format!("{folder}/{name}"))?;
+        Some((name, value))
+    });
+    values.collect()
+}
+
+/// Whether cores run several threads: "on, 2 threads a core", "off", "notsupported".
+pub(super) fn simultaneous_threads() -> Option<String> {
+    let control = read("/sys/devices/system/cpu/smt/control")?;
+    let siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+    let threads = siblings.map_or(1, |list| threads_in(&list));
+    if threads > 1 {
+        return Some(format!("{control}, {threads} threads a core"));
+    }
+    Some(control)
+}
+
+/// How many CPUs a list like "0,4" or "0-1" names.
+pub(crate) fn threads_in(cpus: &str) -> u32 {
+    let of_part = |part: &str| -> Option<u32> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        Some(last.saturating_sub(first) + 1)
+    };
+    cpus.split(',').filter_map(of_part).sum()
+}
+
+/// Whether memory comes in huge pages: "always", "madvise", "never".
+pub(super) fn huge_pages() -> Option<String> {
+    let text = read("/sys/kernel/mm/transparent_hugepage/enabled")?;
+    let (_, chosen) = text.split_once('[')?;
+    Some(chosen.split_once(']')?.0.to_owned())
+}
+
+/// What the kernel reads the time from: "tsc", "kvm-clock", "hpet".
+pub(super) fn clock_source() -> Option<String> {
+    read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: &str = "\
+Limit                     Soft Limit           Hard Limit           Units     
+Max cpu time              unlimited            unlimited            seconds   
+Max processes             96365                96365                processes 
+Max open files            1024                 1048576              files     
+Max locked memory         8388608              8388608              bytes     
+";
+
+    #[test]
+    fn limits_are_read_by_their_titles() {
+        let limits = of_process(LIMITS);
+        assert_eq!(limits["nofile"], "1024 soft, 1048576 hard");
+        assert_eq!(limits["nproc"], "96365 soft, 96365 hard");
+        assert_eq!(limits.len(), 3);
+    }
+
+    #[test]
+    fn the_unified_group_is_told_from_those_of_the_old_hierarchies() {
+        let text = "8:pids:/\n4:memory:/a/b\n0::/user.slice/x\n";
+        assert_eq!(unified_group(text).unwrap(), "/user.slice/x");
+        assert_eq!(unified_group("0::/\n").unwrap(), "");
+        assert_eq!(unified_group("8:pids:/\n"), None);
+    }
+
+    #[test]
+    fn lists_of_cpus_are_counted() {
+        assert_eq!(["0", "0,4", "0-1", "0-1,8-9"].map(threads_in), [1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn this_machine_has_some_of_each() {
+        assert!(sysctls().contains_key("net.core.somaxconn"));
+        assert!(limits().contains_key("nofile"));
+        assert_eq!(one_line("4096\t131072\t6291456"), "4096 131072 6291456");
+    }
+}

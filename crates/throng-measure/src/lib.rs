@@ -1,0 +1,36 @@
+//! Part 3a: trials of one server under one load, with both sides measured.
+//!
+//! Servers and loads run as processes of their own, so that a reference server and anybody's own
+//! are measured by the same code, and nothing of the measuring runs in what is measured.
+
+pub mod cluster;
+mod control_group;
+mod follow;
+pub mod fuzzing;
+pub mod host;
+mod limit;
+mod live_snapshot;
+mod loading;
+mod loads;
+pub mod network;
+pub mod orphans;
+pub mod own_server;
+pub mod plan;
+mod ports;
+pub mod probes;
+mod process;
+mod queue;
+mod run;
+pub mod search;
+mod server;
+mod spin;
+mod stage;
+pub mod trace;
+mod trial;
+mod verify;
+pub mod warnings;
+pub mod watchdog;
+
+pub use live_snapshot::{Foreseen, LiveSnapshot, Rate};
+pub use run::{Observer, RunSpec, Started, begun, run, utc_now};
+pub use server::LIMITS;

@@ -1,0 +1,113 @@
+//! What gave way first, told from what all probes saw in the trials that broke; pure.
+//!
+//! Each sign is one function here. They are weighed by how directly they tell: a server that says
+//! whom it refused and why, or a kernel that killed it, before a limit that was reached, before a
+//! resource that was full. The weightiest is the cause; the others are told beside it.
+
+mod direct;
+mod indirect;
+mod seen;
+
+use seen::Seen;
+use throng_record::{Cause, Find, Host, ServerInfo, Settings, Trial};
+
+/// What else is known.
+pub(super) struct Circumstances<'a> {
+    pub(super) server: &'a ServerInfo,
+    pub(super) settings: &'a Settings,
+    pub(super) host: &'a Host,
+    pub(super) find: Find,
+}
+
+/// A sign that something gave way.
+struct Sign {
+    kind: &'static str,
+    /// How directly it tells.
+    weight: Weight,
+    sentence: String,
+    evidence: Vec<String>,
+}
+
+/// How directly a sign tells; the later the weightier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// Nothing was full, so something else was waited for.
+    Exclusion,
+    /// A resource was full.
+    Full,
+    /// Somebody was kept waiting.
+    Queue,
+    /// By design there is no more.
+    Design,
+    /// The server ended.
+    Crash,
+    /// A limit was reached.
+    Reached,
+    /// The kernel, the server or the client says so itself.
+    Told,
+}
+
+/// All that is looked for.
+const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
+    direct::refused_by_max_clients,
+    direct::refused_by_set_size,
+    direct::refused_by_pool,
+    direct::mappings,
+    direct::memory,
+    direct::descriptors,
+    direct::threads,
+    direct::ports,
+    direct::client_descriptors,
+    direct::crash,
+    indirect::one_at_a_time,
+    indirect::accept_queue,
+    indirect::client,
+    indirect::server_cpu,
+    indirect::waits,
+];
+
+/// What is looked at, for who finds nothing in it.
+const LOOKED_AT: &str = "what the server refused, its descriptors, threads and memory and their limits, \
+                         those of its control group and of the machine, the accept queue, source ports, \
+                         and the CPU of both sides";
+
+/// The cause that the trials which broke point at. `held` are those of the value that held.
+pub(super) fn of(held: &[&Trial], broke: &[&Trial], circumstances: &Circumstances<'_>) -> Cause {
+    let mut signs: Vec<Sign> = Vec::new();
+    for trial in broke {
+        let seen = Seen {
+            trial,
+            held: held.last().copied(),
+            circumstances,
+        };
+        for sign in SIGNS.iter().filter_map(|sign| sign(&seen)) {
+            // Of several trials the first one that has a sign tells of it.
+            if !signs.iter().any(|known| known.kind == sign.kind) {
+                signs.push(sign);
+            }
+        }
+    }
+    signs.sort_by_key(|sign| std::cmp::Reverse(sign.weight));
+    let mut signs = signs.into_iter();
+    let Some(first) = signs.next() else {
+        return Cause {
+            kind: "unknown".to_owned(),
+            sentence: "nothing that was measured tells why".to_owned(),
+            evidence: vec![format!("looked at: {LOOKED_AT}")],
+            also: Vec::new(),
+        };
+    };
+    Cause {
+        kind: first.kind.to_owned(),
+        sentence: first.sentence,
+        evidence: first.evidence,
+        also: signs
+            // How it ended is among the evidence of what ended it, and what was full is common.
+            .filter(|sign| sign.weight > Weight::Full && sign.kind != "crash")
+            .map(|sign| sign.sentence)
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! Signs that tell by themselves: who was refused for which reason, who was killed, which limit was
+//! reached.
+
+use super::{Seen, Sign, Weight};
+use throng_record::format::{bytes, counted, whole};
+
+/// Descriptors below the limit from which on there are none left for clients: servers keep a few.
+const FEW_DESCRIPTORS: f64 = 4.0;
+/// Room in an address space in which nothing of use fits any more, as a share of the whole: a thread's
+/// stack, or the next chunk of an allocator, did not.
+const LITTLE_ROOM: f64 = 0.1;
+
+pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
+    let refused = seen.refused("max-clients")?;
+    let told = option(&seen.circumstances.server.command, "--max-clients");
+    Some(Sign {
+        kind: "max-clients",
+        weight: Weight::Told,
+        sentence: match told {
+            Some(value) => format!("its --max-clients is {value}"),
+            None => "it has a limit of clients (--max-clients)".to_owned(),
+        },
+        evidence: vec![by_itself(refused, "for that limit", seen)],
+    })
+}
+
+pub(super) fn refused_by_set_size(seen: &Seen<'_>) -> Option<Sign> {
+    let refused = seen.refused("set-size")?;
+    let size = option(&seen.circumstances.server.command, "--fd-setsize").unwrap_or("1024");
+    Some(Sign {
+        kind: "set-size",
+        weight: Weight::Told,
+        sentence: format!("the sets of select() hold {size} descriptors (FD_SETSIZE)"),
+        evidence: vec![by_itself(
+            refused,
+            "whose descriptor did not fit into the set",
+            seen,
+        )],
+    })
+}
+
+pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
+    let refused = seen.refused("pool-size")?;
+    Some(Sign {
+        kind: "pool-size",
+        weight: Weight::Told,
+        sentence: "the C library's pool of threads for asynchronous operations is full \
+                   (--aio-threads)"
+            .to_owned(),
+        evidence: vec![by_itself(refused, "for whom the pool had no thread", seen)],
+    })
+}
+
+/// Descriptors: the server says so itself, or has as many as it may have.
+pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
+    let refused = seen.refused("descriptors");
+    let (open, limit) = (
+        seen.server("descriptors_most"),
+        seen.server("descriptors_limit"),
+    );
+    let reached =
+        matches!((open, limit), (Some(open), Some(limit)) if open + FEW_DESCRIPTORS >= limit);
+    if refused.is_none() && !reached {
+        return None;
+    }
+    let mut evidence = Vec::new();
+    evidence.extend(refused.map(|refused| by_itself(refused, "for want of a descriptor", seen)));
+    if let (Some(open), Some(limit)) = (open, limit) {
+        evidence.push(format!(
+            "a process of it had up to {} descriptors open and may have {} (RLIMIT_NOFILE)",
+            whole(open),
+            whole(limit)
+        ));
+    }
+    Some(Sign {
+        kind: "server-descriptors",
+        weight: if refused.is_some() {
+            Weight::Told
+        } else {
+            Weight::Reached
+        },
+        sentence: match limit {
+            Some(limit) => format!(
+                "a process of it may have {} descriptors (ulimit -n)",
+                whole(limit)
+            ),
+            None => "it has no descriptor left (ulimit -n)".to_owned(),
+        },
+        evidence,
+    })
+}
+
+/// Threads and processes: its user's, its control group's or the machine's limit, or just that none could
+/// be started.
+pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
+    let refused = [("threads", "thread"), ("processes", "process")]
+        .into_iter()
+        .find_map(|(why, what)| Some((seen.refused(why)?, what)));
+    let mut evidence = Vec::new();
+    evidence.extend(refused.map(|(refused, what)| {
+        by_itself(
+            refused,
+            &format!("for whom no {what} could be started"),
+            seen,
+        )
+    }));
+    let limit = limit_of_threads(seen, &mut evidence);
+    // A thread needs memory too; where that is what lacks, its own sign says so.
+    if limit.is_none() && (refused.is_none() || address_space(seen).is_some()) {
+        return None;
+    }
+    Some(Sign {
+        kind: "threads",
+        weight: if refused.is_some() {
+            Weight::Told
+        } else {
+            Weight::Reached
+        },
+        sentence: limit
+            .unwrap_or_else(|| "no further thread or process could be started".to_owned()),
+        evidence,
+    })
+}
+
+/// Which limit of threads was reached, in words.
+fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<String> {
+    if let (Some(refused), Some(limit)) = (
+        seen.server("pids_refused").filter(|refused| *refused > 0.0),
+        seen.server("pids_limit"),
+    ) {
+        evidence.push(format!(
+            "its control group refused a thread or process {} times (pids.events)",
+            whole(refused)
+        ));
+        return Some(format!(
+            "its control group may have {} threads and processes (pids.max)",
+            whole(limit)
+        ));
+    }
+    if let (Some(tasks), Some(limit)) = (seen.server("tasks_most"), seen.server("processes_limit"))
+        && tasks + 2.0 >= limit
+    {
+        evidence.push(format!("it had {} of them", whole(tasks)));
+        return Some(format!(
+            "its user may have {} threads and processes (RLIMIT_NPROC, ulimit -u)",
+            whole(limit)
+        ));
+    }
+    let (there, limit) = (
+        seen.server("machine_tasks_most")?,
+        seen.server("machine_tasks_limit")?,
+    );
+    (there >= limit * 0.99).then(|| {
+        evidence.push(format!("the machine had {} threads", whole(there)));
+        format!(
+            "this machine can have {} threads (kernel.pid_max, kernel.threads-max)",
+            whole(limit)
+        )
+    })
+}
+
+/// Memory: of its control group, of its address space, of the machine.
+pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
+    let ended = seen.ended();
+    let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
+    let told = |weight, sentence, evidence| {
+        Some(Sign {
+            kind: "memory",
+            weight,
+            sentence,
+            evidence,
+        })
+    };
+    if let Some(kills) = seen.server("oom_kills").filter(|kills| *kills > 0.0) {
+        evidence.push(format!(
+            "the kernel killed {} for want of memory (oom_kill)",
+            counted(kills as u32, "process of its control group")
+        ));
+        let sentence = match seen.server("memory_limit_bytes") {
+            Some(limit) => format!(
+                "its control group may have {} of memory (memory.max)",
+                bytes(limit)
+            ),
+            None => "the machine had no memory left".to_owned(),
+        };
+        return told(Weight::Told, sentence, evidence);
+    }
+    if let Some((largest, limit)) = address_space(seen) {
+        evidence.push(format!(
+            "the largest address space of its processes was {}",
+            bytes(largest)
+        ));
+        evidence.extend(last_words(seen));
+        let sentence = format!(
+            "its address space may be {} large (RLIMIT_AS, ulimit -v)",
+            bytes(limit)
+        );
+        return told(Weight::Told, sentence, evidence);
+    }
+    let killed = ended.is_some_and(|(how, _)| how.contains("SIGKILL"));
+    let words = last_words(seen)?;
+    evidence.push(words);
+    let sentence = "it had no memory left".to_owned();
+    let weight = if killed {
+        Weight::Told
+    } else {
+        Weight::Reached
+    };
+    told(weight, sentence, evidence)
+}
+
+/// The largest address space and its limit, where there was no room left.
+fn address_space(seen: &Seen<'_>) -> Option<(f64, f64)> {
+    let largest = seen.server("address_space_most_bytes")?;
+    let limit = seen.server("address_space_limit_bytes")?;
+    let gave_way = seen.ended().is_some()
+        || seen.refused("threads").is_some()
+        || seen.refused("processes").is_some()
+        || seen
+            .trial
+            .load
+            .as_ref()
+            .is_some_and(|load| load.served < load.clients);
+    (gave_way && largest >= limit * (1.0 - LITTLE_ROOM)).then_some((largest, limit))
+}
+
+/// What servers say in their last words when there is no memory left.
+fn last_words(seen: &Seen<'_>) -> Option<String> {
+    const SIGNS: [&str; 5] = [
+        "memory allocation of",
+        "out of memory",
+        "memoryerror",
+        "cannot allocate memory",
+        "enomem",
+    ];
+    let (_, output) = seen.ended()?;
+    let speaks = |line: &&str| {
+        let line = line.to_lowercase();
+        SIGNS.iter().any(|sign| line.contains(sign))
+    };
+    let line = output.lines().rev().find(speaks)?;
+    Some(format!("its last words: {}", line.trim()))
+}
+
+/// Mappings: threads have several each, and who has none left hears that there is no memory. A server that
+/// died of it is not looked at any more, so how many there were before counts too.
+pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
+    let limit = seen.server("mappings_limit")?;
+    let (there, clients) = match seen.server("mappings") {
+        Some(there) => (there, seen.trial.clients),
+        None => (seen.server_before("mappings")?, seen.held?.clients),
+    };
+    let gave_way = seen.ended().is_some() || seen.refused("threads").is_some();
+    (gave_way && there >= limit * (1.0 - LITTLE_ROOM)).then(|| {
+        let mut evidence = vec![format!(
+            "it had {} with {}",
+            whole(there),
+            counted(clients, "client")
+        )];
+        evidence.extend(seen.ended().map(|(how, _)| how.to_owned()));
+        evidence.extend(last_words(seen));
+        Sign {
+            kind: "mappings",
+            weight: Weight::Told,
+            sentence: format!(
+                "a process may have {} memory mappings (vm.max_map_count), and each thread takes several",
+                whole(limit)
+            ),
+            evidence,
+        }
+    })
+}
+
+pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
+    let failed = seen.failed("no-port")?;
+    let range = seen.circumstances.host.ephemeral_ports;
+    Some(Sign {
+        kind: "source-ports",
+        weight: Weight::Told,
+        sentence: "the clients have no source port left, which is no limit of the server \
+                   (net.ipv4.ip_local_port_range, --source)"
+            .to_owned(),
+        evidence: vec![match range {
+            Some((first, last)) => {
+                format!("{failed} connections found none from {first} to {last} (EADDRNOTAVAIL)")
+            }
+            None => format!("{failed} connections found none (EADDRNOTAVAIL)"),
+        }],
+    })
+}
+
+pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
+    let failed = seen.failed("no-descriptor")?;
+    Some(Sign {
+        kind: "client-descriptors",
+        weight: Weight::Told,
+        sentence: "the clients have no descriptor left, which is no limit of the server".to_owned(),
+        evidence: vec![format!("{failed} connections found none (EMFILE)")],
+    })
+}
+
+pub(super) fn crash(seen: &Seen<'_>) -> Option<Sign> {
+    let (how, output) = seen.ended()?;
+    let mut evidence = vec![how.to_owned()];
+    let last = output.lines().rev().find(|line| !line.trim().is_empty());
+    evidence.extend(last.map(|line| format!("its last words: {}", line.trim())));
+    Some(Sign {
+        kind: "crash",
+        weight: Weight::Crash,
+        sentence: how.replacen("the server", "it", 1),
+        evidence,
+    })
+}
+
+/// "it refused 1 of 1235 clients for want of a descriptor".
+fn by_itself(refused: u64, why: &str, seen: &Seen<'_>) -> String {
+    format!(
+        "it refused {} of {} {why}",
+        whole(refused as f64),
+        counted(seen.trial.clients, "client")
+    )
+}
+
+/// The value of an option on a command line.
+fn option<'a>(command: &'a [String], name: &str) -> Option<&'a str> {
+    let mut words = command.iter();
+    words.find_map(|word| {
+        let after = word.strip_prefix(name)?;
+        after.strip_prefix('=').or_else(|| {
+            let place = command.iter().position(|other| other == name)?;
+            command.get(place + 1).map(String::as_str)
+        })
+    })
+}

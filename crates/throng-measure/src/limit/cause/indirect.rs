@@ -1,0 +1,195 @@
+//! Signs from which a cause is concluded: who was kept waiting, and what was full.
+
+use super::{Seen, Sign, Weight};
+use throng_record::Find;
+use throng_record::format::{counted, number, time, whole};
+use throng_record::keeps_waiting;
+
+/// Share of its CPUs from which a side counts as full.
+const FULL_PERCENT: f64 = 95.0;
+
+/// By design the server has one client at a time, or one for each worker.
+pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
+    let limit = seen.circumstances.server.structural_limit.as_ref()?;
+    let load = seen.trial.load.as_ref()?;
+    // Who turns clients away counts them, and that is told directly.
+    (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
+        kind: "design",
+        weight: Weight::Design,
+        sentence: format!("by design {limit}"),
+        evidence: waiting(seen).into_iter().collect(),
+    })
+}
+
+/// How many waited to be accepted at most.
+fn waiting(seen: &Seen<'_>) -> Option<String> {
+    let most = seen
+        .network("accept_queue_max")
+        .filter(|most| *most > 0.0)?;
+    let queue = match seen.network("accept_backlog") {
+        Some(backlog) => format!("the accept queue of {}", whole(backlog)),
+        None => "the accept queue".to_owned(),
+    };
+    Some(format!(
+        "up to {} waited in {queue}",
+        counted(most as u32, "client")
+    ))
+}
+
+/// Clients that the server did not accept, or not in time.
+pub(super) fn accept_queue(seen: &Seen<'_>) -> Option<Sign> {
+    let load = seen.trial.load.as_ref()?;
+    let overflows = seen
+        .network("listen_overflows")
+        .filter(|times| *times > 0.0);
+    let turned_away = seen.failed("connect-timeout").is_some() || load.never_served > 0;
+    if !turned_away {
+        return None;
+    }
+    let mut evidence: Vec<String> = waiting(seen).into_iter().collect();
+    if let Some(overflows) = overflows {
+        let again = seen.network("syn_retransmits").unwrap_or(0.0);
+        evidence.push(format!(
+            "handshakes were refused {} times since it was full (ListenOverflows), and SYNs sent again \
+             {} times",
+            whole(overflows),
+            whole(again)
+        ));
+        let backlog = seen.network("accept_backlog");
+        return Some(Sign {
+            kind: "accept-queue",
+            weight: Weight::Queue,
+            sentence: format!(
+                "its accept queue{} overflowed",
+                backlog.map_or_else(String::new, |backlog| format!(" of {}", whole(backlog)))
+            ),
+            evidence,
+        });
+    }
+    let most = seen.network("accept_queue_max")?;
+    (most >= 1.0).then(|| Sign {
+        kind: "accept-queue",
+        weight: Weight::Queue,
+        sentence: format!(
+            "it accepts no more than {} at a time: others wait in its accept queue",
+            counted(load.served, "client")
+        ),
+        evidence,
+    })
+}
+
+/// The clients themselves.
+pub(super) fn client(seen: &Seen<'_>) -> Option<Sign> {
+    let cpu = ClientsCpu::of(seen)?;
+    let behind = seen.warned("behind-schedule");
+    let server_full = server_full(seen).is_some();
+    (behind || (cpu.full && !server_full)).then(|| Sign {
+        kind: "client",
+        weight: Weight::Full,
+        sentence: "the clients could do no more, which is no limit of the server".to_owned(),
+        evidence: [
+            Some(cpu.words),
+            behind.then(|| {
+                "requests left later than they were due though clients were free".to_owned()
+            }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    })
+}
+
+/// What the clients used of the CPUs that they have: where they come from several hosts, on the fullest.
+struct ClientsCpu {
+    full: bool,
+    words: String,
+}
+
+impl ClientsCpu {
+    fn of(seen: &Seen<'_>) -> Option<Self> {
+        let hosts = seen.trial.hosts.iter();
+        let shares = hosts.filter_map(|host| Some((host.cpu_share? * 100.0, &host.name)));
+        if let Some((used, name)) = shares.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            return Some(Self {
+                full: used >= FULL_PERCENT,
+                words: format!(
+                    "the fullest of {} was {name}, with {used:.0} % of its CPUs",
+                    counted(seen.trial.hosts.len() as u32, "client host")
+                ),
+            });
+        }
+        let threads = f64::from(seen.trial.load.as_ref()?.threads.max(1));
+        let used = seen.client("cpu_percent")?;
+        let may = 100.0 * threads.min(cpus(&seen.circumstances.settings.client_cpus));
+        Some(Self {
+            full: used >= may * FULL_PERCENT / 100.0,
+            words: format!("the clients' CPU use was {used:.0} % of {may:.0} %"),
+        })
+    }
+}
+
+/// The server's CPU use and how much it may use, where that is full.
+fn server_full(seen: &Seen<'_>) -> Option<(f64, f64)> {
+    let used = seen.server("cpu_percent")?;
+    let tasks = seen.server("tasks_most").unwrap_or(f64::INFINITY);
+    let cpus = cpus(&seen.circumstances.settings.server_cpus);
+    // Where more cannot run than there are threads.
+    let may = 100.0 * cpus.min(tasks.max(1.0));
+    (used >= may * FULL_PERCENT / 100.0).then_some((used, may))
+}
+
+fn cpus(bound: &[u32]) -> f64 {
+    match bound.len() {
+        0 => f64::INFINITY,
+        bound => bound as f64,
+    }
+}
+
+pub(super) fn server_cpu(seen: &Seen<'_>) -> Option<Sign> {
+    let load = seen.trial.load.as_ref()?;
+    let (used, may) = server_full(seen)?;
+    let mut evidence = vec![format!("its CPU use was {used:.0} % of {may:.0} %")];
+    if let (Some(before), Some(held)) = (seen.server_before("cpu_percent"), seen.held) {
+        let rate = |load: Option<&throng_record::Load>| load.map(|load| load.window.replies_per_s);
+        if let (Some(then), Some(now)) = (rate(held.load.as_ref()), rate(Some(load))) {
+            evidence.push(format!(
+                "{} replies a second, and where it held {} with {before:.0} %",
+                number(now),
+                number(then)
+            ));
+        }
+    }
+    evidence.extend(cost(seen));
+    Some(Sign {
+        kind: "server-cpu",
+        weight: Weight::Full,
+        sentence: "its CPU is full".to_owned(),
+        evidence,
+    })
+}
+
+/// What a reply costs the server.
+fn cost(seen: &Seen<'_>) -> Option<String> {
+    let load = seen.trial.load.as_ref()?;
+    let cpu_ms = seen.server("cpu_ms")?;
+    (load.window.replies > 0).then(|| {
+        let each = cpu_ms * 1000.0 / load.window.replies as f64;
+        format!("a reply costs it {} of CPU time", time(each))
+    })
+}
+
+/// Neither side was full: it waited for something that is not measured.
+pub(super) fn waits(seen: &Seen<'_>) -> Option<Sign> {
+    let load = seen.trial.load.as_ref()?;
+    let server = seen.server("cpu_percent")?;
+    let clients = ClientsCpu::of(seen)?;
+    let slow =
+        seen.circumstances.find == Find::Rate || load.errors.is_empty() && load.never_served == 0;
+    (slow && server_full(seen).is_none()).then(|| Sign {
+        kind: "server-waits",
+        weight: Weight::Exclusion,
+        sentence: "it waits for something other than CPU: too few threads, a lock, a disk, a timer"
+            .to_owned(),
+        evidence: vec![format!("its CPU use was {server:.0} %"), clients.words],
+    })
+}

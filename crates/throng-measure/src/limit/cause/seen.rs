@@ -1,0 +1,64 @@
+//! What was seen in a trial that broke, by name.
+
+use super::Circumstances;
+use throng_record::{Side, Trial};
+
+/// A trial that broke, and one that held.
+pub(super) struct Seen<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) held: Option<&'a Trial>,
+    pub(super) circumstances: &'a Circumstances<'a>,
+}
+
+impl Seen<'_> {
+    /// A figure of the server's processes.
+    pub(super) fn server(&self, name: &str) -> Option<f64> {
+        metric(self.trial.server_side.as_ref(), name)
+    }
+
+    /// A figure of the load's process.
+    pub(super) fn client(&self, name: &str) -> Option<f64> {
+        metric(self.trial.client_side.as_ref(), name)
+    }
+
+    /// A figure of the connections between both.
+    pub(super) fn network(&self, name: &str) -> Option<f64> {
+        metric(self.trial.network.as_ref(), name)
+    }
+
+    /// The same figure of the server's processes, in a trial that held.
+    pub(super) fn server_before(&self, name: &str) -> Option<f64> {
+        metric(self.held?.server_side.as_ref(), name)
+    }
+
+    /// How many clients the server refused for a reason; none when it did not say so.
+    pub(super) fn refused(&self, why: &str) -> Option<u64> {
+        let refused = &self.trial.server_counts.as_ref()?.refused;
+        refused.get(why).copied().filter(|count| *count > 0)
+    }
+
+    /// How many connections failed in a way.
+    pub(super) fn failed(&self, kind: &str) -> Option<u64> {
+        let errors = &self.trial.load.as_ref()?.errors;
+        errors.get(kind).copied().filter(|count| *count > 0)
+    }
+
+    /// How the server ended that should not have, and its last output.
+    pub(super) fn ended(&self) -> Option<(&str, &str)> {
+        let failure = self.trial.failure.as_ref()?;
+        let ended = failure.reason.starts_with("the server ended");
+        ended.then_some((failure.reason.as_str(), failure.output.as_str()))
+    }
+
+    /// Whether a warning of this kind was given.
+    pub(super) fn warned(&self, kind: &str) -> bool {
+        self.trial
+            .warnings
+            .iter()
+            .any(|warning| warning.kind == kind)
+    }
+}
+
+fn metric(side: Option<&Side>, name: &str) -> Option<f64> {
+    side?.metrics.get(name).copied()
+}

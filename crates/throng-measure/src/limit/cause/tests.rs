@@ -1,0 +1,231 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use throng_record::{Failure, HostPart, Load, ServerCounts, Side};
+
+fn side(figures: &[(&str, f64)]) -> Side {
+    let figures = figures.iter();
+    let metrics = figures.map(|(name, value)| ((*name).to_owned(), *value));
+    Side {
+        metrics: metrics.collect(),
+        ..Side::default()
+    }
+}
+
+fn counts(kind: &str, count: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([(kind.to_owned(), count)])
+}
+
+/// 101 clients of which 100 were served.
+fn broken() -> Trial {
+    Trial {
+        clients: 101,
+        load: Some(Load {
+            clients: 101,
+            connected: 101,
+            served: 100,
+            threads: 1,
+            errors: counts("closed-early", 1),
+            ..Load::default()
+        }),
+        ..Trial::default()
+    }
+}
+
+fn refusing(why: &str) -> Trial {
+    Trial {
+        server_counts: Some(ServerCounts {
+            refused: counts(why, 1),
+            ..ServerCounts::default()
+        }),
+        ..broken()
+    }
+}
+
+fn died(how: &str, output: &str) -> Trial {
+    Trial {
+        load: None,
+        failure: Some(Failure {
+            stage: "load".to_owned(),
+            reason: format!("the server ended with {how}"),
+            output: output.to_owned(),
+        }),
+        ..broken()
+    }
+}
+
+fn cause(trial: &Trial) -> Cause {
+    let server = ServerInfo {
+        command: ["throng", "serve", "epoll", "--max-clients", "100"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..ServerInfo::default()
+    };
+    let settings = Settings {
+        server_cpus: vec![0],
+        client_cpus: vec![1],
+        ..Settings::default()
+    };
+    let circumstances = Circumstances {
+        server: &server,
+        settings: &settings,
+        host: &Host::default(),
+        find: Find::Clients,
+    };
+    of(&[], &[trial], &circumstances)
+}
+
+#[test]
+fn what_a_server_says_itself_is_believed_first() {
+    let mut trial = refusing("max-clients");
+    trial.server_side = Some(side(&[
+        ("descriptors_most", 110.0),
+        ("descriptors_limit", 110.0),
+    ]));
+    let cause = cause(&trial);
+    assert_eq!(cause.kind, "max-clients");
+    assert_eq!(cause.sentence, "its --max-clients is 100");
+    assert_eq!(
+        cause.evidence,
+        ["it refused 1 of 101 clients for that limit"]
+    );
+    assert_eq!(cause.also.len(), 1, "{cause:?}");
+    for (why, kind) in [
+        ("descriptors", "server-descriptors"),
+        ("set-size", "set-size"),
+        ("pool-size", "pool-size"),
+        ("threads", "threads"),
+        ("processes", "threads"),
+    ] {
+        assert_eq!(super::tests::cause(&refusing(why)).kind, kind);
+    }
+}
+
+#[test]
+fn a_limit_that_is_reached_tells_of_servers_that_say_nothing() {
+    let mut trial = broken();
+    trial.server_side = Some(side(&[
+        ("descriptors_most", 299.0),
+        ("descriptors_limit", 300.0),
+    ]));
+    let cause = cause(&trial);
+    assert_eq!(cause.kind, "server-descriptors");
+    assert!(cause.sentence.contains("300 descriptors"), "{cause:?}");
+    trial.server_side = Some(side(&[("pids_refused", 3.0), ("pids_limit", 40.0)]));
+    let cause = super::tests::cause(&trial);
+    assert_eq!(cause.kind, "threads");
+    assert!(cause.sentence.contains("pids.max"), "{cause:?}");
+    trial.server_side = Some(side(&[("tasks_most", 40.0), ("processes_limit", 40.0)]));
+    assert!(
+        super::tests::cause(&trial)
+            .sentence
+            .contains("RLIMIT_NPROC")
+    );
+    trial.server_side = Some(side(&[("tasks_most", 40.0), ("machine_tasks_limit", 50.0)]));
+    assert_eq!(super::tests::cause(&trial).kind, "unknown");
+}
+
+#[test]
+fn threads_that_find_no_memory_are_no_limit_of_threads() {
+    let mut trial = refusing("threads");
+    trial.server_side = Some(side(&[
+        ("address_space_most_bytes", 99e6),
+        ("address_space_limit_bytes", 100e6),
+    ]));
+    let cause = cause(&trial);
+    assert_eq!(cause.kind, "memory");
+    assert!(cause.sentence.contains("RLIMIT_AS"), "{cause:?}");
+}
+
+#[test]
+fn how_a_server_died_tells_why() {
+    let mut trial = died("signal: 9 (SIGKILL)", "");
+    trial.server_side = Some(side(&[("oom_kills", 1.0), ("memory_limit_bytes", 64e6)]));
+    let killed = cause(&trial);
+    assert_eq!(killed.kind, "memory");
+    assert!(killed.evidence[0].contains("SIGKILL"), "{killed:?}");
+    let words = "line\nMemoryError\n";
+    assert_eq!(cause(&died("exit status: 1", words)).kind, "memory");
+    let crash = cause(&died("signal: 11 (SIGSEGV)", "boom\n"));
+    assert_eq!(crash.kind, "crash");
+    assert_eq!(crash.sentence, "it ended with signal: 11 (SIGSEGV)");
+    assert_eq!(crash.evidence[1], "its last words: boom");
+}
+
+#[test]
+fn threads_that_find_no_mapping_are_told_by_how_many_there_were_before() {
+    let words = "failed to allocate an alternative stack: Cannot allocate memory (os error 12)\n";
+    let mut trial = died("signal: 6 (SIGABRT)", words);
+    trial.server_side = Some(side(&[("mappings_limit", 65_530.0)]));
+    let mut held = broken();
+    held.server_side = Some(side(&[("mappings", 65_300.0)]));
+    let circumstances = Circumstances {
+        server: &ServerInfo::default(),
+        settings: &Settings::default(),
+        host: &Host::default(),
+        find: Find::Clients,
+    };
+    let cause = of(&[&held], &[&trial], &circumstances);
+    assert_eq!(cause.kind, "mappings");
+    assert!(cause.evidence[0].contains("65,300"), "{cause:?}");
+}
+
+#[test]
+fn clients_that_nobody_accepts_are_told_from_a_queue_that_overflows() {
+    let mut trial = broken();
+    let load = trial.load.as_mut().unwrap();
+    load.errors.clear();
+    load.never_served = 1;
+    trial.network = Some(side(&[("accept_queue_max", 1.0), ("accept_backlog", 5.0)]));
+    let stopped = cause(&trial);
+    assert_eq!(stopped.kind, "accept-queue");
+    assert!(stopped.sentence.contains("no more than 100"), "{stopped:?}");
+    trial.network = Some(side(&[
+        ("accept_queue_max", 6.0),
+        ("accept_backlog", 5.0),
+        ("listen_overflows", 9.0),
+    ]));
+    let overflowed = cause(&trial);
+    assert_eq!(overflowed.sentence, "its accept queue of 5 overflowed");
+}
+
+#[test]
+fn a_full_cpu_is_the_cause_where_nothing_else_is() {
+    let mut trial = broken();
+    trial.load.as_mut().unwrap().errors.clear();
+    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
+    trial.client_side = Some(side(&[("cpu_percent", 40.0)]));
+    assert_eq!(cause(&trial).kind, "server-cpu");
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
+    assert_eq!(cause(&trial).kind, "server-waits");
+    trial.client_side = Some(side(&[("cpu_percent", 99.0)]));
+    assert_eq!(cause(&trial).kind, "client");
+}
+
+#[test]
+fn of_several_client_hosts_the_fullest_tells_whether_the_clients_could_do_no_more() {
+    let mut trial = broken();
+    trial.load.as_mut().unwrap().errors.clear();
+    trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
+    let part = |name: &str, share| HostPart {
+        name: name.to_owned(),
+        cpu_share: Some(share),
+        ..HostPart::default()
+    };
+    trial.hosts = vec![part("north", 0.99), part("south", 0.3)];
+    let full = cause(&trial);
+    assert_eq!(full.kind, "client");
+    assert_eq!(
+        full.evidence[0],
+        "the fullest of 2 client hosts was north, with 99 % of its CPUs"
+    );
+    trial.hosts[0].cpu_share = Some(0.4);
+    assert_eq!(cause(&trial).kind, "server-waits");
+}
+
+#[test]
+fn where_nothing_tells_it_is_said_what_was_looked_at() {
+    let unknown = cause(&broken());
+    assert_eq!(unknown.kind, "unknown");
+    assert!(unknown.evidence[0].starts_with("looked at: "));
+}

@@ -1,0 +1,361 @@
+//! A search for the limit of each server: tries, what came of them, and what gave way first.
+
+mod cause;
+mod room;
+mod verdict;
+
+use super::cluster::Origin;
+use super::run::{
+    Audience, Measured, Observer, RunSpec, Started, begin, end, ending, measure, utc_now,
+};
+use super::search::{Bounds, Known, Point, Search, Verdict};
+use cause::Circumstances;
+use throng_record::spec::{Spacing, TrialSpec};
+use throng_record::{
+    Attempt, Ending, Find, Found, Limit, Purpose, Run, SearchEnding, StoppedAt, Store, Trial, Tried,
+};
+use throng_sys::signal::Stop;
+use verdict::{Criteria, Judged};
+
+/// Shares of the limit at which a server is looked at again once it is known.
+const SHARES: [f64; 2] = [0.5, 0.8];
+/// How often in a row a trial may fail before its clients came.
+const FAILURES: u32 = 2;
+
+/// Searches the limit of every server, one after the other, or as far as there is time until a signal
+/// asks to stop.
+///
+/// # Errors
+/// When the record cannot be written; what failed in a trial is part of the trial.
+pub(super) fn run(
+    plan: &RunSpec,
+    asked: &Limit,
+    origin: &mut Origin,
+    store: &mut Store,
+    observer: &mut dyn Observer,
+    stop: Stop,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    let total = plan.servers.len() * (asked.tries as usize + SHARES.len());
+    let mut run = begin(plan, total, store)?;
+    let by_chance = plan.settings.load.arrival == Some(Spacing::Poisson);
+    let criteria = Criteria::new(asked, by_chance)?;
+    let mut trials = plan.done.clone();
+    let mut all = Vec::new();
+    let mut host_lost = false;
+    for server in 0..plan.servers.len() {
+        let mut hunt = Hunt {
+            plan,
+            asked,
+            origin: &mut *origin,
+            criteria: &criteria,
+            server,
+            total,
+            stop,
+            interrupted: false,
+            host_lost: false,
+            trials: &mut trials,
+        };
+        let found = hunt.go(store, observer)?;
+        let interrupted = hunt.interrupted;
+        host_lost = hunt.host_lost;
+        all.push(found);
+        let limit = run.limit.get_or_insert_with(|| asked.clone());
+        limit.found.clone_from(&all);
+        store.write_run(&run)?;
+        if interrupted {
+            break;
+        }
+    }
+    let complete = all.len() == plan.servers.len()
+        && all
+            .iter()
+            .all(|found| found.ending != SearchEnding::Interrupted);
+    run.trials_planned = trials.len() as u32 + u32::from(!complete);
+    // How often something was tried follows from what came of it.
+    run.warnings.retain(|warning| warning.kind != "few-runs");
+    let ending = if host_lost {
+        Ending::HostLost
+    } else {
+        ending(complete && !stop.requested())
+    };
+    end(run, trials, ending, store)
+}
+
+/// The search for the limit of one server.
+struct Hunt<'a> {
+    plan: &'a RunSpec,
+    asked: &'a Limit,
+    origin: &'a mut Origin,
+    criteria: &'a Criteria,
+    server: usize,
+    total: usize,
+    stop: Stop,
+    interrupted: bool,
+    /// A client host is not there any more, which interrupts too.
+    host_lost: bool,
+    /// Those of all servers.
+    trials: &'a mut Vec<Trial>,
+}
+
+impl Hunt<'_> {
+    fn go(&mut self, store: &mut Store, observer: &mut dyn Observer) -> anyhow::Result<Found> {
+        let mut search = Search::new(self.bounds());
+        let mut stopped_at: Option<StoppedAt> = None;
+        let mut took_s = 0.0;
+        let mut failures = 0;
+        let mut failure = String::new();
+        let earlier: Vec<Trial> = self.own().filter(|trial| is_try(trial)).cloned().collect();
+        let mut earlier = earlier.into_iter();
+        let mut out_of_time = false;
+        while let Some(point) = search.next() {
+            if took_s >= self.asked.time_limit_s {
+                out_of_time = true;
+                break;
+            }
+            // What an interrupted run has is learned again before anything is tried.
+            let trial = match earlier.next() {
+                Some(trial) => trial,
+                None if self.interrupted => break,
+                None => match self.attempt(point, None, store, observer)? {
+                    Some(trial) => trial,
+                    None => break,
+                },
+            };
+            took_s += trial.took_s;
+            match self.criteria.judge(&trial) {
+                Judged::Decided(verdict, _) => {
+                    failures = 0;
+                    self.look_ahead(&trial, verdict, &mut search, &mut stopped_at);
+                    search.learn(as_tried(&trial, point), verdict);
+                }
+                Judged::Void(why) => {
+                    failures += 1;
+                    if failures >= FAILURES {
+                        failure = why;
+                        break;
+                    }
+                }
+            }
+        }
+        let known = Known {
+            ending: match search.known().ending {
+                _ if !failure.is_empty() => SearchEnding::Failed,
+                SearchEnding::OutOfTries if self.interrupted => SearchEnding::Interrupted,
+                SearchEnding::OutOfTries if out_of_time => SearchEnding::OutOfTime,
+                ending => ending,
+            },
+            ..search.known()
+        };
+        self.below(&known, store, observer)?;
+        Ok(self.found(&known, stopped_at, failure))
+    }
+
+    fn bounds(&self) -> Bounds {
+        let asked = self.asked;
+        Bounds {
+            from: asked.from,
+            most: asked.most,
+            factor: asked.factor,
+            within: asked.within_percent / 100.0,
+            tries: asked.tries,
+            confirm: asked.confirm,
+            exact_hints: asked.find == Find::Clients,
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.plan.servers[self.server].name
+    }
+
+    fn own(&self) -> impl Iterator<Item = &Trial> {
+        self.trials
+            .iter()
+            .filter(|trial| trial.server == self.plan.servers[self.server].name)
+    }
+
+    /// Tries a value; none when a signal cut it short. After one that came when the trial was over, what it
+    /// says still counts, and it is the last.
+    fn attempt(
+        &mut self,
+        point: Point,
+        share: Option<f64>,
+        store: &mut Store,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<Option<Trial>> {
+        let same = |trial: &&Trial| {
+            let attempt = trial.attempt.as_ref();
+            attempt.is_some_and(|attempt| (attempt.value, attempt.share) == (point.value, share))
+        };
+        let round = self.own().filter(same).count() as u32;
+        let clients = match self.asked.find {
+            Find::Clients => u32::try_from(point.value).unwrap_or(u32::MAX),
+            Find::Rate => self.asked.clients.unwrap_or(1),
+        };
+        let planned = TrialSpec {
+            round,
+            server: self.server,
+            clients,
+            purpose: point.purpose,
+            percent: None,
+        };
+        let mut trial = Trial {
+            index: self.trials.len() as u32,
+            round,
+            server: self.name().to_owned(),
+            clients,
+            purpose: point.purpose,
+            attempt: Some(Attempt {
+                value: point.value,
+                share,
+                ..Attempt::default()
+            }),
+            started_at: utc_now(),
+            ..Trial::default()
+        };
+        observer.begins(&Started {
+            index: self.trials.len(),
+            total: self.total,
+            foreseen: None,
+            server: self.name(),
+            clients,
+            rate_per_s: self.plan.rate_of(trial.attempt.as_ref()),
+            round,
+            purpose: point.purpose,
+            percent: None,
+        });
+        let measured = measure(
+            self.plan,
+            self.origin,
+            store,
+            &planned,
+            &mut trial,
+            &mut Audience {
+                observer: &mut *observer,
+                stop: self.stop,
+            },
+        )?;
+        if measured == Measured::CutShort {
+            self.interrupted = true;
+            return Ok(None);
+        }
+        self.host_lost = measured == Measured::HostLost;
+        let (held, reasons) = match self.criteria.judge(&trial) {
+            Judged::Decided(verdict, reasons) => (verdict.held, reasons),
+            Judged::Void(why) => (false, vec![why]),
+        };
+        trial.attempt = Some(Attempt {
+            value: point.value,
+            share,
+            held,
+            reasons,
+        });
+        store.add_trial(&trial)?;
+        observer.ended(&trial);
+        self.trials.push(trial.clone());
+        self.interrupted |= self.stop.requested() || self.host_lost;
+        Ok(Some(trial))
+    }
+
+    /// Where a server takes a thread, a process or much memory for each client, the machine would give
+    /// way before it, and not to it alone.
+    fn look_ahead(
+        &self,
+        trial: &Trial,
+        verdict: Verdict,
+        search: &mut Search,
+        stopped_at: &mut Option<StoppedAt>,
+    ) {
+        if self.asked.find != Find::Clients || !verdict.held {
+            return;
+        }
+        let Some(end) = room::left_for(trial) else {
+            return;
+        };
+        let nearer = stopped_at.as_ref().is_none_or(|at| end.value < at.value);
+        if end.value < self.asked.most && nearer {
+            search.stop_at(end.value.max(u64::from(trial.clients)));
+            *stopped_at = Some(end);
+        }
+    }
+
+    /// How the server does at shares of its limit.
+    fn below(
+        &mut self,
+        known: &Known,
+        store: &mut Store,
+        observer: &mut dyn Observer,
+    ) -> anyhow::Result<()> {
+        let settled = [
+            SearchEnding::Found,
+            SearchEnding::Between,
+            SearchEnding::AtLeast,
+        ];
+        let Some(held) = known.held.filter(|_| settled.contains(&known.ending)) else {
+            return Ok(());
+        };
+        for share in SHARES {
+            let value = (held.value as f64 * share).round() as u64;
+            let there = self.own().any(|trial| {
+                let attempt = trial.attempt.as_ref();
+                attempt.is_some_and(|attempt| attempt.share == Some(share))
+            });
+            // Of one client there is no half.
+            let is_share = (1..held.value).contains(&value);
+            if there || !is_share || self.interrupted {
+                continue;
+            }
+            let point = Point {
+                value,
+                purpose: Purpose::Share,
+            };
+            self.attempt(point, Some(share), store, observer)?;
+        }
+        Ok(())
+    }
+
+    fn found(&self, known: &Known, stopped_at: Option<StoppedAt>, failure: String) -> Found {
+        let tried = |tried: Option<Tried>, held: bool| -> Vec<&Trial> {
+            let value = tried.map(|tried| tried.value);
+            let own = self.own().filter(|trial| is_try(trial));
+            own.filter(|trial| {
+                let attempt = trial.attempt.as_ref();
+                attempt.is_some_and(|attempt| Some(attempt.value) == value && attempt.held == held)
+            })
+            .collect()
+        };
+        let (held, broke) = (tried(known.held, true), tried(known.broke, false));
+        let gave_way = broke
+            .iter()
+            .find_map(|trial| trial.attempt.as_ref()?.reasons.first().cloned());
+        let circumstances = Circumstances {
+            server: &self.plan.servers[self.server],
+            settings: &self.plan.settings,
+            host: &self.plan.host,
+            find: self.asked.find,
+        };
+        Found {
+            server: self.name().to_owned(),
+            ending: known.ending,
+            held: known.held,
+            broke: known.broke,
+            stopped_at: stopped_at.filter(|_| known.ending == SearchEnding::AtLeast),
+            gave_way: gave_way.unwrap_or_default(),
+            cause: (!broke.is_empty()).then(|| cause::of(&held, &broke, &circumstances)),
+            failure,
+        }
+    }
+}
+
+/// Whether a trial was to find the limit.
+fn is_try(trial: &Trial) -> bool {
+    matches!(trial.purpose, Purpose::Search | Purpose::Confirm)
+}
+
+/// What a trial tried, which for one of an earlier run is in the record.
+fn as_tried(trial: &Trial, point: Point) -> Point {
+    let tried = trial.attempt.as_ref().map(|attempt| Point {
+        value: attempt.value,
+        purpose: trial.purpose,
+    });
+    tried.unwrap_or(point)
+}

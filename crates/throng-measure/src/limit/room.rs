@@ -1,0 +1,96 @@
+//! How far a search may go before the machine gives way, and not the server.
+
+use throng_record::format::{bytes, whole};
+use throng_record::{StoppedAt, Trial};
+
+/// Share of what the machine has left that a search may use up.
+const SHARE: f64 = 0.8;
+/// Least threads and processes for each client from which on they are watched.
+const TASKS_A_CLIENT: f64 = 0.5;
+/// Fewest clients that tell what one costs.
+const FEWEST: u32 = 16;
+
+/// How many clients there is room for on the machine, by what each cost in a trial that held.
+pub(super) fn left_for(trial: &Trial) -> Option<StoppedAt> {
+    if trial.clients < FEWEST {
+        return None;
+    }
+    let ends = [threads(trial), memory(trial)].into_iter().flatten();
+    ends.min_by_key(|end| end.value)
+}
+
+fn threads(trial: &Trial) -> Option<StoppedAt> {
+    let clients = f64::from(trial.clients);
+    let metric = |name: &str| trial.server_side.as_ref()?.metrics.get(name).copied();
+    let each = metric("tasks_most")? / clients;
+    let (there, limit) = (
+        metric("machine_tasks_most")?,
+        metric("machine_tasks_limit")?,
+    );
+    (each >= TASKS_A_CLIENT).then(|| StoppedAt {
+        value: (clients + SHARE * (limit - there).max(0.0) / each) as u64,
+        because: format!(
+            "it takes {each:.1} threads or processes a client, and this machine has {} of {} left \
+             (kernel.pid_max, kernel.threads-max)",
+            whole((limit - there).max(0.0)),
+            whole(limit)
+        ),
+    })
+}
+
+fn memory(trial: &Trial) -> Option<StoppedAt> {
+    let clients = f64::from(trial.clients);
+    let metric = |name: &str| trial.server_side.as_ref()?.metrics.get(name).copied();
+    let each = metric("pss_bytes")? / clients;
+    let left = metric("machine_memory_least_bytes")?;
+    Some(StoppedAt {
+        value: (clients + SHARE * left / each.max(1.0)) as u64,
+        because: format!(
+            "it takes {} of memory a client, and {} can be had",
+            bytes(each),
+            bytes(left)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::Side;
+
+    fn trial(figures: &[(&str, f64)]) -> Trial {
+        let figures = figures.iter();
+        let metrics = figures.map(|(name, value)| ((*name).to_owned(), *value));
+        Trial {
+            clients: 100,
+            server_side: Some(Side {
+                metrics: metrics.collect(),
+                ..Side::default()
+            }),
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn a_thread_a_client_ends_before_the_machine_does() {
+        let threads = [
+            ("tasks_most", 100.0),
+            ("machine_tasks_most", 300.0),
+            ("machine_tasks_limit", 10_300.0),
+        ];
+        let end = left_for(&trial(&threads)).unwrap();
+        assert_eq!(end.value, 8100);
+        assert!(end.because.contains("1.0 threads"), "{}", end.because);
+        let loops = [("tasks_most", 2.0), threads[1], threads[2]];
+        assert_eq!(left_for(&trial(&loops)), None);
+    }
+
+    #[test]
+    fn so_does_much_memory_a_client() {
+        let end = left_for(&trial(&[
+            ("pss_bytes", 1e9),
+            ("machine_memory_least_bytes", 10e9),
+        ]));
+        assert_eq!(end.unwrap().value, 900);
+    }
+}

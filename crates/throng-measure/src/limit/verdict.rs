@@ -1,0 +1,322 @@
+//! Whether a server held what a trial asked of it; pure.
+
+use crate::search::Verdict;
+use throng_record::format::{counted, list, number, time, whole};
+use throng_record::metrics::Condition;
+use throng_record::{Failure, Find, Limit, Load, Trial};
+
+/// Share of the requests that must have their reply within the time in which they came due.
+const KEPT_UP: f64 = 0.95;
+/// Share of them by which those that wait may have grown, where so few can be told from chance.
+const GROWTH: f64 = 0.01;
+/// Requests that may be on their way, more or less, when the time begins and ends.
+const ON_THEIR_WAY: f64 = 3.0;
+
+/// What a server must do in a trial.
+pub(super) struct Criteria {
+    find: Find,
+    until: Vec<(String, Condition)>,
+    /// Whether requests come due by chance, so that some more or fewer of them mean nothing.
+    by_chance: bool,
+}
+
+/// What came of a trial.
+pub(super) enum Judged {
+    /// Held, or not and why.
+    Decided(Verdict, Vec<String>),
+    /// It says nothing, and why.
+    Void(String),
+}
+
+impl Criteria {
+    pub(super) fn new(asked: &Limit, by_chance: bool) -> anyhow::Result<Self> {
+        let read = |text: &String| -> anyhow::Result<(String, Condition)> {
+            let condition = Condition::parse(text).map_err(anyhow::Error::msg)?;
+            Ok((text.clone(), condition))
+        };
+        Ok(Self {
+            find: asked.find,
+            until: asked
+                .until
+                .iter()
+                .map(read)
+                .collect::<anyhow::Result<_>>()?,
+            by_chance,
+        })
+    }
+
+    pub(super) fn judge(&self, trial: &Trial) -> Judged {
+        if let Some(failure) = &trial.failure {
+            return of_failure(failure);
+        }
+        let Some(load) = &trial.load else {
+            return Judged::Void("there is no word of the clients".to_owned());
+        };
+        let mut reasons = unserved(load);
+        let behind = match self.find {
+            Find::Clients => None,
+            Find::Rate => self.behind(load),
+        };
+        let reached = match self.find {
+            Find::Clients => Some(u64::from(load.served)).filter(|_| load.served < load.clients),
+            Find::Rate => behind
+                .is_some()
+                .then_some(load.window.replies_per_s.floor() as u64),
+        };
+        reasons.extend(behind);
+        for (text, condition) in &self.until {
+            match condition.of_trial(trial) {
+                Some((true, value)) => reasons.push(format!("{text} (it was {value})")),
+                Some((false, _)) => {}
+                None => {
+                    reasons.push(format!("`{text}` cannot be judged: it was not measured"));
+                }
+            }
+        }
+        let verdict = Verdict {
+            held: reasons.is_empty(),
+            reached,
+        };
+        Judged::Decided(verdict, reasons)
+    }
+
+    /// An open loop that the server does not keep up with.
+    fn behind(&self, load: &Load) -> Option<String> {
+        let open = load.open_loop.as_ref()?;
+        let (due, replies) = (open.due as f64, load.window.replies as f64);
+        let grown = due - replies;
+        let chance = if self.by_chance {
+            2.0 * due.sqrt()
+        } else {
+            0.0
+        };
+        let told = grown > (due * GROWTH).max(chance + ON_THEIR_WAY);
+        if replies < due * KEPT_UP && grown > ON_THEIR_WAY {
+            return Some(format!(
+                "{} of {} requests a second were answered",
+                number(load.window.replies_per_s),
+                number(due / load.window.duration_s.max(1e-9))
+            ));
+        }
+        told.then(|| {
+            let slowest = open
+                .response_time
+                .as_ref()
+                .map_or(0.0, |times| times.max_us);
+            format!(
+                "requests wait ever longer, at the end {}: {} of {} that came due were answered",
+                time(slowest),
+                whole(replies),
+                whole(due)
+            )
+        })
+    }
+}
+
+/// A server that did not live through its trial did not hold; anything else that fails is none of
+/// its limits.
+fn of_failure(failure: &Failure) -> Judged {
+    let gave_way = match failure.stage.as_str() {
+        "load" => failure.reason.starts_with("the server ended"),
+        stage => stage == "stop",
+    };
+    if gave_way {
+        return Judged::Decided(Verdict::default(), vec![failure.reason.clone()]);
+    }
+    Judged::Void(format!("{}: {}", failure.stage, failure.reason))
+}
+
+/// Clients that were not served as they should have been.
+fn unserved(load: &Load) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let failed: u64 = load.errors.values().sum();
+    if failed > 0 {
+        let kinds: Vec<String> = load
+            .errors
+            .iter()
+            .map(|(kind, count)| format!("{} {kind}", whole(*count as f64)))
+            .collect();
+        reasons.push(format!(
+            "{} of {} failed ({})",
+            whole(failed as f64),
+            counted(load.clients, "client"),
+            list(&kinds)
+        ));
+    }
+    if load.never_served > 0 {
+        reasons.push(format!(
+            "{} of {} had no answer",
+            whole(f64::from(load.never_served)),
+            counted(load.clients, "client")
+        ));
+    }
+    if load.connected < load.clients && reasons.is_empty() {
+        reasons.push(format!(
+            "{} of {} connected",
+            whole(f64::from(load.connected)),
+            counted(load.clients, "client")
+        ));
+    }
+    if let Some(jobs) = &load.completion
+        && jobs.clients_done < load.clients
+        && reasons.is_empty()
+    {
+        reasons.push(format!(
+            "{} of {} were done",
+            whole(f64::from(jobs.clients_done)),
+            counted(load.clients, "client")
+        ));
+    }
+    let declined: u64 = load.declined.values().sum();
+    if declined > 0 {
+        let kinds: Vec<&str> = load.declined.keys().map(String::as_str).collect();
+        reasons.push(format!(
+            "the server declined in {} of {} replies ({})",
+            whole(declined as f64),
+            whole(load.verified as f64),
+            list(&kinds)
+        ));
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use throng_record::{Latency, OpenLoop, Window};
+
+    fn criteria(find: Find, until: &[&str]) -> Criteria {
+        let asked = Limit {
+            find,
+            until: until.iter().map(ToString::to_string).collect(),
+            ..Limit::default()
+        };
+        Criteria::new(&asked, false).unwrap()
+    }
+
+    fn judged(criteria: &Criteria, load: Load) -> (bool, Option<u64>, String) {
+        let trial = Trial {
+            load: Some(load),
+            ..Trial::default()
+        };
+        match criteria.judge(&trial) {
+            Judged::Decided(verdict, reasons) => {
+                (verdict.held, verdict.reached, reasons.join("; "))
+            }
+            Judged::Void(why) => panic!("{why}"),
+        }
+    }
+
+    fn served(clients: u32, served: u32) -> Load {
+        Load {
+            clients,
+            connected: clients,
+            served,
+            never_served: clients - served,
+            ..Load::default()
+        }
+    }
+
+    #[test]
+    fn every_client_must_be_served_without_an_error() {
+        let criteria = criteria(Find::Clients, &[]);
+        assert_eq!(judged(&criteria, served(9, 9)), (true, None, String::new()));
+        let said = judged(&criteria, served(9, 7));
+        assert_eq!(
+            said,
+            (false, Some(7), "2 of 9 clients had no answer".to_owned())
+        );
+        let mut load = served(9, 9);
+        load.errors = BTreeMap::from([("reset".to_owned(), 2)]);
+        let said = judged(&criteria, load);
+        assert_eq!(
+            said,
+            (false, None, "2 of 9 clients failed (2 reset)".to_owned())
+        );
+    }
+
+    #[test]
+    fn any_metric_can_be_what_ends_a_search() {
+        let slow = criteria(Find::Clients, &["p99 > 50ms"]);
+        let with = |p99_us| Load {
+            service_time: Some(Latency {
+                p99_us,
+                ..Latency::default()
+            }),
+            ..served(9, 9)
+        };
+        assert!(judged(&slow, with(Some(49_000.0))).0);
+        let said = judged(&slow, with(Some(61_000.0)));
+        assert_eq!(
+            said,
+            (false, None, "p99 > 50ms (it was 61.0 ms)".to_owned())
+        );
+        assert!(judged(&slow, with(None)).2.contains("not measured"));
+    }
+
+    /// 1000 requests that come due in a second.
+    fn at_a_rate(replies: u64) -> Load {
+        Load {
+            window: Window {
+                duration_s: 1.0,
+                replies,
+                replies_per_s: replies as f64,
+                ..Window::default()
+            },
+            open_loop: Some(OpenLoop {
+                due: 1000,
+                ..OpenLoop::default()
+            }),
+            ..served(9, 9)
+        }
+    }
+
+    #[test]
+    fn a_rate_is_held_when_what_comes_due_is_answered() {
+        let constant = criteria(Find::Rate, &[]);
+        for (replies, held) in [(1003, true), (1000, true), (991, true), (985, false)] {
+            assert_eq!(judged(&constant, at_a_rate(replies)).0, held, "{replies}");
+        }
+        let (_, reached, why) = judged(&constant, at_a_rate(498));
+        assert_eq!(reached, Some(498));
+        assert!(
+            why.contains("498 of 1 000") || why.contains("498 of 1,000"),
+            "{why}"
+        );
+        let by_chance = Criteria {
+            by_chance: true,
+            ..constant
+        };
+        for (replies, held) in [(950, true), (930, false)] {
+            assert_eq!(judged(&by_chance, at_a_rate(replies)).0, held, "{replies}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_ended_did_not_hold_and_other_failures_say_nothing() {
+        let criteria = criteria(Find::Clients, &[]);
+        let failed = |stage: &str, reason: &str| {
+            let trial = Trial {
+                failure: Some(Failure {
+                    stage: stage.to_owned(),
+                    reason: reason.to_owned(),
+                    output: String::new(),
+                }),
+                ..Trial::default()
+            };
+            matches!(
+                criteria.judge(&trial),
+                Judged::Decided(Verdict { held: false, .. }, _)
+            )
+        };
+        assert!(failed("load", "the server ended with signal: 9 (SIGKILL)"));
+        assert!(failed(
+            "stop",
+            "the server did not stop within 5 s of SIGTERM and was killed"
+        ));
+        assert!(!failed("load", "the load ended with exit status: 2"));
+        assert!(!failed("start", "the server ended with exit status: 1"));
+    }
+}

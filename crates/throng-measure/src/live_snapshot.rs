@@ -1,0 +1,114 @@
+//! What is known of a trial while it runs, for whoever wants to show it.
+
+use std::time::{Duration, Instant};
+
+/// A trial at a moment. What is not known, or not yet, is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LiveSnapshot {
+    /// What the load does.
+    pub phase: &'static str,
+    /// Clients connected now.
+    pub present: u64,
+    /// Clients that had an answer.
+    pub answered: u64,
+    /// Clients that are done, where each has a job.
+    pub done: u64,
+    /// Clients that ended with an error.
+    pub failed: u64,
+    /// Requests without a reply whose connection failed.
+    pub lost: u64,
+    /// Checked replies a second, by now.
+    pub replies_per_s: Option<f64>,
+    /// Median of the times of replies that count, so far.
+    pub p50_ns: Option<u64>,
+    /// Their 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// Connections to the server, as the kernel counts them.
+    pub established: Option<u64>,
+    /// CPU time of the server, 100 for one CPU.
+    pub server_cpu_percent: Option<f64>,
+    /// The same of the clients.
+    pub client_cpu_percent: Option<f64>,
+}
+
+/// Least time over which a rate is told.
+const RATE_OVER: Duration = Duration::from_millis(200);
+
+/// Replies a second, over the time since it was last worked out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rate {
+    last: Option<(Instant, u64)>,
+    per_s: Option<f64>,
+}
+
+impl Rate {
+    /// Hears how many replies there were until now; gives the rate, once there is one.
+    pub fn at(&mut self, now: Instant, replies: u64) -> Option<f64> {
+        let Some((then, before)) = self.last else {
+            self.last = Some((now, replies));
+            return None;
+        };
+        let passed = now.saturating_duration_since(then);
+        if passed >= RATE_OVER {
+            self.per_s = Some(replies.saturating_sub(before) as f64 / passed.as_secs_f64());
+            self.last = Some((now, replies));
+        }
+        self.per_s
+    }
+}
+
+/// What trials take by their settings; what they really take tells how far that is off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Foreseen {
+    /// All trials before this one.
+    pub before: f64,
+    /// This one.
+    pub this: f64,
+    /// All that follow.
+    pub after: f64,
+    /// Whether these are seconds. Where no setting says how long a trial takes, each counts as 1.
+    pub in_seconds: bool,
+}
+
+impl Foreseen {
+    /// Of the trial at this place, where each takes what is said of it.
+    pub(super) fn of(all: &[f64], place: usize, in_seconds: bool) -> Self {
+        let (before, rest) = all.split_at(place.min(all.len()));
+        let (this, after) = rest
+            .split_first()
+            .map_or((0.0, rest), |(this, after)| (*this, after));
+        Self {
+            before: before.iter().sum(),
+            this,
+            after: after.iter().sum(),
+            in_seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_of_the_time_since_the_last_one() {
+        let mut rate = Rate::default();
+        let start = Instant::now();
+        assert_eq!(rate.at(start, 100), None);
+        assert_eq!(rate.at(start + RATE_OVER / 2, 150), None);
+        assert_eq!(rate.at(start + RATE_OVER, 200), Some(500.0));
+        assert_eq!(rate.at(start + RATE_OVER * 3 / 2, 900), Some(500.0));
+        assert_eq!(rate.at(start + RATE_OVER * 3, 200), Some(0.0));
+    }
+
+    #[test]
+    fn each_trial_has_a_time_before_and_after_it() {
+        let all = [1.0, 2.0, 4.0];
+        let middle = Foreseen::of(&all, 1, true);
+        assert_eq!((middle.before, middle.this, middle.after), (1.0, 2.0, 4.0));
+        let last = Foreseen::of(&all, 2, true);
+        assert_eq!((last.before, last.this, last.after), (3.0, 4.0, 0.0));
+        let beyond = Foreseen::of(&all, 3, true);
+        assert_eq!((beyond.before, beyond.this, beyond.after), (7.0, 0.0, 0.0));
+    }
+}

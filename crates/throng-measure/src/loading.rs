@@ -1,0 +1,73 @@
+//! The load of a trial while it runs: a process on this host, or parts of it on the hosts of a crew.
+
+use std::time::{Duration, Instant};
+
+use super::cluster::{Gathering, News};
+use super::process::{Process, Whom};
+use super::queue::NoLine;
+use throng_record::LoadEvent;
+
+/// A load that runs.
+pub(super) enum Loading<'a> {
+    Here(Process),
+    Cluster(Box<Gathering<'a>>),
+}
+
+impl Loading<'_> {
+    /// What is heard of it, awaited until `deadline`.
+    pub(super) fn heard(&mut self, deadline: Instant) -> News {
+        match self {
+            Self::Cluster(parts) => parts.heard(deadline),
+            Self::Here(process) => match process.line(deadline) {
+                // A line that is no event is kept in the output for messages.
+                Ok(line) => match LoadEvent::read(&line) {
+                    Some(LoadEvent::Phase {
+                        phase,
+                        waits,
+                        snapshot,
+                    }) => News::Phase {
+                        phase,
+                        waits,
+                        snapshot,
+                    },
+                    Some(LoadEvent::Snapshot(snapshot)) => News::Snapshot(snapshot),
+                    Some(LoadEvent::Result(seen)) => News::Result(Box::new(seen.summary())),
+                    None => News::Nothing,
+                },
+                Err(NoLine::Late) => News::Late,
+                Err(NoLine::Ended) => News::Failed {
+                    reason: process.ending(),
+                    output: process.output(),
+                },
+            },
+        }
+    }
+
+    /// Gives it the word that it waits for.
+    pub(super) fn go_on(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Here(process) => process.go_on(),
+            Self::Cluster(parts) => parts.go_on()?,
+        }
+        Ok(())
+    }
+
+    /// That it has not ended in time, in words, and what it wrote last.
+    pub(super) fn overdue(&self) -> (String, String) {
+        let late = "the load did not end in time";
+        match self {
+            Self::Here(process) => (late.to_owned(), process.output()),
+            Self::Cluster(parts) => (format!("{late}: {}", parts.missing()), String::new()),
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn stop(&mut self, limit: Duration) {
+        match self {
+            Self::Here(process) => {
+                process.stop(limit, Whom::Leader);
+            }
+            Self::Cluster(parts) => parts.stop(limit),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The load of a trial: that of its run, made for what the trial is for.
+
+use std::time::Duration;
+
+use super::run::RunSpec;
+use throng_record::load_event::LONGEST_CONNECT;
+use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
+use throng_record::{Purpose, Trial};
+
+/// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
+/// file that can still be opened.
+const CAPTURED: Duration = Duration::from_secs(3);
+
+/// Least steady part of a trial that counts events, where timing takes longer.
+const COUNTED: Duration = Duration::from_millis(500);
+
+/// How long replies count in a trial. What counts events takes a quarter of the time, but half a
+/// second where that is less: nothing is timed, and counts of a reply differ little.
+fn shortened(full: Duration, purpose: Purpose) -> Duration {
+    match purpose {
+        Purpose::Counted => full.min((full / 4).max(COUNTED)),
+        Purpose::Captured => full.min(CAPTURED),
+        _ => full,
+    }
+}
+
+/// What a trial of this purpose takes beside what its load says: a server to start and to verify, clients
+/// that come, rest and go.
+const BESIDE_S: f64 = 0.5;
+/// Where several hosts tell figures, how far apart two of these are at least.
+const FIGURES_APART: Duration = Duration::from_millis(5);
+
+/// What a trial of this purpose takes by its load; 1 where that does not say it.
+pub(super) fn foreseen(load: &LoadSpec, purpose: Purpose) -> f64 {
+    match load.until() {
+        Until::Duration(full) => {
+            let times = load.coming() + load.warm_up + shortened(full, purpose);
+            times.as_secs_f64() + BESIDE_S
+        }
+        _ => 1.0,
+    }
+}
+
+/// The load of a trial.
+pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
+    let mut load = LoadSpec {
+        clients: trial.clients,
+        ..plan.settings.load.clone()
+    };
+    match load.until() {
+        Until::Duration(full) => load.duration = Some(shortened(full, trial.purpose)),
+        Until::Each { limit: None, .. } => {
+            load.time_limit = Some(plan.settings.load.coming() + time_for_jobs(&load));
+        }
+        _ => {}
+    }
+    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
+        load.rate = Some(RateRange::constant((rate * 1000.0).round() / 1000.0));
+        load.arrival = Some(Spacing::Poisson);
+    }
+    if let Some(rate) = plan.rate_of(trial.attempt.as_ref()) {
+        load.rate = Some(RateRange::constant(rate as f64));
+    }
+    load
+}
+
+/// How often a load is to tell figures, if somebody wants to see them every so often.
+pub(super) fn figures_every(plan: &RunSpec, wanted: Duration) -> Duration {
+    let hosts = u32::try_from(plan.client_hosts.len()).unwrap_or(u32::MAX);
+    wanted.max(FIGURES_APART.saturating_mul(hosts))
+}
+
+/// What a load may take before it counts as hung.
+pub(super) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
+    let load = LoadSpec {
+        clients: trial.clients,
+        ..plan.settings.load.clone()
+    };
+    let limit = match load.until() {
+        Until::Duration(full) => load.warm_up + full,
+        _ => time_for_jobs(&load),
+    };
+    let patience = load.connect_timeout + load.patience.saturating_mul(LONGEST_CONNECT);
+    (plan.settings.load.coming() + limit).saturating_add(patience)
+}
+
+/// Where nobody said, all clients have as long as a server takes that serves one after the other, so
+/// slowly and with so many bytes a second, and a minute more; but never longer than this.
+const SLOW_REQUEST: Duration = Duration::from_millis(10);
+const SLOW_BYTES_PER_S: f64 = 10e6;
+const AT_LEAST: Duration = Duration::from_mins(1);
+const AT_MOST: Duration = Duration::from_hours(1);
+
+/// How long clients that have a job each may take before those who are not done count as such.
+fn time_for_jobs(load: &LoadSpec) -> Duration {
+    let transfer = Duration::from_secs_f64(load.size.largest() as f64 / SLOW_BYTES_PER_S);
+    let one_by_one = load
+        .think
+        .longest()
+        .saturating_add(SLOW_REQUEST + transfer)
+        .saturating_mul(load.requests_per_client.unwrap_or(1))
+        .saturating_mul(load.clients);
+    load.time_limit
+        .unwrap_or_else(|| one_by_one.saturating_add(AT_LEAST).min(AT_MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::spec::Think;
+
+    #[test]
+    fn counting_takes_less_time_than_timing() {
+        let ms = Duration::from_millis;
+        for (full, purpose, shorter) in [
+            (20_000, Purpose::Counted, 5000),
+            (20_000, Purpose::Captured, 3000),
+            (1000, Purpose::Counted, 500),
+            (100, Purpose::Counted, 100),
+            (100, Purpose::Timed, 100),
+        ] {
+            assert_eq!(shortened(ms(full), purpose), ms(shorter));
+        }
+    }
+
+    #[test]
+    fn jobs_have_time_enough_and_never_for_ever() {
+        let jobs = |clients| LoadSpec {
+            clients,
+            requests_per_client: Some(2),
+            think: Think::Fixed(Duration::from_secs(9)),
+            ..LoadSpec::default()
+        };
+        assert!(time_for_jobs(&jobs(8)) > Duration::from_secs(2 * 9 * 8));
+        assert!(time_for_jobs(&jobs(8)) < Duration::from_secs(2 * 9 * 8 + 70));
+        assert_eq!(time_for_jobs(&jobs(u32::MAX)), AT_MOST);
+        let said = Duration::from_secs(5);
+        let bounded = LoadSpec {
+            time_limit: Some(said),
+            ..jobs(100_000)
+        };
+        assert_eq!(time_for_jobs(&bounded), said);
+    }
+}

@@ -1,0 +1,230 @@
+//! The counters of a network namespace: `/proc/net/{snmp,netstat,sockstat,sockstat6}` and
+//! `/proc/slabinfo`, as text to be taken apart; pure.
+//!
+//! All count what every process in the namespace does, so only differences over a trial mean
+//! something, on a machine where nothing else talks. A name that this kernel does not have is absent.
+
+use super::proc_file::ProcFile;
+
+/// One counter: its group ("`TcpExt`", "`TCP`"), its name, its value.
+pub(crate) type Counter<'a> = (&'a str, &'a str, i64);
+
+/// The counters of `/proc/net/snmp` and `/proc/net/netstat`: a line of names, then one of values.
+pub(crate) fn paired(text: &str) -> impl Iterator<Item = Counter<'_>> {
+    let mut lines = text.lines();
+    std::iter::from_fn(move || {
+        let (names, values) = (lines.next()?, lines.next()?);
+        Some((names.split_once(": ")?, values.split_once(": ")?))
+    })
+    .filter(|((group, _), (again, _))| group == again)
+    .flat_map(|((group, names), (_, values))| {
+        let values = values.split_ascii_whitespace();
+        names
+            .split_ascii_whitespace()
+            .zip(values)
+            .filter_map(move |(name, value)| Some((group, name, value.parse().ok()?)))
+    })
+}
+
+/// The counters of `/proc/net/sockstat` and `/proc/net/sockstat6`: each name is followed by its value.
+pub(crate) fn named(text: &str) -> impl Iterator<Item = Counter<'_>> {
+    text.lines()
+        .filter_map(|line| line.split_once(": "))
+        .flat_map(|(group, rest)| {
+            let mut words = rest.split_ascii_whitespace();
+            std::iter::from_fn(move || Some((words.next()?, words.next()?)))
+                .filter_map(move |(name, value)| Some((group, name, value.parse().ok()?)))
+        })
+}
+
+/// The value of one counter.
+pub(crate) fn value<'a>(
+    mut counters: impl Iterator<Item = Counter<'a>>,
+    group: &str,
+    name: &str,
+) -> Option<i64> {
+    let found = counters.find(|(its_group, its_name, _)| (*its_group, *its_name) == (group, name));
+    found.map(|(_, _, value)| value)
+}
+
+/// Slabs in which the kernel keeps TCP sockets, their files and connections that come and go.
+const SLABS: [&str; 8] = [
+    "TCP",
+    "TCPv6",
+    "sock_inode_cache",
+    "request_sock_TCP",
+    "request_sock_TCPv6",
+    "tw_sock_TCP",
+    "tw_sock_TCPv6",
+    "tcp_bind_bucket",
+];
+
+/// Pages that the slabs of TCP sockets take, from `/proc/slabinfo` (`slabinfo(5)`).
+pub(crate) fn socket_slab_pages(text: &str) -> Option<u64> {
+    let mut sum = None;
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        if !words.first().is_some_and(|name| SLABS.contains(name)) {
+            continue;
+        }
+        let after = |mark: &str, place: usize| -> Option<u64> {
+            let at = words.iter().position(|word| *word == mark)?;
+            words.get(at + place)?.parse().ok()
+        };
+        let pages_a_slab: u64 = words.get(5)?.parse().ok()?;
+        *sum.get_or_insert(0) += after("slabdata", 2)? * pages_a_slab;
+    }
+    sum
+}
+
+/// A counter of `TcpExt` or `Tcp`, and the metric that its difference becomes.
+pub(crate) struct Wanted {
+    /// "Tcp" or "`TcpExt`".
+    pub(crate) group: &'static str,
+    /// The kernel's name of it.
+    pub(crate) name: &'static str,
+    /// Ours.
+    pub(crate) metric: &'static str,
+}
+
+/// Reads some counters now and again, for their differences.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    snmp: ProcFile,
+    netstat: ProcFile,
+}
+
+/// The values of the counters wanted, in their order, at one time.
+pub(crate) type Values = Vec<Option<i64>>;
+
+impl Counters {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub(crate) fn open() -> Result<Self, throng_registry::Unsupported> {
+        Ok(Self {
+            snmp: ProcFile::open("/proc/net/snmp")?,
+            netstat: ProcFile::open("/proc/net/netstat")?,
+        })
+    }
+
+    /// What they are now.
+    ///
+    /// # Errors
+    /// When the files cannot be read any more.
+    pub(crate) fn read(&mut self, wanted: &[Wanted]) -> std::io::Result<Values> {
+        let mut values = vec![None; wanted.len()];
+        for file in [&mut self.snmp, &mut self.netstat] {
+            for (group, name, value) in paired(file.read()?) {
+                let place = wanted
+                    .iter()
+                    .position(|counter| (counter.group, counter.name) == (group, name));
+                if let Some(place) = place {
+                    values[place] = Some(value);
+                }
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// Gives `out` what each counter grew by, where the kernel has it.
+pub(crate) fn differences(
+    wanted: &'static [Wanted],
+    before: &Values,
+    after: &Values,
+    out: &mut dyn FnMut(&'static str, f64),
+) {
+    for (counter, (before, after)) in wanted.iter().zip(before.iter().zip(after)) {
+        if let (Some(before), Some(after)) = (before, after) {
+            out(counter.metric, after.saturating_sub(*before).max(0) as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SNMP: &str = include_str!("fixtures/snmp");
+    const NETSTAT: &str = include_str!("fixtures/netstat");
+    const SOCKSTAT: &str = include_str!("fixtures/sockstat");
+    const SOCKSTAT6: &str = include_str!("fixtures/sockstat6");
+    const SLABINFO: &str = include_str!("fixtures/slabinfo");
+
+    #[test]
+    fn snmp_and_netstat_are_lines_in_pairs() {
+        assert_eq!(value(paired(SNMP), "Tcp", "CurrEstab"), Some(4));
+        assert_eq!(value(paired(SNMP), "Tcp", "MaxConn"), Some(-1));
+        assert_eq!(value(paired(SNMP), "Tcp", "RetransSegs"), Some(63));
+        assert_eq!(value(paired(SNMP), "Udp", "CurrEstab"), None);
+        assert_eq!(
+            value(paired(NETSTAT), "TcpExt", "ListenOverflows"),
+            Some(311)
+        );
+        assert_eq!(value(paired(NETSTAT), "TcpExt", "ListenDrops"), Some(312));
+        assert_eq!(value(paired(NETSTAT), "TcpExt", "TCPSynRetrans"), Some(60));
+        assert_eq!(value(paired(NETSTAT), "IpExt", "InOctets"), Some(1_234_567));
+    }
+
+    #[test]
+    fn sockstat_is_names_with_their_values() {
+        let of = |name| value(named(SOCKSTAT), "TCP", name);
+        assert_eq!(
+            ["inuse", "orphan", "tw", "alloc", "mem"].map(of),
+            [Some(7), Some(1), Some(28), Some(11), Some(3)]
+        );
+        assert_eq!(value(named(SOCKSTAT), "sockets", "used"), Some(120));
+        assert_eq!(value(named(SOCKSTAT6), "TCP6", "inuse"), Some(2));
+    }
+
+    #[test]
+    fn slabs_of_sockets_are_added_up_in_pages() {
+        // 3 slabs of 8 pages for TCP, 4 of 4 for sock_inode_cache; others do not count.
+        assert_eq!(socket_slab_pages(SLABINFO), Some(3 * 8 + 4 * 4));
+        assert_eq!(socket_slab_pages("slabinfo - version: 2.1\n"), None);
+    }
+
+    #[test]
+    fn the_files_of_this_machine_are_understood() {
+        const WANTED: &[Wanted] = &[
+            Wanted {
+                group: "Tcp",
+                name: "OutSegs",
+                metric: "segments_sent",
+            },
+            Wanted {
+                group: "TcpExt",
+                name: "ListenOverflows",
+                metric: "listen_overflows",
+            },
+            Wanted {
+                group: "TcpExt",
+                name: "NoSuchCounter",
+                metric: "nothing",
+            },
+        ];
+        let mut counters = Counters::open().unwrap();
+        let before = counters.read(WANTED).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let after = counters.read(WANTED).unwrap();
+        let mut seen = Vec::new();
+        differences(WANTED, &before, &after, &mut |metric, grown| {
+            seen.push((metric, grown));
+        });
+        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert!(seen[0].0 == "segments_sent" && seen[0].1 >= 2.0, "{seen:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_file_says_nothing_breaks(text in "[A-Za-z0-9: \n-]{0,400}") {
+            prop_assert!(paired(&text).count() + named(&text).count() <= text.len());
+            socket_slab_pages(&text);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The queue of those who wait to be accepted, and who was turned away because it was full.
+//!
+//! What a server asks for with listen(2) is capped at somaxconn; the listening socket itself tells
+//! what came of it. A full queue makes the kernel drop SYNs, or the last part of the handshake, and
+//! clients try again after 1 s and more: its counters say how often. They are of the whole network
+//! namespace, so their growth from before the first client to after the last is taken.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::network::counters::{Counters, Values, Wanted, differences};
+use crate::network::sock_diag::{Question, SockDiag, State};
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+
+/// The kind of probe `accept-queue`.
+pub(super) struct AcceptQueue;
+
+/// What grows when clients are turned away.
+const WANTED: &[Wanted] = &[
+    Wanted {
+        group: "TcpExt",
+        name: "ListenOverflows",
+        metric: "listen_overflows",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "ListenDrops",
+        metric: "listen_drops",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPReqQFullDrop",
+        metric: "syn_queue_drops",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPReqQFullDoCookies",
+        metric: "syn_queue_cookies",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPSynRetrans",
+        metric: "syn_retransmits",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPAbortOnOverflow",
+        metric: "overflow_aborts",
+    },
+];
+
+impl Entry for AcceptQueue {
+    fn info(&self) -> Info {
+        Info {
+            name: "accept-queue",
+            summary: "who waits to be accepted, and who was turned away",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        SockDiag::open().map(drop)
+    }
+}
+
+impl ProbeKind for AcceptQueue {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::accept_queue::METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(AcceptQueueProbe {
+            sources: None,
+            pace: Pace::new(Duration::ZERO),
+            grown: None,
+            queue: None,
+            looks: 0,
+            waiting: 0,
+            most: 0,
+        })
+    }
+}
+
+struct AcceptQueueProbe {
+    sources: Option<Sources>,
+    pace: Pace,
+    /// The counters before the clients came, and after.
+    grown: Option<(Values, Values)>,
+    /// As last seen.
+    queue: Option<Queue>,
+    looks: u64,
+    /// Sum over looks, and the most in one.
+    waiting: u64,
+    most: u64,
+}
+
+struct Sources {
+    diag: SockDiag,
+    counters: Counters,
+}
+
+/// The listening sockets of a port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Queue {
+    listeners: u64,
+    /// Over all of them.
+    waiting: u64,
+    /// The least of any.
+    backlog: u32,
+}
+
+fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Option<Queue>> {
+    let mut queue: Option<Queue> = None;
+    // A server on [::] may take clients of IPv4 too; one on an IPv4 address is of that family.
+    let question = Question {
+        ipv6: server.is_ipv6(),
+        states: State::Listen.bit(),
+        local_port: server.port(),
+        ..Question::default()
+    };
+    diag.each(&question, |socket| {
+        let queue = queue.get_or_insert(Queue {
+            backlog: u32::MAX,
+            ..Queue::default()
+        });
+        queue.listeners += 1;
+        queue.waiting += u64::from(socket.receive_queue);
+        queue.backlog = queue.backlog.min(socket.send_queue);
+        ControlFlow::Continue(())
+    })?;
+    Ok(queue)
+}
+
+impl Probe for AcceptQueueProbe {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let mut sources = Sources {
+            diag: SockDiag::open()?,
+            counters: Counters::open()?,
+        };
+        let unsupported = |error: std::io::Error| Unsupported {
+            reason: format!("the listening socket cannot be looked at: {error}"),
+            remedy: "see whether `ss -ltn` shows it".to_owned(),
+        };
+        self.queue = look(&mut sources.diag, target.server).map_err(unsupported)?;
+        if self.queue.is_none() {
+            return Err(unsupported(std::io::ErrorKind::NotFound.into()));
+        }
+        let before = sources.counters.read(WANTED).map_err(unsupported)?;
+        self.grown = Some((before.clone(), before));
+        self.sources = Some(sources);
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        target: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        let Some(sources) = &mut self.sources else {
+            return Ok(());
+        };
+        if moment == Moment::After
+            && let Some((_, after)) = &mut self.grown
+        {
+            *after = sources.counters.read(WANTED)?;
+        }
+        if !self.pace.is_due(at) {
+            return Ok(());
+        }
+        let seen = self
+            .pace
+            .look(at, || look(&mut sources.diag, target.server));
+        // A server may close its listening socket when it takes nobody any more.
+        let Some(queue) = seen? else {
+            return Ok(());
+        };
+        self.looks += 1;
+        self.waiting += queue.waiting;
+        self.most = self.most.max(queue.waiting);
+        self.queue = Some(queue);
+        out.push(Sample {
+            metric: "accept_queue",
+            value: queue.waiting as f64,
+        });
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let Some(queue) = self.queue {
+            out("accept_backlog", f64::from(queue.backlog));
+            out("listeners", queue.listeners as f64);
+        }
+        if self.looks > 0 {
+            out("accept_queue_max", self.most as f64);
+            out("accept_queue_mean", self.waiting as f64 / self.looks as f64);
+        }
+        if let Some((before, after)) = &self.grown {
+            differences(WANTED, before, after, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    #[test]
+    fn a_queue_is_seen_with_its_true_length_and_whoever_waits_in_it() {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        listener.bind(&any.into()).unwrap();
+        listener.listen(i32::MAX).unwrap();
+        let server = listener.local_addr().unwrap().as_socket().unwrap();
+        let _clients: Vec<TcpStream> = (0..3)
+            .map(|_| TcpStream::connect(server).unwrap())
+            .collect();
+        let mut diag = SockDiag::open().unwrap();
+        let queue = look(&mut diag, server).unwrap().unwrap();
+        let somaxconn = crate::host::sysctl("net/core/somaxconn").unwrap();
+        assert_eq!(queue.backlog.to_string(), somaxconn);
+        assert_eq!((queue.listeners, queue.waiting), (1, 3));
+        listener.listen(5).unwrap();
+        assert_eq!(look(&mut diag, server).unwrap().unwrap().backlog, 5);
+        drop(listener);
+        assert_eq!(look(&mut diag, server).unwrap(), None);
+    }
+}

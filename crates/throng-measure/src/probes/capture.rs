@@ -1,0 +1,402 @@
+//! What goes over the wire, packet by packet: `tcpdump` captures the headers of a trial of its own, and
+//! the file becomes figures of its flows (`throng flows` reads it too).
+//!
+//! A crowd makes more packets than a file should hold. Cutting a capture short would leave no flow whole,
+//! so flows are left out instead, by their clients' ports, which have nothing to do with what happens to
+//! them; those that are captured are captured whole. Trials that capture are short, too.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::process::{Heard, Process, Whom};
+use tcpflows::flow::Ending;
+use tcpflows::row::write_csv;
+use tcpflows::summary::Percentiles;
+use tcpflows::{Report, Settings, analyse};
+use throng_record::Purpose;
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+use throng_sys::process::usable_cpus;
+
+/// How long tcpdump may take to begin, and to end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// tcpdump is handed packets once a block of them is full, or a second after the first of it.
+const BLOCK: Duration = Duration::from_millis(1100);
+/// Room for packets that it has not come to, in KiB.
+const BUFFER_KIB: &str = "65536";
+/// All headers that there can be in front of the payload, with every option.
+const HEADER_BYTES: &str = "128";
+
+/// By how much a clock is off that was set, and not only read a moment before the other.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
+
+/// Of more clients, a half, a quarter and so on is captured, so that no more remain than these.
+const MOST_CAPTURED: u32 = 1000;
+
+/// The kind of probe `capture`.
+pub(super) struct Capture;
+
+impl Entry for Capture {
+    fn info(&self) -> Info {
+        Info {
+            name: "capture",
+            summary: "packets and flows as tcpdump captures them, in trials of their own",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        // Listing what it could capture needs the rights to capture.
+        match Command::new("tcpdump").args(["-i", "lo", "-L"]).output() {
+            Err(_) => Err(missing()),
+            Ok(listed) if !listed.status.success() => {
+                Err(forbidden(&String::from_utf8_lossy(&listed.stderr)))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+}
+
+fn missing() -> Unsupported {
+    Unsupported {
+        reason: "there is no tcpdump".to_owned(),
+        remedy: "apt-get install tcpdump".to_owned(),
+    }
+}
+
+fn forbidden(said: &str) -> Unsupported {
+    let why = said.trim().lines().last().unwrap_or("no reason given");
+    Unsupported {
+        reason: format!("tcpdump cannot capture: {why}"),
+        remedy: "run as root, or setcap cap_net_raw+ep \"$(command -v tcpdump)\"".to_owned(),
+    }
+}
+
+impl ProbeKind for Capture {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::capture::METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn purpose(&self) -> Purpose {
+        Purpose::Captured
+    }
+
+    fn by_default(&self) -> bool {
+        false
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(Capturing::default())
+    }
+}
+
+#[derive(Default)]
+struct Capturing {
+    one_in: u32,
+    tcpdump: Option<Process>,
+    clock: Option<Clock>,
+    report: Option<Report>,
+    dropped: Option<u64>,
+}
+
+impl Probe for Capturing {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        self.one_in = one_in(target.clients);
+        let file = capture_file(target);
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory).map_err(|error| Unsupported {
+                reason: format!("cannot create {}: {error}", directory.display()),
+                remedy: "choose another directory for the record".to_owned(),
+            })?;
+        }
+        let started = Process::start(
+            "tcpdump",
+            command(target, &file),
+            &usable_cpus(),
+            Heard::Both,
+        );
+        let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
+        let deadline = Instant::now() + LIMIT;
+        self.clock = Some(Clock::look());
+        while let Ok(line) = tcpdump.line(deadline) {
+            if line.contains("listening on") {
+                return Ok(());
+            }
+        }
+        Err(forbidden(&tcpdump.output()))
+    }
+
+    fn sample(
+        &mut self,
+        _: Moment,
+        _: &Target,
+        _: Instant,
+        _: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
+        let Some(mut tcpdump) = self.tcpdump.take() else {
+            return Ok(());
+        };
+        std::thread::sleep(BLOCK);
+        tcpdump.stop(LIMIT, Whom::Leader);
+        while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
+            self.dropped = dropped(&line).or(self.dropped);
+        }
+        if self.clock.as_ref().is_some_and(Clock::was_set) {
+            anyhow::bail!(
+                "the machine's clock was set while packets were captured, so the times between them are wrong"
+            );
+        }
+        let path = capture_file(target);
+        let name = || path.display().to_string();
+        let file = File::open(&path).with_context(name)?;
+        let settings = Settings {
+            port: Some(target.server.port()),
+            ..Settings::default()
+        };
+        let report = analyse(file, settings).with_context(name)?;
+        write_flows(&report, &flows_file(target))?;
+        self.report = Some(report);
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let Some(report) = &self.report else { return };
+        let (contents, summary) = (&report.contents, &report.summary);
+        out("captured_share", 1.0 / f64::from(self.one_in.max(1)));
+        let ended = |ending: Ending| summary.endings.get(ending.name()).copied().unwrap_or(0);
+        for (name, value) in [
+            ("flows", summary.flows),
+            ("complete_flows", summary.complete_flows),
+            ("refused_flows", ended(Ending::Refused)),
+            ("unanswered_flows", ended(Ending::Unanswered)),
+            ("flows_reset_by_client", ended(Ending::ResetByClient)),
+            ("flows_reset_by_server", ended(Ending::ResetByServer)),
+            ("packets", summary.packets),
+            ("wire_bytes", summary.wire_bytes),
+            ("payload_bytes", summary.payload_bytes),
+            (
+                "retransmissions_by_client",
+                summary.retransmissions_by_client,
+            ),
+            (
+                "retransmissions_by_server",
+                summary.retransmissions_by_server,
+            ),
+            ("syn_retransmissions", summary.syn_retransmissions),
+            ("out_of_order", summary.out_of_order),
+            ("resets_by_client", summary.resets_by_client),
+            ("resets_by_server", summary.resets_by_server),
+            ("capture_duplicates", contents.duplicates),
+        ] {
+            out(name, value as f64);
+        }
+        let p50 = |figure: &Option<Percentiles>| figure.map(|one| one.p50);
+        let p99 = |figure: &Option<Percentiles>| figure.and_then(|one| one.p99);
+        for (name, value) in [
+            (
+                "flow_throughput_bytes_per_s",
+                p50(&summary.flow_throughput_bytes_per_s),
+            ),
+            ("flow_latency_p50_s", p50(&summary.flow_duration_s)),
+            ("flow_latency_p99_s", p99(&summary.flow_duration_s)),
+            ("handshake_p50_us", p50(&summary.handshake_us)),
+            ("handshake_p99_us", p99(&summary.handshake_us)),
+            ("packets_per_flow", p50(&summary.packets_per_flow)),
+            (
+                "capture_dropped",
+                self.dropped.map(|packets| packets as f64),
+            ),
+        ] {
+            if let Some(value) = value {
+                out(name, value);
+            }
+        }
+    }
+}
+
+/// What captures the headers of all packets from and to the server. Addresses of this machine, which
+/// are all that a server of ours can have, are reached over loopback; else every device is watched, and
+/// what is seen on two counts once.
+fn command(target: &Target, file: &Path) -> Command {
+    let local = std::net::UdpSocket::bind((target.server.ip(), 0)).is_ok();
+    let mut command = Command::new("tcpdump");
+    command.args([
+        "-i",
+        if local { "lo" } else { "any" },
+        "-n",
+        "-s",
+        HEADER_BYTES,
+    ]);
+    command.args(["-B", BUFFER_KIB]);
+    if rustix::process::geteuid().is_root() {
+        // Else it would become somebody who may not write there.
+        command.args(["-Z", "root"]);
+    }
+    command.arg("-w").arg(file);
+    command.arg(filter(target));
+    command
+}
+
+/// The clock by which the kernel stamps packets, beside one that nobody sets.
+struct Clock {
+    wall: SystemTime,
+    steady: Instant,
+}
+
+impl Clock {
+    fn look() -> Self {
+        Self {
+            wall: SystemTime::now(),
+            steady: Instant::now(),
+        }
+    }
+
+    /// Whether somebody set it since. Being kept in time (NTP) moves it by half a millisecond a second.
+    fn was_set(&self) -> bool {
+        let passed = self.steady.elapsed();
+        let off = match self.wall.elapsed() {
+            Ok(shown) => shown.abs_diff(passed),
+            Err(back) => back.duration() + passed,
+        };
+        off > CLOCK_STEP + passed / 1000
+    }
+}
+
+/// One of how many connections is captured, a power of two.
+fn one_in(clients: u32) -> u32 {
+    clients.div_ceil(MOST_CAPTURED).next_power_of_two()
+}
+
+/// What tcpdump is to look for. The last bit of a client's port does not take part in the choice: the
+/// kernel gives out even ports first.
+fn filter(target: &Target) -> String {
+    let port = target.server.port();
+    let others = one_in(target.clients) - 1;
+    if others == 0 {
+        return format!("tcp port {port}");
+    }
+    // pcap-filter(7) knows no `tcp[]` of IPv6; without extension headers TCP begins at its byte 40.
+    let (source, destination) = match target.server {
+        SocketAddr::V4(_) => ("tcp[0:2]", "tcp[2:2]"),
+        SocketAddr::V6(_) => ("ip6[40:2]", "ip6[42:2]"),
+    };
+    format!(
+        "(tcp src port {port} and {destination} >> 1 & {others} = 0) or \
+         (tcp dst port {port} and {source} >> 1 & {others} = 0)"
+    )
+}
+
+fn capture_file(target: &Target) -> PathBuf {
+    with_ending(&target.files, ".pcap")
+}
+
+/// `DIR/flows/STEM.csv` beside `DIR/captures/STEM.pcap`.
+fn flows_file(target: &Target) -> PathBuf {
+    let captures = target.files.parent().unwrap_or(Path::new("."));
+    let stem = target.files.file_name().unwrap_or_default();
+    with_ending(&captures.with_file_name("flows").join(stem), ".csv")
+}
+
+/// A server's name may hold a full stop, so that no ending is replaced.
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
+}
+
+fn write_flows(report: &Report, path: &Path) -> anyhow::Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let file = File::create(path).with_context(|| path.display().to_string())?;
+    let mut out = BufWriter::new(file);
+    write_csv(report.rows(), &mut out)?;
+    std::io::Write::flush(&mut out)?;
+    Ok(())
+}
+
+/// The number in "12 packets dropped by kernel".
+fn dropped(line: &str) -> Option<u64> {
+    let (number, what) = line.trim().split_once(' ')?;
+    let dropped = what.starts_with("packet") && what.ends_with("dropped by kernel");
+    number.parse().ok().filter(|_| dropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_is_noticed_whichever_way() {
+        let Clock { wall, steady } = Clock::look();
+        let set = |wall| Clock { wall, steady }.was_set();
+        let hour = Duration::from_hours(1);
+        assert!(!set(wall) && set(wall + hour) && set(wall - hour));
+    }
+
+    #[test]
+    fn drops_are_read_from_what_tcpdump_says() {
+        assert_eq!(dropped("0 packets dropped by kernel"), Some(0));
+        assert_eq!(dropped("1 packet dropped by kernel"), Some(1));
+        assert_eq!(dropped("12 packets captured"), None);
+        assert_eq!(dropped("tcpdump: listening on lo"), None);
+    }
+
+    #[test]
+    fn of_a_large_crowd_a_part_is_captured_that_is_large_enough() {
+        for (clients, one) in [(1, 1), (1000, 1), (1001, 2), (3000, 4), (10_000, 16)] {
+            assert_eq!(one_in(clients), one, "{clients}");
+        }
+        let target = |server: &str, clients| Target {
+            tree: crate::probes::Tree::of(std::process::id()),
+            server: server.parse().unwrap(),
+            clients,
+            files: PathBuf::new(),
+        };
+        assert_eq!(filter(&target("127.0.0.1:80", 100)), "tcp port 80");
+        for server in ["127.0.0.1:80", "[::1]:80"] {
+            let filter = filter(&target(server, 3000));
+            assert!(filter.contains(">> 1 & 3 = 0"), "{filter}");
+            // Compiling takes no right to capture.
+            let compiled = Command::new("tcpdump")
+                .args(["-y", "EN10MB", "-d", &filter])
+                .output();
+            match compiled {
+                Ok(said) if String::from_utf8_lossy(&said.stderr).contains("syntax") => {
+                    panic!("{filter}: {said:?}")
+                }
+                Ok(_) => {}
+                Err(error) => println!("skipped: no tcpdump: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_flows_lie_beside_the_captures() {
+        let stem = Path::new("run/captures/0001-my.server-10-r1");
+        let target = Target {
+            tree: crate::probes::Tree::of(std::process::id()),
+            server: std::net::SocketAddr::from(([127, 0, 0, 1], 7)),
+            clients: 1,
+            files: stem.to_owned(),
+        };
+        let flows = Path::new("run/flows/0001-my.server-10-r1.csv");
+        assert_eq!(flows_file(&target), flows);
+        let capture = Path::new("run/captures/0001-my.server-10-r1.pcap");
+        assert_eq!(capture_file(&target), capture);
+    }
+}

@@ -1,0 +1,206 @@
+//! CPU time of the whole tree: threads, children, and children already reaped.
+//!
+//! The total comes from each process's CPU clock, to the nanosecond and with one system call a
+//! process (`clock_getcpuclockid(3)`); what reaped children used from the root's `/proc/PID/stat`.
+//! The split into user and system time is known in ticks only (`proc_pid_stat(5)`), so it is read
+//! over a slightly longer time, warm-up included, and its shares applied to the total.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+use throng_sys::clock::process_cpu_time;
+
+/// The kind of probe `cpu`.
+pub(super) struct Cpu;
+
+impl Entry for Cpu {
+    fn info(&self) -> Info {
+        Info {
+            name: "cpu",
+            summary: "CPU time, user and system, of all threads and processes, reaped ones too",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        need_proc()
+    }
+}
+
+impl ProbeKind for Cpu {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::cpu::METRICS
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(CpuProbe::default())
+    }
+}
+
+struct CpuProbe {
+    pace: Pace,
+    ticks_before: Option<Ticks>,
+    start: Option<Reading>,
+    last: Option<Reading>,
+    end: Option<Reading>,
+    ticks_after: Option<Ticks>,
+}
+
+/// Least time between two samples: none, each tick has one.
+const INTERVAL: Duration = Duration::ZERO;
+
+impl Default for CpuProbe {
+    fn default() -> Self {
+        Self {
+            pace: Pace::new(INTERVAL),
+            ticks_before: None,
+            start: None,
+            last: None,
+            end: None,
+            ticks_after: None,
+        }
+    }
+}
+
+/// Total CPU time at a moment.
+#[derive(Clone, Copy)]
+struct Reading {
+    at: Instant,
+    total: Duration,
+    /// Of the process that was started, alone.
+    parent: Duration,
+    processes: usize,
+}
+
+/// User and system time in clock ticks.
+#[derive(Clone, Copy)]
+struct Ticks {
+    user: u64,
+    system: u64,
+}
+
+fn read(tree: &Tree) -> anyhow::Result<Reading> {
+    let at = Instant::now();
+    let (mut total, mut parent) = (Duration::ZERO, Duration::ZERO);
+    let mut processes = 0;
+    for &pid in tree.pids() {
+        if let Ok(used) = process_cpu_time(pid) {
+            total += used;
+            processes += 1;
+            if pid == tree.root() {
+                parent = used;
+            }
+        }
+    }
+    anyhow::ensure!(processes > 0, "the process {} is gone", tree.root());
+    let root = tree.root_stat().context("the process is gone")?;
+    let reaped = root.cutime.max(0) + root.cstime.max(0);
+    let per_second = procfs::ticks_per_second().max(1);
+    total += Duration::from_secs_f64(reaped as f64 / per_second as f64);
+    Ok(Reading {
+        at,
+        total,
+        parent,
+        processes,
+    })
+}
+
+fn ticks(tree: &Tree) -> Ticks {
+    let mut sum = Ticks { user: 0, system: 0 };
+    for (_, stat) in tree.stats() {
+        sum.user += stat.utime;
+        sum.system += stat.stime;
+        if stat.pid == tree.root().cast_signed() {
+            sum.user += stat.cutime.max(0).cast_unsigned();
+            sum.system += stat.cstime.max(0).cast_unsigned();
+        }
+    }
+    sum
+}
+
+impl Probe for CpuProbe {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        read(&target.tree).map(drop).map_err(|error| Unsupported {
+            reason: format!("its CPU clock cannot be read: {error:#}"),
+            remedy: "see whether the process runs, as a user that we may look at".to_owned(),
+        })
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        Target { tree, .. }: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        match moment {
+            Moment::Before => self.ticks_before = Some(ticks(tree)),
+            Moment::Start => {
+                self.start = Some(self.pace.look(at, || read(tree))?);
+                self.last = self.start;
+            }
+            Moment::Tick if self.pace.is_due(at) => {
+                let reading = self.pace.look(at, || read(tree))?;
+                if let Some(last) = self.last.replace(reading) {
+                    let value = percent(&last, &reading);
+                    out.push(Sample {
+                        metric: "cpu_percent",
+                        value,
+                    });
+                }
+            }
+            Moment::Connect | Moment::Tick => {}
+            Moment::End => self.end = Some(read(tree)?),
+            Moment::After => {
+                self.ticks_after = Some(ticks(tree));
+                // Processes came or went meanwhile: count all there are. Nothing was asked since
+                // the end, so hardly any time was used.
+                let now = read(tree)?;
+                if let Some(end) = &mut self.end
+                    && now.processes != end.processes
+                {
+                    end.total = now.total;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let (Some(start), Some(end)) = (&self.start, &self.end) else {
+            return;
+        };
+        let total_ms = end.total.saturating_sub(start.total).as_secs_f64() * 1e3;
+        out("cpu_ms", total_ms);
+        out("cpu_percent", percent(start, end));
+        out("parent_cpu_percent", share(start, end, |at| at.parent));
+        let (Some(before), Some(after)) = (self.ticks_before, self.ticks_after) else {
+            return;
+        };
+        let user = after.user.saturating_sub(before.user) as f64;
+        let system = after.system.saturating_sub(before.system) as f64;
+        if user + system > 0.0 {
+            out("cpu_user_ms", total_ms * user / (user + system));
+            out("cpu_system_ms", total_ms * system / (user + system));
+        }
+    }
+}
+
+fn percent(from: &Reading, to: &Reading) -> f64 {
+    share(from, to, |at| at.total)
+}
+
+/// Of the time between two readings, in hundredths.
+fn share(from: &Reading, to: &Reading, of: fn(&Reading) -> Duration) -> f64 {
+    let elapsed = to.at.duration_since(from.at).as_secs_f64();
+    let used = of(to).saturating_sub(of(from)).as_secs_f64();
+    if elapsed > 0.0 {
+        used / elapsed * 100.0
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,321 @@
+//! Connections by state, from the first client's SYN to the last one's FIN.
+//!
+//! The kernel is asked for the sockets on the server's port (sock_diag), as often as that stays cheap:
+//! it goes through all connections there are. Where it does not stay cheap, its count of established
+//! connections in the whole network namespace (`CurrEstab`) stands in for it in between: what it was
+//! before anybody came is taken off, and half of the rest counts, since both ends of each connection
+//! are on this machine; never more than there are clients, since others may talk too.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::network::counters::{named, paired, value};
+use crate::network::proc_file::ProcFile;
+use crate::network::sock_diag::{Question, SockDiag, State};
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+
+/// The kind of probe `established`.
+pub(super) struct Established;
+
+impl Entry for Established {
+    fn info(&self) -> Info {
+        Info {
+            name: "established",
+            summary: "connections of the server by state, over time",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        ProcFile::open("/proc/net/snmp").map(drop)
+    }
+}
+
+impl ProbeKind for Established {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::established::METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(EstablishedProbe::default())
+    }
+}
+
+/// Least time between two looks at the counters.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Where looks at all sockets are further apart than this, the counters tell in between.
+const GAP: Duration = Duration::from_secs(1);
+
+struct EstablishedProbe {
+    files: Option<Files>,
+    diag: Option<SockDiag>,
+    /// Of looks at the counters, and of looks at all sockets.
+    glance: Pace,
+    look: Pace,
+    most: States,
+    end: Option<u64>,
+}
+
+impl Default for EstablishedProbe {
+    fn default() -> Self {
+        Self {
+            files: None,
+            diag: None,
+            glance: Pace::new(INTERVAL),
+            look: Pace::new(INTERVAL),
+            most: States::default(),
+            end: None,
+        }
+    }
+}
+
+/// Counters of the namespace, and what they were before the clients came.
+struct Files {
+    snmp: ProcFile,
+    sockstat: ProcFile,
+    before: Counts,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    established: i64,
+    time_wait: i64,
+}
+
+/// Connections by state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct States {
+    established: u64,
+    syn_received: u64,
+    close_wait: u64,
+    closing: u64,
+    time_wait: u64,
+}
+
+impl Files {
+    fn open() -> Result<Self, Unsupported> {
+        let mut files = Self {
+            snmp: ProcFile::open("/proc/net/snmp")?,
+            sockstat: ProcFile::open("/proc/net/sockstat")?,
+            before: Counts::default(),
+        };
+        files.before = files.counts().map_err(|error| Unsupported {
+            reason: format!("the kernel's counters of connections cannot be read: {error}"),
+            remedy: "see what /proc/net/snmp says".to_owned(),
+        })?;
+        Ok(files)
+    }
+
+    fn counts(&mut self) -> std::io::Result<Counts> {
+        let established = value(paired(self.snmp.read()?), "Tcp", "CurrEstab");
+        let time_wait = value(named(self.sockstat.read()?), "TCP", "tw");
+        match (established, time_wait) {
+            (Some(established), Some(time_wait)) => Ok(Counts {
+                established,
+                time_wait,
+            }),
+            _ => Err(std::io::Error::other("there is no CurrEstab or no tw")),
+        }
+    }
+
+    /// Established connections as the counter tells, and those in TIME_WAIT.
+    fn glance(&mut self, clients: u32) -> std::io::Result<States> {
+        let now = self.counts()?;
+        let grown = |now: i64, before: i64| now.saturating_sub(before).max(0).cast_unsigned();
+        Ok(States {
+            established: grown(now.established, self.before.established)
+                .div_ceil(2)
+                .min(clients.into()),
+            time_wait: grown(now.time_wait, self.before.time_wait),
+            ..States::default()
+        })
+    }
+}
+
+/// All sockets of the server's port, by state.
+fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<States> {
+    let asked = [
+        State::Established,
+        State::SynReceived,
+        State::CloseWait,
+        State::FinWait1,
+        State::FinWait2,
+        State::LastAck,
+        State::Closing,
+    ];
+    let question = Question {
+        ipv6: server.is_ipv6(),
+        states: asked.iter().fold(0, |states, state| states | state.bit()),
+        local_port: server.port(),
+        ..Question::default()
+    };
+    let mut states = States::default();
+    diag.each(&question, |socket| {
+        let count = match asked.iter().find(|state| **state as u8 == socket.state) {
+            Some(State::Established) => &mut states.established,
+            Some(State::SynReceived) => &mut states.syn_received,
+            Some(State::CloseWait) => &mut states.close_wait,
+            _ => &mut states.closing,
+        };
+        *count += 1;
+        ControlFlow::Continue(())
+    })?;
+    Ok(states)
+}
+
+impl States {
+    fn each(&self) -> [(&'static str, &'static str, u64); 5] {
+        [
+            ("established", "established_max", self.established),
+            ("syn_received", "syn_received_max", self.syn_received),
+            ("close_wait", "close_wait_max", self.close_wait),
+            ("closing", "closing_max", self.closing),
+            ("time_wait", "time_wait_max", self.time_wait),
+        ]
+    }
+
+    fn or_more(self, other: Self) -> Self {
+        Self {
+            established: self.established.max(other.established),
+            syn_received: self.syn_received.max(other.syn_received),
+            close_wait: self.close_wait.max(other.close_wait),
+            closing: self.closing.max(other.closing),
+            time_wait: self.time_wait.max(other.time_wait),
+        }
+    }
+}
+
+impl Probe for EstablishedProbe {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+        self.files = Some(Files::open()?);
+        // Without it, the counters tell less, but enough.
+        self.diag = SockDiag::open().ok();
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        target: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        let Some(files) = &mut self.files else {
+            return Ok(());
+        };
+        let patient = matches!(moment, Moment::Before | Moment::After);
+        if !patient && moment != Moment::Start && !self.glance.is_due(at) {
+            return Ok(());
+        }
+        let looks = patient || self.look.is_due(at);
+        if !looks && self.diag.is_some() && self.look.pause() <= GAP {
+            return Ok(());
+        }
+        let mut seen = self.glance.look(at, || files.glance(target.clients))?;
+        if let Some(diag) = self.diag.as_mut().filter(|_| looks) {
+            let states = self.look.look(at, || look(diag, target.server))?;
+            seen = States {
+                time_wait: seen.time_wait,
+                ..states
+            };
+        }
+        self.most = self.most.or_more(seen);
+        if moment == Moment::After {
+            self.end = Some(seen.established);
+        }
+        let told_of = if looks { 5 } else { 1 };
+        for (metric, _, count) in seen.each().into_iter().take(told_of) {
+            out.push(Sample {
+                metric,
+                value: count as f64,
+            });
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if self.files.is_none() {
+            return;
+        }
+        for (_, metric, most) in self.most.each() {
+            let by_socket = !matches!(metric, "established_max" | "time_wait_max");
+            if self.diag.is_some() || !by_socket {
+                out(metric, most as f64);
+            }
+        }
+        if let Some(end) = self.end {
+            out("established_end", end as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::probes::Tree;
+
+    #[test]
+    fn connections_are_counted_by_what_became_of_them() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        let mut diag = SockDiag::open().unwrap();
+        assert_eq!(look(&mut diag, server).unwrap(), States::default());
+        let clients: Vec<TcpStream> = (0..20)
+            .map(|_| TcpStream::connect(server).unwrap())
+            .collect();
+        let mut accepted: Vec<TcpStream> = listener.incoming().take(20).flatten().collect();
+        assert_eq!(look(&mut diag, server).unwrap().established, 20);
+        drop(clients);
+        let seen = look(&mut diag, server).unwrap();
+        assert_eq!((seen.established, seen.close_wait), (0, 20));
+        accepted.truncate(5);
+        let seen = look(&mut diag, server).unwrap();
+        assert_eq!(seen.close_wait, 5);
+    }
+
+    #[test]
+    fn figures_are_the_most_and_the_last_that_were_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target {
+            tree: Tree::of(std::process::id()),
+            server: listener.local_addr().unwrap(),
+            clients: 8,
+            files: std::path::PathBuf::new(),
+        };
+        let mut probe = EstablishedProbe::default();
+        probe.attach(&target).unwrap();
+        let mut out = Vec::new();
+        let mut clients: Vec<TcpStream> = (0..8)
+            .map(|_| TcpStream::connect(target.server).unwrap())
+            .collect();
+        let mut sample = |moment, clients: &mut Vec<TcpStream>, keep| {
+            clients.truncate(keep);
+            let now = Instant::now();
+            probe.sample(moment, &target, now, &mut out).unwrap();
+        };
+        sample(Moment::Before, &mut clients, 8);
+        sample(Moment::After, &mut clients, 3);
+        let mut figures = std::collections::BTreeMap::new();
+        probe.figures(&mut |name, value| {
+            figures.insert(name, value as u64);
+        });
+        assert!(figures["established_max"] >= 8, "{figures:?}");
+        assert_eq!(figures["established_end"], 3, "{figures:?}");
+        assert_eq!(figures["close_wait_max"], 5, "{figures:?}");
+        let series: Vec<f64> = out
+            .iter()
+            .filter(|sample| sample.metric == "established")
+            .map(|sample| sample.value)
+            .collect();
+        assert_eq!(series, [8.0, 3.0]);
+    }
+}

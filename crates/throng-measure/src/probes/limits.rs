@@ -1,0 +1,266 @@
+//! How near a side comes to what it may have: descriptors, threads, memory; by its own limits
+//! (`getrlimit(2)`), by those of its control group, and by those of the machine.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
+
+use procfs::process::{LimitValue, Process};
+use rustix::thread::CapabilitySet;
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, memory, need_proc};
+use crate::control_group::Groups;
+use crate::host;
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+
+/// The kind of probe `limits`.
+pub(super) struct Limits;
+
+impl Entry for Limits {
+    fn info(&self) -> Info {
+        Info {
+            name: "limits",
+            summary: "how near it comes to its limits of descriptors, threads and memory",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        need_proc()
+    }
+}
+
+impl ProbeKind for Limits {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::limits::METRICS
+    }
+
+    fn by_default(&self) -> bool {
+        false
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(LimitsProbe {
+            pace: Pace::new(INTERVAL),
+            groups: None,
+            before: Refusals::default(),
+            after: Refusals::default(),
+            most: Most::default(),
+        })
+    }
+}
+
+/// Least time between two looks.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// What a limit without an end is written as in control groups of version 1.
+const ENDLESS: u64 = 1 << 60;
+
+struct LimitsProbe {
+    pace: Pace,
+    groups: Option<[Groups; 2]>,
+    /// What the control group had refused before the clients came, and after.
+    before: Refusals,
+    after: Refusals,
+    most: Most,
+}
+
+/// What a control group refused so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Refusals {
+    pids: Option<u64>,
+    oom_kills: Option<u64>,
+}
+
+/// The closest that it came to each limit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Most {
+    descriptors: Option<u64>,
+    descriptors_limit: Option<u64>,
+    tasks: Option<u64>,
+    processes_limit: Option<u64>,
+    address_space: Option<u64>,
+    address_space_limit: Option<u64>,
+    mappings: Option<u64>,
+    pids: Option<u64>,
+    pids_limit: Option<u64>,
+    memory: Option<u64>,
+    memory_limit: Option<u64>,
+    machine_tasks: Option<u64>,
+    machine_tasks_limit: Option<u64>,
+    machine_memory: Option<u64>,
+}
+
+impl Probe for LimitsProbe {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let root = target.tree.root();
+        let groups = ["pids", "memory"].map(|controller| Groups::of(root, controller));
+        self.before = Refusals::read(&groups);
+        self.after = self.before;
+        self.groups = Some(groups);
+        self.most.look(&target.tree, self.groups.as_ref());
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        Target { tree, .. }: &Target,
+        at: Instant,
+        _: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        let slow = matches!(moment, Moment::Before | Moment::After);
+        if slow || self.pace.is_due(at) {
+            let (most, groups) = (&mut self.most, self.groups.as_ref());
+            self.pace.look(at, || most.look(tree, groups));
+        }
+        if slow {
+            self.most.mappings = mappings(tree.root());
+        }
+        Ok(())
+    }
+
+    /// A process that was killed is gone, and its control group remembers it.
+    fn conclude(&mut self, _: &Target) -> anyhow::Result<()> {
+        if let Some(groups) = &self.groups {
+            self.after = Refusals::read(groups);
+            let memory = groups[1].least_peak();
+            self.most.memory = self.most.memory.max(memory);
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let most = &self.most;
+        let grown = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
+        for (name, value) in [
+            ("descriptors_most", most.descriptors),
+            ("descriptors_limit", most.descriptors_limit),
+            ("tasks_most", most.tasks),
+            ("processes_limit", most.processes_limit),
+            ("address_space_most_bytes", most.address_space),
+            ("address_space_limit_bytes", most.address_space_limit),
+            ("mappings", most.mappings),
+            ("mappings_limit", host::most_mappings()),
+            ("pids_most", most.pids),
+            ("pids_limit", most.pids_limit),
+            ("pids_refused", grown(self.before.pids, self.after.pids)),
+            ("memory_limit_bytes", most.memory_limit),
+            ("memory_most_bytes", most.memory),
+            (
+                "oom_kills",
+                grown(self.before.oom_kills, self.after.oom_kills),
+            ),
+            ("machine_tasks_most", most.machine_tasks),
+            ("machine_tasks_limit", most.machine_tasks_limit),
+            ("machine_memory_least_bytes", most.machine_memory),
+        ] {
+            if let Some(value) = value {
+                out(name, value as f64);
+            }
+        }
+    }
+}
+
+impl Groups {
+    /// The most memory that the group with the least limit ever had.
+    fn least_peak(&self) -> Option<u64> {
+        self.least(&["memory.peak", "memory.max_usage_in_bytes"])
+    }
+}
+
+impl Refusals {
+    fn read([pids, memory]: &[Groups; 2]) -> Self {
+        Self {
+            pids: pids.count(&["pids.events"], "max"),
+            oom_kills: memory.count(&["memory.events", "memory.oom_control"], "oom_kill"),
+        }
+    }
+}
+
+impl Most {
+    fn look(&mut self, tree: &Tree, groups: Option<&[Groups; 2]>) {
+        let mut tasks = 0;
+        for (process, stat) in tree.stats() {
+            tasks += stat.num_threads.max(0).cast_unsigned();
+            self.look_at(&process);
+        }
+        self.tasks = self.tasks.max(Some(tasks).filter(|tasks| *tasks > 0));
+        if let Some([pids, memory]) = groups {
+            self.pids = self.pids.max(pids.greatest(&["pids.current"]));
+            self.pids_limit = pids.least(&["pids.max"]);
+            let limits = ["memory.max", "memory.limit_in_bytes"];
+            self.memory_limit = memory.least(&limits).filter(|limit| *limit < ENDLESS);
+        }
+        if let Some((there, limit)) = host::threads() {
+            self.machine_tasks = self.machine_tasks.max(Some(there));
+            self.machine_tasks_limit = Some(limit);
+        }
+        let left = host::memory_left();
+        self.machine_memory = match (self.machine_memory, left) {
+            (Some(least), Some(left)) => Some(least.min(left)),
+            (least, left) => least.or(left),
+        };
+    }
+
+    fn look_at(&mut self, process: &Process) {
+        let Ok(limits) = process.limits() else {
+            return;
+        };
+        let descriptors = memory::open_descriptors(process);
+        if descriptors > self.descriptors || self.descriptors_limit.is_none() {
+            self.descriptors = descriptors;
+            self.descriptors_limit = value(limits.max_open_files.soft_limit);
+        }
+        let Ok(status) = process.status() else {
+            return;
+        };
+        // Whoever has these capabilities is not held to it (`setrlimit(2)`).
+        let exempt = CapabilitySet::SYS_RESOURCE | CapabilitySet::SYS_ADMIN;
+        let held_to = status.ruid != 0 && status.capeff & exempt.bits() == 0;
+        if held_to {
+            self.processes_limit = value(limits.max_processes.soft_limit);
+        }
+        let largest = status.vmpeak.map(|kib| kib * 1024);
+        if largest > self.address_space {
+            self.address_space = largest;
+            self.address_space_limit = value(limits.max_address_space.soft_limit);
+        }
+    }
+}
+
+/// One a line; those of ten thousand threads take a while.
+fn mappings(pid: u32) -> Option<u64> {
+    let file = File::open(format!("/proc/{pid}/maps")).ok()?;
+    let lines = BufReader::new(file).split(b'\n');
+    Some(lines.map_while(Result::ok).count() as u64)
+}
+
+fn value(limit: LimitValue) -> Option<u64> {
+    match limit {
+        LimitValue::Unlimited => None,
+        LimitValue::Value(value) => Some(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_limits_are_seen() {
+        let mut most = Most::default();
+        let tree = Tree::of(std::process::id());
+        most.look(&tree, None);
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        assert_eq!(most.descriptors_limit, limit.current);
+        assert!(most.descriptors.is_some_and(|open| open >= 3));
+        assert!(most.tasks.is_some_and(|tasks| tasks >= 1));
+        assert!(mappings(std::process::id()).is_some_and(|mappings| mappings > 5));
+        assert!(most.machine_tasks < most.machine_tasks_limit);
+        let before = most.descriptors;
+        let _more: Vec<_> = (0..64).map(|_| File::open("/dev/null").unwrap()).collect();
+        most.look(&tree, None);
+        assert!(most.descriptors >= before);
+    }
+}

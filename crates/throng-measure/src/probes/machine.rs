@@ -1,0 +1,129 @@
+//! The machine beside both sides: how busy it was in all, and what its host took away.
+//!
+//! What other processes used is what remains of the machine's busy time without both sides and the
+//! probes; `warnings` works it out. `/proc/stat` counts in ticks of 10 ms and over all CPUs
+//! (`proc_stat(5)`), so a share of a short window is rough.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::network::proc_file::ProcFile;
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+
+/// The kind of probe `machine`.
+pub(super) struct Machine;
+
+impl Entry for Machine {
+    fn info(&self) -> Info {
+        Info {
+            name: "machine",
+            summary: "how busy all CPUs were, and what the host of a virtual machine took away",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        ProcFile::open("/proc/stat").map(drop)
+    }
+}
+
+impl ProbeKind for Machine {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::machine::METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(MachineProbe::default())
+    }
+}
+
+#[derive(Default)]
+struct MachineProbe {
+    file: Option<ProcFile>,
+    start: Option<(Instant, Ticks)>,
+    end: Option<(Instant, Ticks)>,
+}
+
+/// Clock ticks of all CPUs since the machine started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    busy: u64,
+    steal: u64,
+}
+
+impl Ticks {
+    /// From the text of `/proc/stat`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let all = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let numbers: Vec<u64> = all
+            .split_whitespace()
+            .map_while(|word| word.parse().ok())
+            .collect();
+        // Guests are in user time already.
+        let &[user, nice, system, _idle, _waiting, irq, softirq, steal, ..] = numbers.as_slice()
+        else {
+            return None;
+        };
+        Some(Self {
+            busy: user + nice + system + irq + softirq,
+            steal,
+        })
+    }
+}
+
+impl Probe for MachineProbe {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+        self.file = Some(ProcFile::open("/proc/stat")?);
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        _: &Target,
+        at: Instant,
+        _: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        let place = match moment {
+            Moment::Start => &mut self.start,
+            Moment::End => &mut self.end,
+            _ => return Ok(()),
+        };
+        let file = self.file.as_mut().context("it is attached")?;
+        let ticks = Ticks::parse(file.read()?).context("/proc/stat has no line of all CPUs")?;
+        *place = Some((at, ticks));
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let (Some((began, start)), Some((ended, end))) = (self.start, self.end) else {
+            return;
+        };
+        let ticks = ended.duration_since(began).as_secs_f64() * procfs::ticks_per_second() as f64;
+        if ticks > 0.0 {
+            let percent = |from: u64, to: u64| to.saturating_sub(from) as f64 / ticks * 100.0;
+            out("machine_busy_percent", percent(start.busy, end.busy));
+            out("machine_steal_percent", percent(start.steal, end.steal));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_all_cpus_is_read() {
+        let text = "cpu  10 2 30 400 5 6 7 8 9 0\ncpu0 1 1 1 1 1 1 1 1 0 0\nintr 5\n";
+        let ticks = Ticks { busy: 55, steal: 8 };
+        assert_eq!(Ticks::parse(text), Some(ticks));
+        assert_eq!(Ticks::parse("cpu  10 2 30 400\n"), None);
+        assert_eq!(Ticks::parse(""), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! Probes: each one source of measurements, applied to the processes of either side or to the
+//! connections between them.
+//!
+//! To add one: a new file, its `mod` line and its line in [`PROBES`].
+
+mod accept_queue;
+mod capture;
+mod counters;
+mod cpu;
+mod established;
+mod events;
+mod limits;
+pub(super) mod machine;
+mod memory;
+mod pace;
+mod switches;
+mod syscalls;
+mod tcp;
+mod tree;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use throng_record::metrics::Metric;
+use throng_record::{Purpose, Side};
+use throng_registry::{self as registry, Entry, UnknownName, Unsupported};
+use throng_sys::clock::thread_cpu_time;
+pub use tree::Tree;
+
+/// Every kind of probe there is.
+pub const PROBES: &[&dyn ProbeKind] = &[
+    &cpu::Cpu,
+    &memory::Memory,
+    &switches::Switches,
+    &established::Established,
+    &accept_queue::AcceptQueue,
+    &tcp::Tcp,
+    &machine::Machine,
+    &limits::Limits,
+    &counters::Counters,
+    &syscalls::Syscalls,
+    &capture::Capture,
+];
+
+/// A kind of probe, from which one is made for each of its subjects in each of its trials.
+pub trait ProbeKind: Entry + Sync {
+    /// The lines of the catalogue that it measures.
+    fn metrics(&self) -> &'static [Metric];
+
+    /// What it looks at.
+    fn subject(&self) -> Subject {
+        Subject::Processes
+    }
+
+    /// The trials in which it measures: those that time, unless measuring would disturb them.
+    fn purpose(&self) -> Purpose {
+        Purpose::Timed
+    }
+
+    /// Whether it takes part where nobody chose.
+    fn by_default(&self) -> bool {
+        true
+    }
+
+    /// A new one.
+    fn make(&self) -> Box<dyn Probe>;
+}
+
+/// What a kind of probe looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The processes of a side: one probe for the server, one for the clients.
+    Processes,
+    /// The connections between them: one probe.
+    Network,
+}
+
+/// The kinds that take part where nobody chose.
+pub fn by_default() -> Vec<&'static dyn ProbeKind> {
+    let mut kinds = PROBES.to_vec();
+    kinds.retain(|kind| kind.by_default());
+    kinds
+}
+
+/// The kinds of these names; `default` stands for those that take part where nobody chose, `all`
+/// for every one, `none` for none. In the order of [`PROBES`], each once.
+///
+/// # Errors
+/// A name that is none of these.
+pub fn choose(names: &[String]) -> Result<Vec<&'static dyn ProbeKind>, UnknownName> {
+    let mut chosen: Vec<&'static str> = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "default" => chosen.extend(by_default().iter().map(|kind| kind.info().name)),
+            "all" => chosen.extend(PROBES.iter().map(|kind| kind.info().name)),
+            "none" => {}
+            name => chosen.push(registry::find("probe", PROBES, name)?.info().name),
+        }
+    }
+    let mut kinds = PROBES.to_vec();
+    kinds.retain(|kind| chosen.contains(&kind.info().name));
+    Ok(kinds)
+}
+
+/// What trials have to be for, beside those that time, so that every one of these kinds measures that can:
+/// each purpose once, in order.
+pub fn other_purposes(kinds: &[&'static dyn ProbeKind]) -> Vec<Purpose> {
+    let can = kinds.iter().filter(|kind| kind.supported().is_ok());
+    let mut others: Vec<Purpose> = can
+        .map(|kind| kind.purpose())
+        .filter(|purpose| !purpose.is_timed())
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    others
+}
+
+/// What is measured in a trial.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The side's processes; for a [`Subject::Network`], the server's.
+    pub tree: Tree,
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// Clients of the load.
+    pub clients: u32,
+    /// Where a probe may leave files of its own, without their ending: `DIR/captures/STEM`.
+    pub files: PathBuf,
+}
+
+/// When a sample is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Clients connect, or have begun to ask; comes again and again and must be quick.
+    Connect,
+    /// The load is on, replies do not count yet; may take long.
+    Before,
+    /// The steady part begins; must be quick.
+    Start,
+    /// Within it; must be quick.
+    Tick,
+    /// It ends; must be quick.
+    End,
+    /// The clients are still connected and ask nothing; may take long.
+    After,
+}
+
+/// One value at one time, for the time series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// What.
+    pub metric: &'static str,
+    /// How much.
+    pub value: f64,
+}
+
+/// One source of measurements on one subject.
+pub trait Probe: Send {
+    /// Makes ready before the side's process is started, on the thread that starts it next and
+    /// lives as long as it does: what children inherit from there, it will have from its birth.
+    ///
+    /// # Errors
+    /// What is missing, and what would mend it.
+    fn prepare(&mut self) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    /// Looks whether it can measure: the server listens, and no client has come yet.
+    ///
+    /// # Errors
+    /// What is missing, and what would mend it.
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported>;
+
+    /// Measures; what belongs into the time series goes to `out`.
+    ///
+    /// # Errors
+    /// When the process tree can no longer be measured.
+    fn sample(
+        &mut self,
+        moment: Moment,
+        target: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()>;
+
+    /// Both sides have ended: what was started for measuring ends too.
+    ///
+    /// # Errors
+    /// When nothing came of it.
+    fn conclude(&mut self, target: &Target) -> anyhow::Result<()> {
+        let _ = target;
+        Ok(())
+    }
+
+    /// The figures of the steady part; what could not be measured is absent.
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64));
+
+    /// Which of its figures cannot be had here, and why, when others can.
+    fn missing(&self) -> &[(&'static str, Unsupported)] {
+        &[]
+    }
+}
+
+/// How many samples back one is still the last of its metric: those of a few looks with all probes.
+const RECENT: usize = 64;
+
+/// All probes on one subject, in one trial.
+pub struct Panel {
+    probes: Vec<(&'static str, Box<dyn Probe>)>,
+    target: Option<Target>,
+    side: Side,
+    samples: Vec<(Instant, Sample)>,
+    /// When the steady part began; before that, when the panel was made.
+    began: Instant,
+    cost: Duration,
+}
+
+impl Panel {
+    /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
+    /// [prepared](Probe::prepare).
+    pub fn prepare(kinds: &[&'static dyn ProbeKind], subject: Subject, purpose: Purpose) -> Self {
+        let purpose = if purpose.is_timed() {
+            Purpose::Timed
+        } else {
+            purpose
+        };
+        let mut panel = Self {
+            probes: Vec::new(),
+            target: None,
+            side: Side::default(),
+            samples: Vec::new(),
+            began: Instant::now(),
+            cost: Duration::ZERO,
+        };
+        for kind in kinds {
+            if (kind.subject(), kind.purpose()) == (subject, purpose) {
+                panel.probes.push((kind.info().name, kind.make()));
+                if let Err(unsupported) = kind.supported() {
+                    panel.leave_out(kind.info().name, unsupported);
+                }
+            }
+        }
+        panel.keep_those_that(Probe::prepare);
+        panel
+    }
+
+    /// Attaches them to what they measure.
+    pub fn attach(&mut self, target: Target) {
+        self.keep_those_that(|probe| probe.attach(&target));
+        self.target = Some(target);
+    }
+
+    fn keep_those_that<P>(&mut self, mut can: P)
+    where
+        P: FnMut(&mut (dyn Probe + 'static)) -> Result<(), Unsupported>,
+    {
+        let side = &mut self.side;
+        self.probes.retain_mut(|(name, probe)| {
+            let could = can(&mut **probe);
+            let kept = could.is_ok();
+            if let Err(unsupported) = could {
+                side.unavailable.insert((*name).to_owned(), unsupported);
+            }
+            kept
+        });
+    }
+
+    fn leave_out(&mut self, name: &str, unsupported: Unsupported) {
+        self.probes.retain(|(other, _)| *other != name);
+        self.side.unavailable.insert(name.to_owned(), unsupported);
+    }
+
+    /// Takes a sample with every probe. One that fails is left out from then on, with its reason.
+    pub fn sample(&mut self, moment: Moment) {
+        let Some(mut target) = self.target.take() else {
+            return;
+        };
+        let cpu = thread_cpu_time();
+        if matches!(moment, Moment::Before | Moment::After) {
+            target.tree.look();
+        }
+        if moment == Moment::Start {
+            self.began = Instant::now();
+        }
+        let now = Instant::now();
+        let mut out = Vec::new();
+        self.keep_those_that(|probe| {
+            let sampled = probe.sample(moment, &target, now, &mut out);
+            sampled.map_err(|error| Unsupported {
+                reason: format!("{error:#}"),
+                remedy: "see whether the process ended or changed its user".to_owned(),
+            })
+        });
+        self.samples
+            .extend(out.into_iter().map(|sample| (now, sample)));
+        if matches!(moment, Moment::Start | Moment::Tick | Moment::End) {
+            self.cost += thread_cpu_time().saturating_sub(cpu);
+            let took_ms = now.elapsed().as_secs_f64() * 1e3;
+            self.side.slowest_sample_ms = self.side.slowest_sample_ms.max(took_ms);
+        }
+        self.target = Some(target);
+    }
+
+    /// The value of a metric in the time series that was seen last, if that was not long ago.
+    pub fn last(&self, metric: &str) -> Option<f64> {
+        let mut latest = self.samples.iter().rev().take(RECENT);
+        let (_, sample) = latest.find(|(_, sample)| sample.metric == metric)?;
+        Some(sample.value)
+    }
+
+    /// Adds to the time series what the subject told of itself.
+    pub fn note(&mut self, metric: &'static str, value: f64) {
+        let sample = Sample { metric, value };
+        self.samples.push((Instant::now(), sample));
+    }
+
+    /// The figures, and the time series with times in seconds since the steady part began: what came
+    /// before it has negative ones.
+    pub fn finish(mut self) -> (Side, Vec<(f64, Sample)>) {
+        if let Some(target) = self.target.take() {
+            self.keep_those_that(|probe| {
+                probe.conclude(&target).map_err(|error| Unsupported {
+                    reason: format!("{error:#}"),
+                    remedy: "see whether there was room for it, and whether somebody ended it"
+                        .to_owned(),
+                })
+            });
+        }
+        for (name, probe) in &self.probes {
+            probe.figures(&mut |name, value| {
+                self.side.metrics.insert(name.to_owned(), value);
+            });
+            for (figure, why) in probe.missing() {
+                let name = format!("{name}: {figure}");
+                self.side.unavailable.insert(name, why.clone());
+            }
+        }
+        self.side.probe_cost_ms = self.cost.as_secs_f64() * 1e3;
+        let since_began = |at: Instant| match at.checked_duration_since(self.began) {
+            Some(after) => after.as_secs_f64(),
+            None => -self.began.duration_since(at).as_secs_f64(),
+        };
+        let samples = self.samples.iter();
+        let samples = samples.map(|(at, sample)| (since_began(*at), *sample));
+        (self.side, samples.collect())
+    }
+}
+
+/// Where `/proc` cannot be read, no probe of processes works.
+fn need_proc() -> Result<(), Unsupported> {
+    if std::path::Path::new("/proc/self/stat").exists() {
+        return Ok(());
+    }
+    Err(Unsupported {
+        reason: "there is no /proc with processes here".to_owned(),
+        remedy: "mount it (mount -t proc proc /proc), or run on Linux".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str]) -> Vec<&'static str> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let kinds = choose(&names).unwrap();
+        kinds.iter().map(|kind| kind.info().name).collect()
+    }
+
+    #[test]
+    fn probes_are_chosen_by_name_each_once_in_one_order() {
+        let usual = chosen(&["default"]);
+        assert_eq!(chosen(&["switches", "cpu", "cpu"]), ["cpu", "switches"]);
+        assert_eq!(chosen(&["default", "cpu"]), usual);
+        assert_eq!(chosen(&["all"]).len(), PROBES.len());
+        assert_eq!(chosen(&["none"]), [""; 0]);
+        let error = choose(&["cpus".to_owned()]).err().unwrap();
+        assert!(error.to_string().contains("cpu"), "{error}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Context switches and page faults.
+//!
+//! The kernel counts switches by thread (`/proc/PID/task/TID/status`), so a look at thousands of
+//! threads takes a while. It is taken before the steady part and after it, and the figures are
+//! rates over the time between, in which the load was the same. Where a look is cheap, as at one
+//! process with a few threads, there are some within the steady part too, for the time series.
+
+use std::time::{Duration, Instant};
+
+use procfs::process::Process;
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+
+/// The kind of probe `switches`.
+pub(super) struct Switches;
+
+impl Entry for Switches {
+    fn info(&self) -> Info {
+        Info {
+            name: "switches",
+            summary: "context switches, voluntary and not, and page faults",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        need_proc()
+    }
+}
+
+impl ProbeKind for Switches {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::switches::METRICS
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(SwitchesProbe::default())
+    }
+}
+
+/// Least time between two looks within the steady part.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+struct SwitchesProbe {
+    pace: Pace,
+    before: Option<(Instant, Counts)>,
+    last: Option<(Instant, Counts)>,
+    ended: Option<Instant>,
+    after: Option<Counts>,
+}
+
+impl Default for SwitchesProbe {
+    fn default() -> Self {
+        Self {
+            pace: Pace::new(INTERVAL),
+            before: None,
+            last: None,
+            ended: None,
+            after: None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    voluntary: u64,
+    involuntary: u64,
+    minor: u64,
+    major: u64,
+}
+
+fn read(tree: &Tree) -> Counts {
+    let mut counts = Counts::default();
+    for (process, stat) in tree.stats() {
+        counts.minor += stat.minflt;
+        counts.major += stat.majflt;
+        if stat.pid == tree.root().cast_signed() {
+            counts.minor += stat.cminflt;
+            counts.major += stat.cmajflt;
+        }
+        add_switches(&process, &mut counts);
+    }
+    counts
+}
+
+fn add_switches(process: &Process, counts: &mut Counts) {
+    let Ok(tasks) = process.tasks() else {
+        return;
+    };
+    for status in tasks.flatten().filter_map(|task| task.status().ok()) {
+        counts.voluntary += status.voluntary_ctxt_switches.unwrap_or(0);
+        counts.involuntary += status.nonvoluntary_ctxt_switches.unwrap_or(0);
+    }
+}
+
+impl Probe for SwitchesProbe {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        Target { tree, .. }: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        match moment {
+            Moment::Before => {
+                self.before = Some((at, self.pace.look(at, || read(tree))));
+                self.last = self.before;
+            }
+            Moment::Start => self.pace.wait_from(at),
+            Moment::Tick if self.pace.is_due(at) => {
+                let counts = self.pace.look(at, || read(tree));
+                if let Some((from, before)) = self.last.replace((at, counts)) {
+                    let elapsed = at.duration_since(from).as_secs_f64();
+                    rates(&before, &counts, elapsed, &mut |metric, value| {
+                        out.push(Sample { metric, value });
+                    });
+                }
+            }
+            Moment::End => self.ended = Some(at),
+            Moment::After => self.after = Some(read(tree)),
+            Moment::Connect | Moment::Tick => {}
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        let (Some((began, before)), Some(ended), Some(after)) =
+            (self.before, self.ended, self.after)
+        else {
+            return;
+        };
+        let elapsed = ended.duration_since(began).as_secs_f64();
+        rates(&before, &after, elapsed, out);
+    }
+}
+
+/// What each count grew by in a second.
+fn rates(before: &Counts, after: &Counts, elapsed: f64, out: &mut dyn FnMut(&'static str, f64)) {
+    if elapsed <= 0.0 {
+        return;
+    }
+    let mut rate = |name, from: u64, to: u64| out(name, to.saturating_sub(from) as f64 / elapsed);
+    rate(
+        "voluntary_switches_per_s",
+        before.voluntary,
+        after.voluntary,
+    );
+    rate(
+        "involuntary_switches_per_s",
+        before.involuntary,
+        after.involuntary,
+    );
+    rate("minor_faults_per_s", before.minor, after.minor);
+    rate("major_faults_per_s", before.major, after.major);
+}

@@ -1,0 +1,323 @@
+//! What TCP did between clients and server: times on the way, segments sent again, acknowledgements
+//! held back, and memory that the kernel keeps for sockets.
+//!
+//! The kernel keeps the round-trip time and its like for as long as a socket lives, so the sample of
+//! them is taken when the clients are connected and idle, and costs the time that counts nothing.
+//! Counters are of the whole network namespace and taken over the steady part.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::pace::Pace;
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::network::counters::{
+    Counters, Values, Wanted, differences, named, socket_slab_pages, value,
+};
+use crate::network::proc_file::ProcFile;
+use crate::network::sock_diag::{Question, SockDiag, Socket, State};
+use throng_record::metrics::{self, Metric};
+use throng_registry::{Entry, Info, Unsupported};
+use throng_stats::median;
+
+/// The kind of probe `tcp`.
+pub(super) struct Tcp;
+
+/// What is counted over the steady part.
+const WANTED: &[Wanted] = &[
+    Wanted {
+        group: "Tcp",
+        name: "OutSegs",
+        metric: "segments_sent",
+    },
+    Wanted {
+        group: "Tcp",
+        name: "RetransSegs",
+        metric: "segments_retransmitted",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPTimeouts",
+        metric: "retransmit_timeouts",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "DelayedACKs",
+        metric: "delayed_acks",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPMemoryPressures",
+        metric: "memory_pressures",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "PruneCalled",
+        metric: "receive_queue_prunes",
+    },
+    Wanted {
+        group: "TcpExt",
+        name: "TCPBacklogDrop",
+        metric: "backlog_drops",
+    },
+];
+
+impl Entry for Tcp {
+    fn info(&self) -> Info {
+        Info {
+            name: "tcp",
+            summary: "round-trip times, retransmissions, delayed acknowledgements, socket memory",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        ProcFile::open("/proc/net/netstat").map(drop)
+    }
+}
+
+impl ProbeKind for Tcp {
+    fn metrics(&self) -> &'static [Metric] {
+        metrics::tcp::METRICS
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Network
+    }
+
+    fn make(&self) -> Box<dyn Probe> {
+        Box::new(TcpProbe::default())
+    }
+}
+
+/// Least time between two looks at memory.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Sockets that are looked at closely.
+const SAMPLE: usize = 1000;
+
+struct TcpProbe {
+    sources: Option<Sources>,
+    pace: Pace,
+    start: Option<Values>,
+    end: Option<Values>,
+    most: Memory,
+    /// Pages of slabs before the clients came, and with all of them there.
+    slab_before: Option<u64>,
+    slab_after: Option<u64>,
+    sockets: Vec<Socket>,
+}
+
+struct Sources {
+    counters: Counters,
+    sockstat: ProcFile,
+    diag: Option<SockDiag>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Memory {
+    pages: i64,
+    orphans: i64,
+}
+
+impl Default for TcpProbe {
+    fn default() -> Self {
+        Self {
+            sources: None,
+            pace: Pace::new(INTERVAL),
+            start: None,
+            end: None,
+            most: Memory::default(),
+            slab_before: None,
+            slab_after: None,
+            sockets: Vec::new(),
+        }
+    }
+}
+
+fn memory(sockstat: &mut ProcFile) -> std::io::Result<Memory> {
+    let text = sockstat.read()?;
+    let of = |name| value(named(text), "TCP", name).unwrap_or(0);
+    Ok(Memory {
+        pages: of("mem"),
+        orphans: of("orphan"),
+    })
+}
+
+/// Pages of the slabs of sockets; none for those who may not read of slabs.
+fn slab_pages() -> Option<u64> {
+    let mut file = ProcFile::open("/proc/slabinfo").ok()?;
+    socket_slab_pages(file.read().ok()?)
+}
+
+fn page_bytes() -> f64 {
+    rustix::param::page_size() as f64
+}
+
+/// Some of the clients' sockets: those that the kernel's table has first, which is by chance.
+fn sample_of_sockets(diag: &mut SockDiag, target: &Target) -> std::io::Result<Vec<Socket>> {
+    let question = Question {
+        ipv6: target.server.is_ipv6(),
+        states: State::Established.bit(),
+        remote_port: target.server.port(),
+        info: true,
+        memory: true,
+        ..Question::default()
+    };
+    let mut sockets = Vec::new();
+    diag.each(&question, |socket| {
+        sockets.push(*socket);
+        if sockets.len() < SAMPLE {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    })?;
+    Ok(sockets)
+}
+
+impl Probe for TcpProbe {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+        self.sources = Some(Sources {
+            counters: Counters::open()?,
+            sockstat: ProcFile::open("/proc/net/sockstat")?,
+            diag: SockDiag::open().ok(),
+        });
+        self.slab_before = slab_pages();
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        target: &Target,
+        at: Instant,
+        out: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        let Some(sources) = &mut self.sources else {
+            return Ok(());
+        };
+        match moment {
+            Moment::Start => self.start = Some(sources.counters.read(WANTED)?),
+            Moment::End => self.end = Some(sources.counters.read(WANTED)?),
+            Moment::After => {
+                self.slab_after = slab_pages();
+                if let Some(diag) = &mut sources.diag {
+                    self.sockets = sample_of_sockets(diag, target)?;
+                }
+            }
+            Moment::Connect | Moment::Before | Moment::Tick => {}
+        }
+        if moment != Moment::After && self.pace.is_due(at) {
+            let now = self.pace.look(at, || memory(&mut sources.sockstat))?;
+            self.most.pages = self.most.pages.max(now.pages);
+            self.most.orphans = self.most.orphans.max(now.orphans);
+            out.push(Sample {
+                metric: "socket_memory_bytes",
+                value: now.pages as f64 * page_bytes(),
+            });
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let (Some(start), Some(end)) = (&self.start, &self.end) {
+            differences(WANTED, start, end, out);
+            out("orphans_max", self.most.orphans as f64);
+            out("socket_memory_bytes", self.most.pages as f64 * page_bytes());
+        }
+        if let (Some(before), Some(after)) = (self.slab_before, self.slab_after) {
+            let added = after.saturating_sub(before) as f64;
+            out("socket_slab_bytes", added * page_bytes());
+        }
+        of_sockets(&self.sockets, out);
+    }
+}
+
+/// What some sockets have in common.
+fn of_sockets(sockets: &[Socket], out: &mut dyn FnMut(&'static str, f64)) {
+    if sockets.is_empty() {
+        return;
+    }
+    out("sampled_sockets", sockets.len() as f64);
+    let infos: Vec<_> = sockets.iter().filter_map(|socket| socket.info).collect();
+    let mut middle = |name, values: Vec<f64>| {
+        if let Some(value) = median(&values) {
+            out(name, value);
+        }
+    };
+    let each = |value: fn(&crate::network::sock_diag::Info) -> f64| {
+        infos.iter().map(value).collect::<Vec<f64>>()
+    };
+    middle("rtt_us", each(|info| info.rtt_us.into()));
+    middle(
+        "rtt_variation_us",
+        each(|info| info.rtt_variation_us.into()),
+    );
+    middle(
+        "congestion_window_segments",
+        each(|info| info.window_segments.into()),
+    );
+    let rates = infos
+        .iter()
+        .filter_map(|info| info.delivery_rate_bytes_per_s);
+    middle(
+        "delivery_rate_bytes_per_s",
+        rates.map(|rate| rate as f64).collect(),
+    );
+    if !infos.is_empty() {
+        let again: u64 = infos.iter().map(|info| u64::from(info.retransmits)).sum();
+        out("socket_retransmits", again as f64);
+    }
+    let buffers: Vec<u64> = sockets
+        .iter()
+        .filter_map(|socket| socket.buffer_bytes)
+        .collect();
+    if !buffers.is_empty() {
+        let sum: u64 = buffers.iter().sum();
+        out("buffer_bytes_per_socket", sum as f64 / buffers.len() as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::network::sock_diag::Info;
+
+    #[test]
+    fn sockets_are_boiled_down_and_what_is_missing_stays_away() {
+        let socket = |rtt_us, rate| Socket {
+            info: Some(Info {
+                rtt_us,
+                rtt_variation_us: 5,
+                window_segments: 10,
+                retransmits: 2,
+                delivery_rate_bytes_per_s: rate,
+            }),
+            buffer_bytes: rate,
+            ..Socket::default()
+        };
+        let sockets = [
+            socket(10, Some(100)),
+            socket(30, None),
+            socket(70, Some(300)),
+        ];
+        let mut figures = BTreeMap::new();
+        of_sockets(&sockets, &mut |name, value| {
+            figures.insert(name, value as u64);
+        });
+        assert_eq!(figures["sampled_sockets"], 3);
+        assert_eq!(figures["rtt_us"], 30);
+        assert_eq!(figures["socket_retransmits"], 6);
+        assert_eq!(figures["delivery_rate_bytes_per_s"], 200);
+        assert_eq!(figures["buffer_bytes_per_socket"], 200);
+        let mut none = 0;
+        of_sockets(&[], &mut |_, _| none += 1);
+        assert_eq!(none, 0);
+    }
+
+    #[test]
+    fn memory_of_this_machine_is_read() {
+        let mut file = ProcFile::open("/proc/net/sockstat").unwrap();
+        assert!(memory(&mut file).unwrap().pages >= 0);
+    }
+}

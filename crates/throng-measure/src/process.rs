@@ -1,0 +1,351 @@
+//! A process under our care: started apart, heard line by line, ended with all its children.
+
+use std::collections::VecDeque;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+
+use super::orphans;
+use super::queue::{Listener, NoLine, Speaker, queue};
+use super::watchdog;
+use throng_record::spec::Assignment;
+use throng_sys::spawn::spawn;
+
+/// Lines of output kept to explain a failure.
+const TAIL_LINES: usize = 20;
+/// Longest line kept; the rest of it is taken for another.
+const LINE_BYTES: u64 = 1 << 20;
+
+/// A running process.
+#[derive(Debug)]
+pub(super) struct Process {
+    what: String,
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Listener,
+    tail: Tail,
+    reaped: Option<ExitStatus>,
+    /// Keeps the thread that started it, with which the kernel would kill it.
+    _parent: Sender<()>,
+}
+
+/// The last lines a process wrote on either stream, and how much that was in all.
+#[derive(Debug, Clone, Default)]
+struct Tail(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    bytes: u64,
+    last: VecDeque<String>,
+}
+
+impl Tail {
+    /// Takes in a line that was so long.
+    fn push(&self, line: &str, bytes: usize) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.bytes += bytes as u64;
+        if written.last.len() == TAIL_LINES {
+            written.last.pop_front();
+        }
+        written.last.push_back(line.chars().take(500).collect());
+    }
+
+    fn bytes(&self) -> u64 {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.bytes
+    }
+
+    /// Whether both streams have been heard to their end: the threads that listen are gone.
+    fn is_whole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    fn text(&self) -> String {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written
+            .last
+            .iter()
+            .fold(String::new(), |text, line| text + line + "\n")
+    }
+}
+
+/// What of its output is heard line by line; all of it is kept to explain a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Standard output.
+    Output,
+    /// Standard error too.
+    Both,
+}
+
+/// Who is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whom {
+    /// The process alone; it tells its children.
+    Leader,
+    /// All of its group, as a terminal or systemd does.
+    Group,
+}
+
+/// How a process ended that was asked to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// In time, with all of its group.
+    InTime,
+    /// Not in time; it was killed.
+    Late,
+    /// It did, but these of its group did not, in words; they were killed.
+    ButNot(String),
+}
+
+impl Process {
+    /// Starts `command`, called `what` in messages, on `cpus`.
+    pub(super) fn start(
+        what: &str,
+        command: Command,
+        cpus: &[u32],
+        heard: Heard,
+    ) -> anyhow::Result<Self> {
+        Self::start_prepared(what, command, cpus, heard, || ()).map(|(process, ())| process)
+    }
+
+    /// The same from a thread that has called `prepare` before, does nothing else, and lives as long
+    /// as the process: what children inherit from it, only this process has.
+    pub(super) fn start_prepared<P: Send + 'static>(
+        what: &str,
+        mut command: Command,
+        cpus: &[u32],
+        heard: Heard,
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
+        command.stdin(Stdio::piped());
+        command.stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        let program = command.get_program().to_owned();
+        watchdog::enlist(&mut command).context("cannot tell the keeper")?;
+        let cpus = cpus.to_vec();
+        let (parent, until_the_end) = channel::<()>();
+        let (tell, told) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("parent".to_owned())
+            .spawn(move || {
+                let prepared = prepare();
+                // Whoever waits for it is there until it has come.
+                let _ = tell.send((spawn(&mut command, &cpus), prepared));
+                // Nothing is ever sent: this ends when the process is dropped.
+                let _ = until_the_end.recv();
+            })
+            .context("cannot start a thread")?;
+        let (child, prepared) = told.recv().context("the thread that starts it has ended")?;
+        let mut child =
+            child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
+        let tail = Tail::default();
+        let (sender, lines) = queue();
+        let stdout = child.stdout.take().expect("standard output is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
+        let errors = (heard == Heard::Both).then(|| sender.clone());
+        let process = Self {
+            what: what.to_owned(),
+            input: child.stdin.take(),
+            child,
+            lines,
+            tail: tail.clone(),
+            reaped: None,
+            _parent: parent,
+        };
+        listen(stdout, tail.clone(), Some(sender))?;
+        listen(stderr, tail, errors)?;
+        Ok((process, prepared))
+    }
+
+    /// Starts `program` as the load that an assignment says.
+    pub(super) fn start_load<P: Send + 'static>(
+        program: &Path,
+        assignment: &Assignment,
+        cpus: &[u32],
+        prepare: impl FnOnce() -> P + Send + 'static,
+    ) -> anyhow::Result<(Self, P)> {
+        let line = assignment.line()?;
+        let mut command = Command::new(program);
+        command.args(["load", "--controlled"]);
+        let (mut load, prepared) =
+            Self::start_prepared("the load", command, cpus, Heard::Output, prepare)?;
+        load.say(&line);
+        Ok((load, prepared))
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line of what is heard, awaited until `deadline`.
+    pub(super) fn line(&self, deadline: Instant) -> Result<String, NoLine> {
+        self.lines.next(deadline)
+    }
+
+    /// How much it has written so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.tail.bytes()
+    }
+
+    /// Writes an empty line to standard input.
+    pub(super) fn go_on(&mut self) {
+        self.say("\n");
+    }
+
+    fn say(&mut self, text: &str) {
+        if let Some(input) = &mut self.input {
+            // A process that has gone shows when its output is read.
+            let _ = input
+                .write_all(text.as_bytes())
+                .and_then(|()| input.flush());
+        }
+    }
+
+    /// Whether it has ended. It is not reaped yet, so that its number stays its own until all of
+    /// its group are ended.
+    pub(super) fn has_ended(&self) -> bool {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.reaped.is_some()
+            || self
+                .group()
+                .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
+    }
+
+    fn group(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    /// How it ended, for a message.
+    pub(super) fn ending(&mut self) -> String {
+        // Closing its output comes a moment before the end, and hearing its last words after it.
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !(self.has_ended() && self.tail.is_whole()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if self.has_ended() {
+            self.kill();
+        }
+        match self.reaped {
+            Some(status) => format!("{} ended with {status}", self.what),
+            None => format!("{} closed its output", self.what),
+        }
+    }
+
+    /// The last lines it wrote.
+    pub(super) fn output(&self) -> String {
+        self.tail.text()
+    }
+
+    /// Takes note of its end, without ending what else is in its group; none while it runs.
+    pub(super) fn reap(&mut self) -> Option<ExitStatus> {
+        if self.reaped.is_none() && self.has_ended() {
+            watchdog::dismiss(self.pid());
+            self.reaped = self.child.wait().ok();
+        }
+        self.reaped
+    }
+
+    /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
+    /// for certain.
+    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> Stopped {
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = match whom {
+                Whom::Leader => kill_process(pid, Signal::TERM),
+                Whom::Group => kill_process_group(pid, Signal::TERM),
+            };
+        }
+        // A read that waits for a word goes on after a signal, but not after the end of the stream.
+        self.input = None;
+        let deadline = Instant::now() + grace;
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let stopped = if !self.has_ended() {
+            Stopped::Late
+        } else if whom == Whom::Group && self.reaped.is_none() {
+            self.wait_for_group(deadline)
+        } else {
+            Stopped::InTime
+        };
+        self.kill();
+        stopped
+    }
+
+    /// Waits until all of its group have ended as it has.
+    fn wait_for_group(&self, deadline: Instant) -> Stopped {
+        loop {
+            let others = orphans::of_group(self.pid());
+            if others.is_empty() {
+                return Stopped::InTime;
+            }
+            if Instant::now() >= deadline {
+                return Stopped::ButNot(orphans::in_words(&others));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Ends it and every process of its group.
+    fn kill(&mut self) {
+        if self.reaped.is_some() {
+            return;
+        }
+        // Also when the leader has ended: its children may live on in the group. The group's number
+        // is given to nobody else while the leader is not reaped.
+        if let Some(group) = self.group() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        watchdog::dismiss(self.pid());
+        self.reaped = self.child.wait().ok();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Reads a stream line by line on a thread of its own, until its end.
+fn listen(
+    stream: impl Read + Send + 'static,
+    tail: Tail,
+    to: Option<Speaker>,
+) -> anyhow::Result<()> {
+    std::thread::Builder::new()
+        .name("listen".to_owned())
+        .spawn(move || {
+            let mut reader = BufReader::new(stream);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                match reader
+                    .by_ref()
+                    .take(LINE_BYTES)
+                    .read_until(b'\n', &mut line)
+                {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => {}
+                }
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim_end();
+                tail.push(text, line.len());
+                // Nobody may want lines any more, or not as many: the stream is read on all the
+                // same, or the process would be stopped by a full pipe.
+                if let Some(to) = &to {
+                    to.say(text);
+                }
+            }
+        })
+        .context("cannot start a thread")?;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! How fast the CPUs are, seen by a loop that always does the same.
+//!
+//! In a virtual machine a neighbour on the same core takes time that no counter shows: the same loop
+//! then takes up to twice as long. Before and after each trial tells which trials that fell on.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use throng_sys::process::bind_to;
+
+/// Steps of the loop: about 2 ms.
+const STEPS: u32 = 1_000_000;
+
+/// Nanoseconds that a step took on the first of the server's CPUs and on the first of the clients',
+/// both at once.
+pub(super) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| step_ns(server_cpus.first()));
+        let ours = scope.spawn(|| step_ns(client_cpus.first()));
+        let taken = |spun: std::thread::Result<f64>| spun.unwrap_or(f64::NAN);
+        (taken(other.join()), taken(ours.join()))
+    })
+}
+
+fn step_ns(cpu: Option<&u32>) -> f64 {
+    if let Some(cpu) = cpu {
+        // Where it runs matters less than that it runs.
+        let _ = bind_to(&[*cpu]);
+    }
+    let began = Instant::now();
+    let mut state = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for _ in 0..STEPS {
+        // Each step needs the one before, so that nothing but the clock decides.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    black_box(state);
+    began.elapsed().as_secs_f64() * 1e9 / f64::from(STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cpu_has_a_pace() {
+        let (server, client) = of_both(&[0], &[]);
+        assert!(server > 0.0 && client > 0.0);
+    }
+}

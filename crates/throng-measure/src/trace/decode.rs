@@ -1,0 +1,354 @@
+//! System calls in words.
+
+use std::os::fd::RawFd;
+
+/// What tells about a thread that stands still.
+pub(super) trait Look {
+    /// What a descriptor stands for: "connection".
+    fn descriptor(&self, fd: RawFd) -> String;
+    /// Bytes of its memory; fewer where they cannot be read.
+    fn memory(&self, address: u64, length: usize) -> Vec<u8>;
+}
+
+/// A call that was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entered {
+    pub(super) number: u64,
+    pub(super) arguments: [u64; 6],
+}
+
+/// Makes [`name`].
+macro_rules! names {
+    ($($call:ident = $number:ident)* ; $($old:ident = $old_number:ident)*) => {
+        /// The name of a call; none for those that no server here makes.
+        fn known(number: i64) -> Option<&'static str> {
+            match number {
+                $(libc::$number => Some(stringify!($call)),)*
+                // What newer architectures do without.
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    libc::$old_number => Some(stringify!($old)),
+                )*
+                _ => None,
+            }
+        }
+    };
+}
+
+names! {
+    read = SYS_read write = SYS_write readv = SYS_readv writev = SYS_writev
+    pread64 = SYS_pread64 pwrite64 = SYS_pwrite64
+    recvfrom = SYS_recvfrom sendto = SYS_sendto recvmsg = SYS_recvmsg sendmsg = SYS_sendmsg
+    accept = SYS_accept accept4 = SYS_accept4 socket = SYS_socket shutdown = SYS_shutdown
+    close = SYS_close close_range = SYS_close_range setsockopt = SYS_setsockopt getsockopt = SYS_getsockopt
+    getpeername = SYS_getpeername getsockname = SYS_getsockname fcntl = SYS_fcntl ioctl = SYS_ioctl
+    epoll_create1 = SYS_epoll_create1 epoll_ctl = SYS_epoll_ctl epoll_pwait = SYS_epoll_pwait
+    epoll_pwait2 = SYS_epoll_pwait2 ppoll = SYS_ppoll pselect6 = SYS_pselect6
+    io_uring_enter = SYS_io_uring_enter io_uring_register = SYS_io_uring_register
+    futex = SYS_futex sched_yield = SYS_sched_yield clock_nanosleep = SYS_clock_nanosleep
+    nanosleep = SYS_nanosleep
+    rt_sigprocmask = SYS_rt_sigprocmask rt_sigaction = SYS_rt_sigaction rt_sigreturn = SYS_rt_sigreturn
+    rt_sigqueueinfo = SYS_rt_sigqueueinfo rt_tgsigqueueinfo = SYS_rt_tgsigqueueinfo tgkill = SYS_tgkill
+    rt_sigtimedwait = SYS_rt_sigtimedwait sigaltstack = SYS_sigaltstack
+    clone = SYS_clone clone3 = SYS_clone3 wait4 = SYS_wait4 waitid = SYS_waitid
+    exit = SYS_exit exit_group = SYS_exit_group set_robust_list = SYS_set_robust_list rseq = SYS_rseq
+    set_tid_address = SYS_set_tid_address prctl = SYS_prctl gettid = SYS_gettid getpid = SYS_getpid getppid = SYS_getppid
+    getuid = SYS_getuid sched_getaffinity = SYS_sched_getaffinity sched_setaffinity = SYS_sched_setaffinity
+    sched_setscheduler = SYS_sched_setscheduler sched_getscheduler = SYS_sched_getscheduler
+    sched_getparam = SYS_sched_getparam getrandom = SYS_getrandom
+    mmap = SYS_mmap munmap = SYS_munmap mremap = SYS_mremap mprotect = SYS_mprotect
+    madvise = SYS_madvise brk = SYS_brk
+    openat = SYS_openat pipe2 = SYS_pipe2 eventfd2 = SYS_eventfd2 lseek = SYS_lseek
+    restart_syscall = SYS_restart_syscall membarrier = SYS_membarrier prlimit64 = SYS_prlimit64
+    ;
+    epoll_wait = SYS_epoll_wait poll = SYS_poll select = SYS_select fork = SYS_fork vfork = SYS_vfork
+    pipe = SYS_pipe alarm = SYS_alarm
+}
+
+/// The name of a call.
+pub(super) fn name(number: u64) -> String {
+    let known = i64::try_from(number).ok().and_then(known);
+    known.map_or_else(|| format!("call {number}"), str::to_owned)
+}
+
+/// What a call was given that says what it is for.
+pub(super) fn arguments(entered: &Entered, look: &dyn Look) -> String {
+    let [first, second, third, ..] = entered.arguments;
+    let fd = |value: u64| look.descriptor(value as RawFd);
+    match name(entered.number).as_str() {
+        "read" | "recvfrom" | "pread64" => format!("{}, up to {}", fd(first), bytes(third)),
+        "write" | "sendto" | "pwrite64" => format!("{}, {}", fd(first), bytes(third)),
+        "epoll_ctl" => {
+            let what = ["", "add", "remove", "change"];
+            let what = what.get(second as usize).unwrap_or(&"");
+            format!("{}, {what} {}", fd(first), fd(third))
+        }
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" => {
+            format!("{}, up to {third} events", fd(first))
+        }
+        "poll" | "ppoll" => in_words(polled(first, second, look).map(|(fd, _)| fd), look),
+        "select" | "pselect6" => format!("descriptors below {first}"),
+        "io_uring_enter" => format!("{}, submit {second}, wait for {third}", fd(first)),
+        "shutdown" => {
+            let how = ["reading", "writing", "both"];
+            format!("{}, {}", fd(first), how.get(second as usize).unwrap_or(&""))
+        }
+        "futex" => match second & 0x7f {
+            0 | 9 => "wait".to_owned(),
+            1 | 10 if third >= i32::MAX as u64 => "wake all".to_owned(),
+            1 | 10 => format!("wake {third}"),
+            _ => String::new(),
+        },
+        "mmap" | "munmap" | "mprotect" | "madvise" => bytes(second),
+        "rt_sigprocmask" => {
+            let how = ["block", "unblock", "set"];
+            (*how.get(first as usize).unwrap_or(&"")).to_owned()
+        }
+        "rt_sigqueueinfo" => signal(second as i32),
+        "tgkill" | "rt_tgsigqueueinfo" => signal(third as i32),
+        "wait4" => "any child that has ended".to_owned(),
+        "prctl" if first == libc::PR_SET_NAME as u64 => "name of the thread".to_owned(),
+        "setsockopt" => format!("{}, {}", fd(first), option(second, third)),
+        "close" | "accept" | "accept4" | "readv" | "writev" | "recvmsg" | "sendmsg"
+        | "getpeername" | "getsockname" | "getsockopt" | "fcntl" | "ioctl" | "lseek" => fd(first),
+        _ => String::new(),
+    }
+}
+
+fn option(level: u64, name: u64) -> &'static str {
+    let (level, name) = (level as i32, name as i32);
+    match (level, name) {
+        (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => "time limit of reading",
+        (libc::SOL_SOCKET, libc::SO_SNDTIMEO) => "time limit of writing",
+        (libc::IPPROTO_TCP, libc::TCP_NODELAY) => "TCP_NODELAY",
+        _ => "an option",
+    }
+}
+
+/// What came of a call.
+pub(super) fn outcome(entered: &Entered, value: i64, look: &dyn Look) -> String {
+    let name = name(entered.number);
+    if name == "rt_sigreturn" {
+        return String::new(); // it leaves what it goes back to
+    }
+    if (-4095..0).contains(&value) {
+        return error(&name, -value as i32);
+    }
+    let ready = |count: i64| match count {
+        0 => "nothing, in the time it had".to_owned(),
+        count => format!("{count} ready"),
+    };
+    match name.as_str() {
+        "read" | "recvfrom" | "pread64" | "readv" | "recvmsg" if value == 0 => {
+            "the end of the stream".to_owned()
+        }
+        "read" | "recvfrom" | "pread64" | "readv" | "recvmsg" | "write" | "sendto" | "pwrite64"
+        | "writev" | "sendmsg" => bytes(value as u64),
+        "accept" | "accept4" | "socket" => look.descriptor(value as RawFd),
+        "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "select" | "pselect6" => ready(value),
+        "poll" | "ppoll" => {
+            let polled = polled(entered.arguments[0], entered.arguments[1], look);
+            let found = polled.filter(|(_, found)| *found != 0).map(|(fd, _)| fd);
+            let found = in_words(found, look);
+            if value == 0 || found.is_empty() {
+                ready(value)
+            } else {
+                format!("{found} ready")
+            }
+        }
+        "io_uring_enter" => format!("{value} submitted"),
+        "futex" if matches!(entered.arguments[1] & 0x7f, 1 | 10) => format!("{value} woken"),
+        "futex" => "woken".to_owned(),
+        "wait4" if value == 0 => "none".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Whether the value of a call is the number of a thread or process.
+pub(super) fn gives_birth(entered: &Entered) -> bool {
+    ["clone", "clone3", "fork", "vfork", "wait4"].contains(&name(entered.number).as_str())
+}
+
+/// What came of an operation of a ring.
+pub(super) fn completed(kind: &str, result: i32) -> String {
+    match (kind, result) {
+        (_, ..0) => error(kind, -result),
+        ("receive", 0) => "the end of the stream".to_owned(),
+        ("receive" | "send", count) => bytes(count as u64),
+        _ => String::new(),
+    }
+}
+
+/// Whether a call with this value was interrupted, and the kernel has it begin again unless a handler of a signal
+/// comes between: its `ERESTARTSYS` and the like, which only who traces gets to see.
+pub(super) fn may_begin_again(value: i64) -> bool {
+    (-516..=-512).contains(&value)
+}
+
+/// Whether this is the call by which an interrupted one goes on that had a time limit.
+pub(super) fn begins_again(entered: &Entered) -> bool {
+    name(entered.number) == "restart_syscall"
+}
+
+/// Whether a call ends the thread that makes it.
+pub(super) fn ends(entered: &Entered) -> bool {
+    ["exit", "exit_group"].contains(&name(entered.number).as_str())
+}
+
+/// The descriptors of an array of `struct pollfd`, and what was found about each.
+fn polled(address: u64, count: u64, look: &dyn Look) -> impl Iterator<Item = (RawFd, u16)> {
+    const ENTRY_BYTES: usize = 8;
+    let length = count.min(64) as usize * ENTRY_BYTES;
+    let entries = look.memory(address, length);
+    let read = |entry: &[u8]| {
+        let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
+        (fd, u16::from_ne_bytes([entry[6], entry[7]]))
+    };
+    let entries: Vec<_> = entries.chunks_exact(ENTRY_BYTES).map(read).collect();
+    entries.into_iter()
+}
+
+fn in_words(fds: impl Iterator<Item = RawFd>, look: &dyn Look) -> String {
+    let words: Vec<String> = fds.map(|fd| look.descriptor(fd)).collect();
+    words.join(", ")
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        1 => "1 byte".to_owned(),
+        count if count >= 1024 && count.is_multiple_of(1024) => format!("{} KiB", count / 1024),
+        count => format!("{count} bytes"),
+    }
+}
+
+/// A signal by its name.
+pub(super) fn signal(number: i32) -> String {
+    match number {
+        libc::SIGCHLD => "SIGCHLD".to_owned(),
+        libc::SIGTERM => "SIGTERM".to_owned(),
+        libc::SIGALRM => "SIGALRM".to_owned(),
+        // The first two real-time signals are the C library's own.
+        32.. => format!("SIGRTMIN+{}", number - 34),
+        number => format!("signal {number}"),
+    }
+    .replace("+0", "")
+}
+
+fn error(name: &str, number: i32) -> String {
+    match number {
+        libc::EAGAIN if name.starts_with("accept") => "EAGAIN: nobody there".to_owned(),
+        libc::EAGAIN if name == "futex" => "EAGAIN: no longer so".to_owned(),
+        libc::EAGAIN => "EAGAIN: nothing there".to_owned(),
+        libc::EINTR => "interrupted by a signal".to_owned(),
+        libc::ECHILD => "ECHILD: there is no child".to_owned(),
+        libc::ESPIPE => "ESPIPE: a socket has no offset".to_owned(),
+        libc::ECONNRESET => "ECONNRESET".to_owned(),
+        libc::EPIPE => "EPIPE".to_owned(),
+        libc::ETIMEDOUT => "ETIMEDOUT".to_owned(),
+        libc::ENOTCONN => "ENOTCONN".to_owned(),
+        libc::EINVAL => "EINVAL".to_owned(),
+        number => format!("error {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Made;
+
+    impl Look for Made {
+        fn descriptor(&self, fd: RawFd) -> String {
+            let names = ["listener", "pipe", "connection"];
+            let name = names.get(fd as usize).copied();
+            name.unwrap_or("?").to_owned()
+        }
+
+        fn memory(&self, _: u64, length: usize) -> Vec<u8> {
+            let entries = [[0, 0, 0, 0, 1, 0, 0, 0], [2, 0, 0, 0, 1, 0, 1, 0]];
+            entries.concat().into_iter().take(length).collect()
+        }
+    }
+
+    fn entered(number: i64, arguments: [u64; 6]) -> Entered {
+        Entered {
+            number: number as u64,
+            arguments,
+        }
+    }
+
+    #[test]
+    fn calls_are_told_in_words() {
+        for (number, given, value, says, came) in [
+            (
+                libc::SYS_recvfrom,
+                [2, 0, 4096, 0, 0, 0],
+                1000,
+                "connection, up to 4 KiB",
+                "1000 bytes",
+            ),
+            (
+                libc::SYS_recvfrom,
+                [2, 0, 1, 0, 0, 0],
+                0,
+                "connection, up to 1 byte",
+                "the end of the stream",
+            ),
+            (libc::SYS_accept4, [0; 6], 2, "listener", "connection"),
+            (
+                libc::SYS_accept4,
+                [0; 6],
+                -11,
+                "listener",
+                "EAGAIN: nobody there",
+            ),
+            (
+                libc::SYS_epoll_ctl,
+                [1, 1, 2, 0, 0, 0],
+                0,
+                "pipe, add connection",
+                "",
+            ),
+            (
+                libc::SYS_ppoll,
+                [7, 2, 0, 0, 0, 0],
+                1,
+                "listener, connection",
+                "connection ready",
+            ),
+            (
+                libc::SYS_ppoll,
+                [7, 2, 0, 0, 0, 0],
+                0,
+                "listener, connection",
+                "nothing, in the time it had",
+            ),
+            (
+                libc::SYS_futex,
+                [0, 129, 1, 0, 0, 0],
+                1,
+                "wake 1",
+                "1 woken",
+            ),
+            (
+                libc::SYS_pread64,
+                [2, 0, 9, 0, 0, 0],
+                -29,
+                "connection, up to 9 bytes",
+                "ESPIPE: a socket has no offset",
+            ),
+        ] {
+            let entered = entered(number, given);
+            assert_eq!(arguments(&entered, &Made), says, "{}", name(entered.number));
+            assert_eq!(
+                outcome(&entered, value, &Made),
+                came,
+                "{}",
+                name(entered.number)
+            );
+        }
+        assert_eq!(name(9999), "call 9999");
+        assert_eq!(signal(34), "SIGRTMIN");
+        assert_eq!(signal(36), "SIGRTMIN+2");
+    }
+}

@@ -1,0 +1,399 @@
+//! The system calls that a server makes for one client, traced while it makes them.
+//!
+//! The server is a process of its own, as in a trial. Once it has answered one client right, all its threads
+//! and processes are traced, and another client comes, asks and leaves, each when all of them sleep and the kernel
+//! has brought the server what the client did before, for which it may take a while on a busy machine. With a
+//! single client nothing happens at the same time that would have to be told apart. The thread that traces
+//! is the client too; when it ends, the kernel kills what it traces.
+
+mod decode;
+mod ring;
+mod tasks;
+mod watch;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::host;
+use super::network::sock_diag::{Question, SockDiag, State};
+use super::own_server::OwnServer;
+use throng_protocol::{Protocol, Requester, Settings};
+use throng_record::traced::{About, Step, Traced};
+use throng_registry::Unsupported;
+use throng_sys::signal::Stop;
+use watch::Watch;
+
+/// Longest time for any one step, on a machine that is busy with much else.
+const LIMIT: Duration = Duration::from_secs(20);
+/// How long nothing may happen while all sleep before a step is over.
+const QUIET: Duration = Duration::from_millis(10);
+/// Calls after the answer by which a server is known for one that never waits.
+const RESTLESS: usize = 200;
+/// Time between two looks when nothing has happened.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What is traced: a model and the options that it is started with.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The name of the model.
+    pub model: &'a str,
+    /// Options of `throng serve`.
+    pub options: &'a [String],
+}
+
+/// Starts a server, traces it while one client comes, asks and leaves, and ends it.
+///
+/// # Errors
+/// [`Unsupported`] among the causes where the kernel lets nobody trace; else what went wrong with the
+/// server, or that `stop` was requested.
+pub fn trace(
+    subject: Subject<'_>,
+    protocol: &dyn Protocol,
+    settings: Settings,
+    stop: Stop,
+) -> anyhow::Result<Traced> {
+    let Subject { model, options } = subject;
+    let server = OwnServer::start("the server to trace", model, options, &[], stop)?;
+    let limits = Limits { stop, time: LIMIT };
+    let steps = steps(&server, || protocol.requester(&settings, 0), limits)?;
+    Ok(Traced {
+        system: system(),
+        asked: protocol.describe(&settings),
+        options: options.join(" "),
+        steps,
+    })
+}
+
+/// The system with the first two numbers of its version, which is what system calls depend on.
+fn system() -> String {
+    let kernel = host::kernel();
+    let mut numbers = kernel.split('.');
+    let first: Vec<&str> = numbers.by_ref().take(2).collect();
+    first.join(".")
+}
+
+fn steps(
+    server: &OwnServer,
+    requester: impl Fn() -> Box<dyn Requester> + Sync,
+    limits: Limits,
+) -> anyhow::Result<Vec<Step>> {
+    // Before any client is there, all its sockets are those it listens on.
+    let listeners: HashSet<String> = tasks::sockets(server.pid()).collect();
+    let (pid, address) = (server.pid(), server.address());
+    let before =
+        verify(address, requester(), limits).context("the server does not answer right")?;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("tracer".to_owned());
+        let traced = thread.spawn_scoped(scope, || {
+            let watch = Watch::begin(pid, listeners).map_err(|error| forbidden(&error))?;
+            let connections = Connections::of(address);
+            let mut tracing = Tracing {
+                watch,
+                connections,
+                limits,
+            };
+            tracing.client(address, requester(), before)
+        });
+        let traced = traced.context("cannot start a thread")?;
+        traced
+            .join()
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("the tracer panicked")))
+    })
+}
+
+/// Why nobody can be traced.
+fn forbidden(error: &io::Error) -> anyhow::Error {
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let remedy = match yama.unwrap_or_default().trim() {
+        "2" | "3" => "as root: sysctl kernel.yama.ptrace_scope=1",
+        _ => {
+            "run it where ptrace(2) is allowed: outside this container, or with --cap-add=SYS_PTRACE"
+        }
+    };
+    let unsupported = Unsupported {
+        reason: format!("the kernel does not let system calls be traced: {error}"),
+        remedy: remedy.to_owned(),
+    };
+    unsupported.into()
+}
+
+/// What bounds each step.
+#[derive(Clone, Copy)]
+struct Limits {
+    stop: Stop,
+    time: Duration,
+}
+
+impl Limits {
+    /// That a step that began then may go on.
+    fn check(self, began: Instant, waits_for: &str) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.stop.requested(), "interrupted");
+        anyhow::ensure!(
+            began.elapsed() < self.time,
+            "{waits_for} within {:?}",
+            self.time
+        );
+        Ok(())
+    }
+}
+
+/// One connection, one request; gives the port from which it came.
+fn verify(
+    address: SocketAddr,
+    requester: Box<dyn Requester>,
+    limits: Limits,
+) -> anyhow::Result<u16> {
+    let mut client = Client::connect(address, requester)?;
+    client.ask()?;
+    let began = Instant::now();
+    while !client.hears_answer()? {
+        limits.check(began, "no whole reply")?;
+        std::thread::sleep(PAUSE);
+    }
+    Ok(client.port()?)
+}
+
+/// The connections of a server, as the kernel has them.
+struct Connections {
+    /// None where the kernel does not tell; then it is taken to be quick.
+    diag: Option<SockDiag>,
+    server: SocketAddr,
+}
+
+impl Connections {
+    fn of(server: SocketAddr) -> Self {
+        let diag = SockDiag::open().ok();
+        Self { diag, server }
+    }
+
+    /// Whether nobody waits to be accepted.
+    fn all_are_accepted(&mut self) -> anyhow::Result<bool> {
+        let waiting = Question {
+            states: State::SynReceived.bit() | State::Listen.bit(),
+            ..Question::default()
+        };
+        // Of one that listens: how many wait.
+        self.is_none(waiting, |state, queue| {
+            state != State::Listen as u8 || queue > 0
+        })
+    }
+
+    /// Whether the server has closed its connection to this port.
+    fn is_closed(&mut self, client: u16) -> anyhow::Result<bool> {
+        let open = Question {
+            states: State::Established.bit() | State::CloseWait.bit(),
+            remote_port: client,
+            ..Question::default()
+        };
+        self.is_none(open, |_, _| true)
+    }
+
+    /// Whether no socket on the server's port that is asked for, by its state and queue, is such a one.
+    fn is_none(
+        &mut self,
+        question: Question,
+        is_one: impl Fn(u8, u32) -> bool,
+    ) -> anyhow::Result<bool> {
+        let Some(diag) = &mut self.diag else {
+            return Ok(true);
+        };
+        let question = Question {
+            ipv6: self.server.is_ipv6(),
+            local_port: self.server.port(),
+            ..question
+        };
+        let mut none = true;
+        diag.each(&question, |socket| {
+            none &= !is_one(socket.state, socket.receive_queue);
+            ControlFlow::Continue(())
+        })?;
+        Ok(none)
+    }
+}
+
+/// The tracing of one server.
+struct Tracing {
+    watch: Watch,
+    connections: Connections,
+    limits: Limits,
+}
+
+impl Tracing {
+    /// Lets a client come, ask and leave, once one that came from this port before has gone.
+    fn client(
+        &mut self,
+        address: SocketAddr,
+        requester: Box<dyn Requester>,
+        before: u16,
+    ) -> anyhow::Result<Vec<Step>> {
+        self.settle("the client before was not closed", |connections| {
+            connections.is_closed(before)
+        })?;
+
+        self.watch.begin_step();
+        let mut client = Client::connect(address, requester)?;
+        let port = client.port()?;
+        let rests = self.settle("the client was not accepted", |connections| {
+            connections.all_are_accepted()
+        })?;
+        let comes = self.end_step(About::Comes, rests);
+
+        client.ask()?;
+        self.settle("no whole reply", |_| client.hears_answer())?;
+        self.watch.begin_step();
+        client.ask()?;
+        let rests = self.settle("no whole reply", |_| client.hears_answer())?;
+        let asks = self.end_step(About::Asks, rests);
+
+        self.watch.begin_step();
+        drop(client);
+        let rests = self.settle("the connection was not closed", |connections| {
+            connections.is_closed(port)
+        })?;
+        let leaves = self.end_step(About::Leaves, rests);
+        Ok(vec![comes, asks, leaves])
+    }
+
+    fn end_step(&mut self, about: About, rests: bool) -> Step {
+        let calls = self.watch.calls(rests);
+        Step { about, calls }
+    }
+
+    /// Watches until it has come to what is waited for and all of the server sleep, or make calls without end;
+    /// whether they sleep. `lacks` says that it has not come to it.
+    fn settle(
+        &mut self,
+        lacks: &str,
+        mut has_come: impl FnMut(&mut Connections) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<bool> {
+        let began = Instant::now();
+        let mut quiet_since = Instant::now();
+        let mut seen_before = None;
+        loop {
+            let happened = self.watch.look();
+            anyhow::ensure!(!self.watch.is_over(), "the server has ended");
+            if seen_before.is_none() && has_come(&mut self.connections)? {
+                seen_before = Some(self.watch.seen());
+                quiet_since = Instant::now();
+            }
+            if let Some(before) = seen_before {
+                // A thread that is about to sleep for a moment may have waited for a CPU until now.
+                if happened || !self.watch.all_sleep() {
+                    quiet_since = Instant::now();
+                }
+                let rests = quiet_since.elapsed() >= QUIET;
+                if rests || self.watch.seen() > before + RESTLESS {
+                    return Ok(rests);
+                }
+            }
+            let waits_for = match seen_before {
+                None => lacks,
+                Some(_) => "the server did not come to rest",
+            };
+            self.limits.check(began, waits_for)?;
+            if !happened {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+}
+
+/// A client that never waits in a call, so that its server can be traced meanwhile.
+struct Client {
+    stream: TcpStream,
+    requester: Box<dyn Requester>,
+}
+
+impl Client {
+    fn connect(address: SocketAddr, requester: Box<dyn Requester>) -> io::Result<Self> {
+        // The kernel completes it, not the server.
+        let stream = TcpStream::connect_timeout(&address, LIMIT)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, requester })
+    }
+
+    fn port(&self) -> io::Result<u16> {
+        Ok(self.stream.local_addr()?.port())
+    }
+
+    fn ask(&mut self) -> io::Result<()> {
+        let mut wire = Vec::new();
+        self.requester.request(&mut wire);
+        // So little fits into an empty socket.
+        self.stream.write_all(&wire)
+    }
+
+    /// Whether the answer has come, every byte of it checked.
+    fn hears_answer(&mut self) -> anyhow::Result<bool> {
+        let mut input = [0; 16 * 1024];
+        match self.stream.read(&mut input) {
+            Ok(0) => anyhow::bail!("the server closed the connection before its reply was whole"),
+            Ok(count) => Ok(self.requester.receive(&input[..count])?.completed > 0),
+            Err(error)
+                if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::process::Command;
+
+    use super::*;
+    use throng_protocol::PROTOCOLS;
+
+    /// Whether a process is there.
+    fn lives(pid: u32) -> bool {
+        fs::exists(format!("/proc/{pid}")).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_never_answers_ends_with_a_reason_and_in_time() {
+        let stop = Stop::install().unwrap();
+        // The test listens in its place.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut command = Command::new("sh");
+        let says = format!(
+            "echo listening on {}; sleep 60 & wait",
+            listener.local_addr().unwrap()
+        );
+        command.args(["-c", &says]);
+        let server = OwnServer::start_command("the server", command, &[], stop).unwrap();
+        let pid = server.pid();
+        let limits = Limits {
+            stop,
+            time: Duration::from_millis(200),
+        };
+        let requester = || PROTOCOLS[0].requester(&Settings::default(), 0);
+        let error = steps(&server, requester, limits).unwrap_err();
+        assert!(
+            format!("{error:#}").contains("no whole reply within 200ms"),
+            "{error:#}"
+        );
+        drop(server);
+        assert!(!lives(pid));
+    }
+
+    #[test]
+    fn who_may_not_trace_is_told_why() {
+        let error = forbidden(&io::Error::from_raw_os_error(libc::EPERM));
+        let unsupported = error.downcast_ref::<Unsupported>().unwrap();
+        assert!(
+            unsupported.reason.contains("not permitted"),
+            "{unsupported}"
+        );
+        assert!(!unsupported.remedy.is_empty());
+    }
+}

@@ -1,0 +1,161 @@
+//! What is in the queues of an io_uring while its thread stands still.
+//!
+//! `fdinfo` tells where the queues are and what has been completed. Of rings without an array of indices, as
+//! ours are, it does not tell what is to be submitted; that is read from the memory which the program shares
+//! with the kernel.
+
+use std::fs;
+use std::os::fd::RawFd;
+
+use super::decode::Look;
+use throng_sys::ring;
+
+/// An operation that the kernel is to be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Operation {
+    /// "receive".
+    pub(super) name: &'static str,
+    pub(super) fd: RawFd,
+    /// By what its completions are known.
+    pub(super) known_as: u64,
+}
+
+/// A word of the kernel that an operation has come to something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Completion {
+    pub(super) known_as: u64,
+    pub(super) result: i32,
+}
+
+/// Bytes of an entry of the queue of submissions (`struct io_uring_sqe`).
+const ENTRY_BYTES: usize = 64;
+/// Where the entries are among what can be mapped of a ring (`IORING_OFF_SQES`).
+const ENTRIES_OFFSET: u64 = 0x1000_0000;
+/// Most operations looked at.
+const MOST: u32 = 64;
+
+/// The operations that wait to be submitted.
+pub(super) fn operations(thread: i32, fdinfo: &str, look: &dyn Look) -> Vec<Operation> {
+    let inode = number(fdinfo, "ino:").unwrap_or(0);
+    let maps = fs::read_to_string(format!("/proc/{thread}/maps")).unwrap_or_default();
+    let Some(entries) = mapped(&maps, inode) else {
+        return Vec::new();
+    };
+    let places = places(fdinfo).into_iter();
+    let read = |place: u32| {
+        let at = entries + u64::from(place) * ENTRY_BYTES as u64;
+        operation(&look.memory(at, ENTRY_BYTES))
+    };
+    places.filter_map(read).collect()
+}
+
+/// The places of entries that the program has filled and the kernel has not taken.
+fn places(fdinfo: &str) -> Vec<u32> {
+    let field = |name| number(fdinfo, name).map(|value| value as u32);
+    let (Some(mask), Some(head), Some(tail)) =
+        (field("SqMask:"), field("SqHead:"), field("SqTail:"))
+    else {
+        return Vec::new();
+    };
+    let count = tail.wrapping_sub(head).min(MOST);
+    (0..count)
+        .map(|place| head.wrapping_add(place) & mask)
+        .collect()
+}
+
+/// Where the entries of the ring with this inode are in a process's memory.
+fn mapped(maps: &str, inode: u64) -> Option<u64> {
+    maps.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let (range, offset) = (words.next()?, words.nth(1)?);
+        let is_it = words.nth(1)?.parse() == Ok(inode) && line.contains("io_uring");
+        let offset = u64::from_str_radix(offset, 16).ok()?;
+        let start = u64::from_str_radix(range.split('-').next()?, 16).ok()?;
+        (is_it && offset == ENTRIES_OFFSET).then_some(start)
+    })
+}
+
+fn operation(entry: &[u8]) -> Option<Operation> {
+    let fd = entry.get(4..8)?.try_into().ok()?;
+    let known_as = entry.get(32..40)?.try_into().ok()?;
+    let known_as = u64::from_ne_bytes(known_as);
+    Some(Operation {
+        name: ring::operation(known_as),
+        fd: RawFd::from_ne_bytes(fd),
+        known_as,
+    })
+}
+
+/// The completions that wait to be read.
+pub(super) fn completions(fdinfo: &str) -> Vec<Completion> {
+    let lines = fdinfo.lines().filter(|line| line.contains("res:"));
+    let completion = |line: &str| {
+        Some(Completion {
+            known_as: field(line, "user_data:")?.parse().ok()?,
+            result: field(line, "res:")?.parse().ok()?,
+        })
+    };
+    lines.filter_map(completion).collect()
+}
+
+/// The value of a line of `fdinfo`, in whatever base it is.
+fn number(fdinfo: &str, name: &str) -> Option<u64> {
+    let value = fdinfo
+        .lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .trim();
+    match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => value.parse().ok(),
+    }
+}
+
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, after) = line.split_once(name)?;
+    let end = after.find([',', ' ']).unwrap_or(after.len());
+    Some(&after[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FDINFO: &str = "\
+ino:\t77
+SqMask:\t0xfff
+SqHead:\t4095
+SqTail:\t4097
+CQEs:\t2
+  271: user_data:42949672969, res:1000, flags:3
+  272: user_data:7, res:-105, flags:0
+SqThread:\t-1
+";
+
+    #[test]
+    fn queues_are_read_as_the_kernel_writes_them() {
+        assert_eq!(places(FDINFO), [4095, 0]);
+        let completions = completions(FDINFO).into_iter();
+        let results: Vec<(u64, i32)> = completions
+            .map(|completion| (completion.known_as, completion.result))
+            .collect();
+        assert_eq!(results, [(42_949_672_969, 1000), (7, -105)]);
+    }
+
+    #[test]
+    fn entries_are_found_in_memory() {
+        let maps = "\
+7f10000-7f20000 rw-s 00000000 00:0e 77    anon_inode:[io_uring]
+7f30000-7f40000 rw-s 10000000 00:0e 76    anon_inode:[io_uring]
+7f50000-7f60000 rw-s 10000000 00:0e 77    anon_inode:[io_uring]
+";
+        assert_eq!(mapped(maps, 77), Some(0x07f5_0000));
+        assert_eq!(mapped(maps, 5), None);
+        let mut entry = [0; ENTRY_BYTES];
+        entry[4] = 9;
+        entry[32] = 9;
+        entry[36] = 2;
+        let found = operation(&entry).unwrap();
+        assert_eq!((found.name, found.fd), ("receive", 9));
+        assert_eq!(operation(&entry[..20]), None);
+    }
+}

@@ -1,0 +1,443 @@
+//! The threads and processes of a server, and what they are seen to do.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::fs::FileExt as _;
+use std::rc::Rc;
+
+use super::decode::{self, Entered, Look};
+use super::ring;
+use super::tasks::{call_of, comm, fdinfo, is_caught, process_of, state, tasks, tracer_of};
+use crate::probes::Tree;
+use throng_record::traced::{Call, Kind, gathered};
+use throng_sys::trace::{Happened, Tracer, What};
+
+/// Most calls kept of a step: one that never waits makes very many.
+const MOST_CALLS: usize = 4000;
+
+/// The tracer and what it has seen.
+pub(super) struct Watch {
+    tracer: Tracer,
+    /// The server's first thread, whose number is that of its process.
+    root: i32,
+    threads: BTreeMap<i32, Thread>,
+    /// All there have been but the first, also those that are gone, in the order in which they were seen.
+    known: Vec<Known>,
+    /// Sockets, by inode, that were there before any client.
+    listeners: Rc<HashSet<String>>,
+    /// What operations of rings are about, by what they are known as.
+    operations: HashMap<u64, String>,
+    seen: Vec<Seen>,
+}
+
+/// A thread that lives.
+#[derive(Default)]
+struct Thread {
+    /// The call it is in, and where that stands among those seen in this step.
+    inside: Option<Inside>,
+    /// A call that was interrupted and that the kernel may have it begin again: by nothing but the tracing, or by
+    /// work that the kernel had for the thread. It is the same call then, and nothing that the server did.
+    interrupted: Option<Inside>,
+}
+
+/// A call that a thread is in.
+struct Inside {
+    entered: Entered,
+    /// Its place among those seen in this step.
+    place: Option<usize>,
+    /// Whether it was asleep in it when the step began.
+    asleep: bool,
+}
+
+/// A thread or process and how it can be named.
+struct Known {
+    number: i32,
+    is_process: bool,
+    /// What it calls itself, once it does.
+    name: String,
+}
+
+/// A call of a step, as far as it is known.
+struct Seen {
+    thread: i32,
+    name: String,
+    arguments: String,
+    outcome: String,
+    /// The thread or process that came out of it.
+    born: Option<i32>,
+    kind: Kind,
+}
+
+impl Watch {
+    /// Begins to trace all threads of a server and of its children. They stand still until looked at.
+    /// `listeners`: its sockets that are no connections.
+    pub(super) fn begin(root: u32, listeners: HashSet<String>) -> io::Result<Self> {
+        let mut watch = Self {
+            tracer: Tracer::default(),
+            root: root.cast_signed(),
+            threads: BTreeMap::new(),
+            known: Vec::new(),
+            listeners: Rc::new(listeners),
+            operations: HashMap::new(),
+            seen: Vec::new(),
+        };
+        let mut tree = Tree::of(root);
+        // Whoever is traced can make no other that is not, but may have done so before.
+        loop {
+            tree.look();
+            let tasks = tree.pids().iter().flat_map(|pid| tasks(pid.cast_signed()));
+            let new: Vec<i32> = tasks
+                .filter(|thread| !watch.threads.contains_key(thread))
+                .collect();
+            let mut any = false;
+            for thread in new {
+                any |= watch.seize(thread)?;
+            }
+            if !any {
+                return Ok(watch);
+            }
+        }
+    }
+
+    /// Begins to trace a thread; whether it is traced now.
+    fn seize(&mut self, thread: i32) -> io::Result<bool> {
+        let interrupted = call_of(thread);
+        match self.tracer.seize(thread) {
+            Ok(()) => {}
+            // It was made by one that is traced, and so is traced itself.
+            Err(_)
+                if tracer_of(thread) == Some(rustix::thread::gettid().as_raw_nonzero().get()) => {}
+            // It has ended, and may not be reaped yet, which the kernel refuses like what it forbids.
+            Err(_) if state(thread).is_none_or(|state| "ZX".contains(state)) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        self.meet(thread);
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.interrupted = interrupted.map(|entered| Inside {
+                entered,
+                place: None,
+                asleep: false,
+            });
+        }
+        Ok(true)
+    }
+
+    /// Takes note of all that has happened; whether anything had.
+    pub(super) fn look(&mut self) -> bool {
+        let mut any = false;
+        // Bounded, or a server that never waits would keep us from its client.
+        for _ in 0..256 {
+            let Ok(Some(happened)) = self.tracer.next() else {
+                break;
+            };
+            any = true;
+            self.note(happened);
+        }
+        any
+    }
+
+    /// Whether every thread sleeps within a call.
+    pub(super) fn all_sleep(&self) -> bool {
+        self.threads
+            .iter()
+            .all(|(thread, known)| known.inside.is_some() && state(*thread) == Some('S'))
+    }
+
+    /// Whether nobody is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// Begins a step: what was seen before is forgotten.
+    pub(super) fn begin_step(&mut self) {
+        self.seen.clear();
+        for (number, thread) in &mut self.threads {
+            for inside in thread.inside.iter_mut().chain(&mut thread.interrupted) {
+                inside.place = None;
+                inside.asleep = state(*number) == Some('S');
+            }
+        }
+    }
+
+    /// How much was seen in this step.
+    pub(super) fn seen(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// What was seen in this step, which is over. If the server did not come to rest, what it is in is left out.
+    pub(super) fn calls(&mut self, rests: bool) -> Vec<Call> {
+        let living: Vec<i32> = self.threads.keys().copied().collect();
+        for thread in living {
+            self.learn_name(thread);
+        }
+        let mut seen = std::mem::take(&mut self.seen);
+        seen.retain(|seen| rests || seen.kind != Kind::Sleeps);
+        let calls = seen.into_iter().map(|seen| {
+            let born = seen.born.map(|born| self.called(born));
+            Call {
+                who: self.called(seen.thread),
+                name: seen.name,
+                arguments: seen.arguments,
+                outcome: born.unwrap_or(seen.outcome),
+                kind: seen.kind,
+                times: 1,
+            }
+        });
+        gathered(&calls.collect::<Vec<_>>())
+    }
+
+    fn note(&mut self, Happened { thread, what }: Happened) {
+        self.meet(thread);
+        let mut signal = 0;
+        match what {
+            What::Enters { number, arguments } => {
+                self.enters(thread, Entered { number, arguments });
+            }
+            What::Leaves(value) => self.leaves(thread, value),
+            What::Bears(number) => self.meet(number),
+            What::Signal(number) => {
+                signal = number;
+                // Any other would not have reached it, had it not been traced.
+                if is_caught(thread, number) {
+                    self.was_interrupted(thread);
+                    let name = decode::signal(number);
+                    self.event(thread, "signal", name, String::new());
+                }
+            }
+            What::Stands => {}
+            What::Gone => {
+                self.threads.remove(&thread);
+                return;
+            }
+        }
+        self.tracer.go_on(thread, signal);
+    }
+
+    fn meet(&mut self, thread: i32) {
+        if self.threads.contains_key(&thread) {
+            return;
+        }
+        self.threads.insert(thread, Thread::default());
+        if thread != self.root {
+            self.known.push(Known {
+                number: thread,
+                is_process: process_of(thread).is_none_or(|process| process == thread),
+                name: String::new(),
+            });
+        }
+    }
+
+    fn enters(&mut self, thread: i32, entered: Entered) {
+        self.learn_name(thread);
+        if let Some(known) = self.threads.get_mut(&thread)
+            && let Some(interrupted) = &known.interrupted
+            && (decode::begins_again(&entered) || interrupted.entered == entered)
+        {
+            known.inside = known.interrupted.take();
+            return;
+        }
+        self.was_interrupted(thread);
+        let name = decode::name(entered.number);
+        let look = self.at(thread);
+        let arguments = decode::arguments(&entered, &look);
+        if name == "io_uring_enter" {
+            for operation in ring::operations(thread, &fdinfo(thread, entered.arguments[0]), &look)
+            {
+                let about = format!("{} {}", operation.name, look.descriptor(operation.fd));
+                self.operations.insert(operation.known_as, about.clone());
+                self.event(thread, "submits", about, String::new());
+            }
+        }
+        let place = self.keep(Seen {
+            thread,
+            name,
+            arguments,
+            outcome: String::new(),
+            born: None,
+            kind: if decode::ends(&entered) {
+                Kind::Made
+            } else {
+                Kind::Sleeps
+            },
+        });
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.inside = Some(Inside {
+                entered,
+                place,
+                asleep: false,
+            });
+        }
+    }
+
+    fn leaves(&mut self, thread: i32, value: i64) {
+        let Some(known) = self.threads.get_mut(&thread) else {
+            return;
+        };
+        let Some(inside) = known.inside.take() else {
+            return; // it was inside when it was seized, or is newly born
+        };
+        if decode::may_begin_again(value) {
+            known.interrupted = Some(inside);
+        } else {
+            self.has_left(thread, &inside, value);
+        }
+    }
+
+    /// That the call a thread was in is over, if it was interrupted: it is not begun again.
+    fn was_interrupted(&mut self, thread: i32) {
+        let known = self.threads.get_mut(&thread);
+        if let Some(inside) = known.and_then(|known| known.interrupted.take()) {
+            self.has_left(thread, &inside, -i64::from(libc::EINTR));
+        }
+    }
+
+    fn has_left(&mut self, thread: i32, inside: &Inside, value: i64) {
+        let Inside {
+            entered,
+            place,
+            asleep,
+        } = *inside;
+        let look = self.at(thread);
+        let outcome = decode::outcome(&entered, value, &look);
+        let born = (value > 0 && decode::gives_birth(&entered)).then_some(value as i32);
+        if let Some(seen) = place.and_then(|place| self.seen.get_mut(place)) {
+            seen.outcome = outcome;
+            seen.born = born;
+            seen.kind = Kind::Made;
+        } else {
+            self.keep(Seen {
+                thread,
+                name: decode::name(entered.number),
+                arguments: decode::arguments(&entered, &look),
+                outcome,
+                born,
+                kind: if asleep { Kind::Woken } else { Kind::Made },
+            });
+        }
+        if decode::name(entered.number) == "io_uring_enter" {
+            for completion in ring::completions(&fdinfo(thread, entered.arguments[0])) {
+                // What was submitted before the tracing began is known by its kind only.
+                let kind = throng_sys::ring::operation(completion.known_as);
+                let about = self.operations.get(&completion.known_as);
+                let about = about.map_or(kind, String::as_str).to_owned();
+                let came = match (kind, completion.result) {
+                    ("accept", socket @ 0..) => look.descriptor(socket),
+                    (_, result) => decode::completed(kind, result),
+                };
+                self.event(thread, "completed", about, came);
+            }
+        }
+    }
+
+    fn event(&mut self, thread: i32, name: &str, arguments: String, outcome: String) {
+        self.keep(Seen {
+            thread,
+            name: name.to_owned(),
+            arguments,
+            outcome,
+            born: None,
+            kind: Kind::Event,
+        });
+    }
+
+    fn keep(&mut self, seen: Seen) -> Option<usize> {
+        if self.seen.len() >= MOST_CALLS {
+            return None;
+        }
+        self.seen.push(seen);
+        Some(self.seen.len() - 1)
+    }
+
+    fn at(&self, thread: i32) -> Standing {
+        Standing {
+            thread,
+            listeners: Rc::clone(&self.listeners),
+        }
+    }
+
+    /// Remembers what a thread calls itself, which it does only once it runs.
+    fn learn_name(&mut self, thread: i32) {
+        let known = self.known.iter_mut().rev();
+        if let Some(known) = known.into_iter().find(|known| known.number == thread)
+            && let Some(name) = comm(thread)
+        {
+            known.name = name;
+        }
+    }
+
+    /// What a thread or process is called in the list of calls.
+    fn called(&self, thread: i32) -> String {
+        let some_is = |process: bool| self.known.iter().any(|known| known.is_process == process);
+        let Some(place) = self.known.iter().rposition(|known| known.number == thread) else {
+            let name = match (some_is(true), some_is(false)) {
+                (true, _) => "parent",
+                (_, true) => "main",
+                _ => "server",
+            };
+            return name.to_owned();
+        };
+        let known = &self.known[place];
+        let of_its_kind = self.known[..=place].iter();
+        let number = of_its_kind
+            .filter(|other| other.is_process == known.is_process)
+            .count();
+        if known.is_process {
+            return format!("child {number}");
+        }
+        // A thread that gives itself no name has that of who made it.
+        if known.name.is_empty() || Some(&known.name) == comm(self.root).as_ref() {
+            return format!("thread {number}");
+        }
+        let alike: Vec<i32> = self
+            .known
+            .iter()
+            .filter(|other| other.name == known.name)
+            .map(|known| known.number)
+            .collect();
+        if alike.len() == 1 {
+            return known.name.clone();
+        }
+        let place = alike.iter().position(|number| *number == thread);
+        format!("{} {}", known.name, place.map_or(0, |place| place + 1))
+    }
+}
+
+/// A thread that stands still, to be looked at.
+struct Standing {
+    thread: i32,
+    listeners: Rc<HashSet<String>>,
+}
+
+impl Look for Standing {
+    fn descriptor(&self, fd: RawFd) -> String {
+        let Ok(target) = fs::read_link(format!("/proc/{}/fd/{fd}", self.thread)) else {
+            return fd.to_string();
+        };
+        let target = target.to_string_lossy();
+        match target.split_once(':').map_or(&*target, |(kind, _)| kind) {
+            "socket" if self.listeners.contains(&*target) => "listener".to_owned(),
+            "socket" => "connection".to_owned(),
+            "pipe" => "pipe".to_owned(),
+            "anon_inode" => {
+                let kind = target.split_once(':').map_or("", |(_, kind)| kind);
+                match kind.trim_matches(['[', ']']) {
+                    "eventpoll" => "epoll",
+                    "io_uring" => "ring",
+                    kind => kind,
+                }
+                .to_owned()
+            }
+            _ => "file".to_owned(),
+        }
+    }
+
+    fn memory(&self, address: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let memory = fs::File::open(format!("/proc/{}/mem", self.thread));
+        let read = memory.and_then(|memory| memory.read_at(&mut bytes, address));
+        bytes.truncate(read.unwrap_or(0));
+        bytes
+    }
+}

@@ -1,0 +1,341 @@
+//! One trial: start the server, verify it, load it, measure both sides, end both.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::cluster::{self, Gathering, News, Origin};
+use super::follow::Follower;
+use super::loading::Loading;
+use super::orphans;
+use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
+use super::process::{Process, Stopped};
+use super::run::Audience;
+use super::server::{Launch, Server, still};
+use super::stage::{Halt, Stage, failed};
+use super::verify::{Rigour, verify};
+use throng_record::spec::Assignment;
+use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
+
+/// How long a server may take to stop, and then the load generator.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// How much longer a server of ours may take for each client: what has arrived is answered first, and
+/// some answers take a millisecond.
+const STOP_A_CLIENT: Duration = Duration::from_millis(2);
+/// Beside its phases, what a load may take before it counts as hung.
+const SLACK: Duration = Duration::from_secs(30);
+
+/// The place of the clients' panel among all.
+const CLIENTS: usize = 1;
+
+/// Everything that one trial needs.
+pub(super) struct Setup<'a> {
+    /// Starts the server.
+    pub(super) launch: Launch<'a>,
+    /// The program that is the load generator.
+    pub(super) program: &'a Path,
+    /// What it is given, but for where the server listens.
+    pub(super) load: Assignment,
+    pub(super) client_cpus: &'a [u32],
+    /// How much a server must master before it is timed.
+    pub(super) rigour: Rigour,
+    /// What settle, warm-up and steady part take together, at most.
+    pub(super) load_limit: Duration,
+    pub(super) purpose: Purpose,
+    pub(super) probes: &'a [&'static dyn ProbeKind],
+    /// Where probes may leave files, without their ending.
+    pub(super) files: PathBuf,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Result {
+    pub(super) failure: Option<Failure>,
+    pub(super) load: Option<Load>,
+    pub(super) server_side: Option<Side>,
+    pub(super) client_side: Option<Side>,
+    pub(super) network: Option<Side>,
+    pub(super) server_counts: Option<ServerCounts>,
+    /// Of which side, and when: seconds since the steady part began.
+    pub(super) samples: Vec<(&'static str, f64, Sample)>,
+    /// What the server wrote on its output while the load was there.
+    pub(super) written_bytes: u64,
+    pub(super) hosts: Vec<HostPart>,
+    pub(super) start_skew: Option<StartSkew>,
+    /// One of these is not there any more.
+    pub(super) host_lost: bool,
+    /// A signal asked to stop; whatever else is here is partial.
+    pub(super) interrupted: bool,
+}
+
+/// Runs a trial. Whatever goes wrong is part of the result; no process is left behind.
+pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
+    let mut result = Result::default();
+    let attempted = attempt(setup, origin, audience, &mut result);
+    // Also after a failure: what was prepared is to be cleared away.
+    match attempted.and(setup.launch.conclude()) {
+        Ok(()) => {}
+        // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
+        // it was not they who failed.
+        Err(Halt::Failed(_)) if audience.stop.requested() => result.interrupted = true,
+        // Figures of a load that went wrong would pass for those of one that did not.
+        Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
+            // That it failed is what was asked for, and why shows in what was seen until then.
+            result.failure = Some(failure);
+            result.load = None;
+        }
+        Err(Halt::Failed(failure)) => {
+            result = Result {
+                failure: Some(failure),
+                hosts: result.hosts,
+                host_lost: result.host_lost,
+                ..Result::default()
+            }
+        }
+        Err(Halt::Interrupted) => result.interrupted = true,
+    }
+    orphans::end_all(STOP_LIMIT);
+    result
+}
+
+fn attempt(
+    setup: &Setup<'_>,
+    origin: &mut Origin,
+    audience: &mut Audience<'_>,
+    result: &mut Result,
+) -> Stage<()> {
+    let prepare = |subject| {
+        let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+        move || Panel::prepare(&probes, subject, purpose)
+    };
+    let launch = &setup.launch;
+    let (mut server_side, server) = launch.start(prepare(Subject::Processes), audience.stop)?;
+    let Server {
+        process: mut server,
+        address,
+    } = server;
+    let said = setup.load.load.dialogue(&address.to_string());
+    let (dialogue, settings) =
+        said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
+    if let Err(error) = verify(address, dialogue, settings, setup.rigour) {
+        let ended = if server.has_ended() {
+            launch.ending(&mut server) + "; "
+        } else {
+            String::new()
+        };
+        let still = still(&server);
+        return failed(
+            "verify",
+            format!("{ended}{error:#}{still}"),
+            server.output(),
+        );
+    }
+    let target = |process: &Process| Target {
+        tree: Tree::of(process.pid()),
+        server: address,
+        clients: setup.load.load.clients,
+        files: setup.files.clone(),
+    };
+    server_side.attach(target(&server));
+    let mut network = prepare(Subject::Network)();
+    network.attach(target(&server));
+    let (mut load, client_side) = begin_load(setup, origin, address)?;
+    let mut panels = [server_side, client_side, network];
+    let limit = setup.load_limit;
+    let written_before = server.written_bytes();
+    let watched = watch(&mut load, &mut server, &mut panels, limit, audience);
+    load.stop(STOP_LIMIT);
+    result.note_hosts(load);
+    if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
+        let ending = launch.ending(&mut server);
+        result.take(panels);
+        return failed("load", ending, server.output());
+    }
+    result.written_bytes = server.written_bytes().saturating_sub(written_before);
+    let whole = launch.check_tree(&server);
+    let still = still(&server);
+    let stop_limit = if launch.is_ours() {
+        STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients
+    } else {
+        STOP_LIMIT
+    };
+    let stopped = server.stop(stop_limit, launch.whom());
+    result.load = Some(watched?);
+    result.take(panels);
+    whole.or_else(|reason| failed("load", reason, server.output()))?;
+    if let Some(reason) = not_stopped(&stopped, stop_limit) {
+        return failed("stop", reason + &still, server.output());
+    }
+    if launch.is_ours() {
+        let deadline = Instant::now() + STOP_LIMIT;
+        while let Ok(line) = server.line(deadline) {
+            result.server_counts = serde_json::from_str(&line)
+                .ok()
+                .or(result.server_counts.take());
+        }
+        if server.reap().is_some_and(|status| !status.success()) {
+            return failed("stop", launch.ending(&mut server), server.output());
+        }
+    }
+    Ok(())
+}
+
+/// What of a server did not stop when it was told to, if anything.
+fn not_stopped(stopped: &Stopped, limit: Duration) -> Option<String> {
+    let in_time = format!("within {} s of SIGTERM", limit.as_secs());
+    match stopped {
+        Stopped::InTime => None,
+        Stopped::Late => Some(format!("the server did not stop {in_time} and was killed")),
+        Stopped::ButNot(others) => Some(format!(
+            "the server stopped, but {others} that it had started did not {in_time}; they were killed"
+        )),
+    }
+}
+
+/// Starts the load, and gets the panel of its clients ready.
+fn begin_load<'a>(
+    setup: &Setup<'_>,
+    origin: &'a mut Origin,
+    address: SocketAddr,
+) -> Stage<(Loading<'a>, Panel)> {
+    let target = |pid| Target {
+        tree: Tree::of(pid),
+        server: address,
+        clients: setup.load.load.clients,
+        files: setup.files.clone(),
+    };
+    let purpose = setup.purpose;
+    match origin {
+        Origin::Here => {
+            let probes = setup.probes.to_vec();
+            let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
+            let assignment = Assignment {
+                servers: vec![address.to_string()],
+                ..setup.load.clone()
+            };
+            let cpus = setup.client_cpus;
+            let started = Process::start_load(setup.program, &assignment, cpus, prepare);
+            let (load, mut panel) = started.or_else(|error| cannot(&error))?;
+            panel.attach(target(load.pid()));
+            Ok((Loading::Here(load), panel))
+        }
+        Origin::Cluster(cluster) => {
+            // The hosts have probes of their own. What all clients tell is noted here.
+            let mut panel = Panel::prepare(&[], Subject::Processes, purpose);
+            panel.attach(target(std::process::id()));
+            let names: Vec<String> = setup
+                .probes
+                .iter()
+                .map(|kind| kind.info().name.to_owned())
+                .collect();
+            let leader = rustix::system::uname();
+            let load = cluster::Whole {
+                load: &setup.load.load,
+                figures_every: setup.load.figures_every,
+                server: address,
+                probes: &names,
+                purpose,
+                cpus: setup.client_cpus,
+                leader: &leader.nodename().to_string_lossy(),
+            };
+            let orders = cluster::divide(&load, cluster.hosts());
+            let rows = orders.iter().all(|order| order.rows);
+            let rows = setup.load.clients_csv.as_deref().filter(|_| rows);
+            let load = Gathering::start(cluster.as_mut(), &orders, rows)
+                .or_else(|error| cannot(&error))?;
+            Ok((Loading::Cluster(Box::new(load)), panel))
+        }
+    }
+}
+
+fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
+    failed("load", format!("{error:#}"), String::new())
+}
+
+/// Follows the load through its phases, sampling with all panels, until it gives its result.
+fn watch(
+    load: &mut Loading<'_>,
+    server: &mut Process,
+    panels: &mut [Panel; 3],
+    limit: Duration,
+    audience: &mut Audience<'_>,
+) -> Stage<Load> {
+    let deadline = Instant::now() + limit + SLACK;
+    let mut follower = Follower::new(CLIENTS);
+    loop {
+        match load.heard(deadline.min(follower.due())) {
+            News::Phase {
+                phase,
+                waits,
+                snapshot,
+            } => {
+                follower.note(snapshot, panels);
+                follower.enter(phase, panels);
+                if waits && let Err(error) = load.go_on() {
+                    return failed("load", format!("{error:#}"), String::new());
+                }
+            }
+            News::Snapshot(snapshot) => follower.note_news(snapshot, panels),
+            News::Result(load) => return Ok(*load),
+            News::Failed { reason, output } => return failed("load", reason, output),
+            News::Nothing | News::Late => {}
+        }
+        // However much is heard.
+        if Instant::now() < deadline.min(follower.due()) {
+            continue;
+        }
+        if audience.stop.requested() {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            let (reason, output) = load.overdue();
+            return failed("load", reason, output);
+        }
+        if server.has_ended() {
+            // Whoever asked looks how it ended.
+            return failed("load", "the server ended", String::new());
+        }
+        follower.sample(panels);
+        audience
+            .observer
+            .sees(&follower.live_snapshot(panels.each_ref()));
+    }
+}
+
+impl Result {
+    /// Takes in what became of each host's part of the load.
+    fn note_hosts(&mut self, load: Loading<'_>) {
+        if let Loading::Cluster(parts) = load {
+            (self.hosts, self.start_skew, self.host_lost) = parts.into_record();
+        }
+    }
+
+    /// Takes in what the panels of the server, the clients and the network saw.
+    fn take(&mut self, panels: [Panel; 3]) {
+        let sides = [
+            ("server", &mut self.server_side),
+            ("client", &mut self.client_side),
+            ("network", &mut self.network),
+        ];
+        for (panel, (name, side)) in panels.into_iter().zip(sides) {
+            let (figures, samples) = panel.finish();
+            *side = figures.if_any();
+            let named = samples.into_iter().map(|(at, sample)| (name, at, sample));
+            self.samples.extend(named);
+        }
+    }
+}
+
+/// Writes a time series.
+pub(super) fn write_samples(
+    path: &Path,
+    samples: &[(&'static str, f64, Sample)],
+) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    writeln!(file, "at_s,side,metric,value")?;
+    for (side, at, sample) in samples {
+        writeln!(file, "{at:.4},{side},{},{}", sample.metric, sample.value)?;
+    }
+    file.flush()
+}

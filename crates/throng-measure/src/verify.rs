@@ -1,0 +1,225 @@
+//! Right before fast: a server answers a few cases correctly before it is timed.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use throng_protocol::{Dialogue, Requester, Settings};
+
+/// Longest wait for any one reply.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Requests sent one after the other without waiting.
+const BURST: u32 = 3;
+
+/// How much a server must master before it is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rigour {
+    /// Everything that throng's own servers do: several requests at once, answers after half-close.
+    All,
+    /// What the load asks of it: whole and cut requests one after the other.
+    OneByOne,
+    /// And several at once.
+    Pipelined,
+}
+
+/// Asks one connection after the other and checks every byte of the answers.
+///
+/// # Errors
+/// Names the case that went wrong.
+pub(super) fn verify(
+    target: SocketAddr,
+    dialogue: &dyn Dialogue,
+    settings: Settings,
+    rigour: Rigour,
+) -> anyhow::Result<()> {
+    let talk = |number| Talk {
+        target,
+        closes: dialogue.closes(),
+        requester: dialogue.requester(&settings, number),
+        stream: None,
+    };
+    let mut first = talk(0);
+    first.exchange(1, Pace::Whole).context("a single request")?;
+    first
+        .exchange(1, Pace::Pieces)
+        .context("a request in pieces")?;
+    if dialogue.closes() {
+        let mut others: Vec<Talk> = (1..=BURST).map(|number| talk(number.into())).collect();
+        for other in &mut others {
+            other.ask().context("several clients at once")?;
+        }
+        for other in &mut others {
+            other.hear(1).context("several clients at once")?;
+        }
+    } else if rigour != Rigour::OneByOne {
+        first
+            .exchange(BURST, Pace::Whole)
+            .context("several requests at once")?;
+    }
+    if rigour != Rigour::All {
+        return Ok(());
+    }
+    first
+        .exchange(1, Pace::Last)
+        .context("a request before half-close")?;
+    first.hear_the_end().context("after half-close")
+}
+
+/// How a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Whole,
+    Pieces,
+    /// Whole, and no other will follow.
+    Last,
+}
+
+/// One client, over as many connections as the protocol needs.
+struct Talk {
+    target: SocketAddr,
+    closes: bool,
+    requester: Box<dyn Requester>,
+    stream: Option<TcpStream>,
+}
+
+impl Talk {
+    /// What so many requests are on the wire, and a connection for them.
+    fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, TcpStream)> {
+        let mut wire = Vec::new();
+        for _ in 0..requests {
+            self.requester.request(&mut wire);
+        }
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(connect(self.target)?),
+        };
+        Ok((wire, stream.try_clone()?))
+    }
+
+    /// Asks once, of a server whose reply is short.
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let (wire, stream) = self.prepare(1)?;
+        send(&stream, &wire, Pace::Whole, self.closes)
+    }
+
+    /// Asks, and hears the replies meanwhile: a server does not read on while what it has to say is not read.
+    fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
+        let (wire, stream) = self.prepare(requests)?;
+        let closes = self.closes;
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| send(&stream, &wire, pace, closes));
+            let heard = self.hear(requests);
+            if heard.is_err() {
+                // Nobody waits for what is still to be sent.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            let sent = sending.join().expect("sending does not panic");
+            heard.and(sent)
+        })
+    }
+
+    /// Hears so many replies; fewer, if the server says that it closes after one.
+    fn hear(&mut self, replies: u32) -> anyhow::Result<()> {
+        let stream = self.stream.as_mut().context("it is connected")?;
+        let mut input = vec![0; 64 * 1024];
+        let mut completed = 0;
+        while completed < replies {
+            let heard = match stream.read(&mut input) {
+                Ok(0) => match self.requester.finish()? {
+                    heard if heard.completed > 0 => heard,
+                    _ => bail!("the server closed the connection before its reply was whole"),
+                },
+                Ok(count) => self.requester.receive(&input[..count])?,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    bail!("no whole reply within {} s", PATIENCE.as_secs())
+                }
+                Err(error) => return Err(error).context("no whole reply"),
+            };
+            completed += heard.completed;
+            if heard.close {
+                return self.hear_the_end();
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears that nothing more comes; the next request is for a new connection.
+    fn hear_the_end(&mut self) -> anyhow::Result<()> {
+        let Some(mut stream) = self.stream.take() else {
+            return Ok(()); // it was heard already
+        };
+        match stream.read(&mut [0; 1]) {
+            Ok(0) => Ok(()),
+            Ok(_) => bail!("more came back than was asked for"),
+            Err(error) => Err(error).context("the server did not close in order"),
+        }
+    }
+}
+
+fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
+    let piece = if pace == Pace::Pieces {
+        wire.len().div_ceil(4).max(1)
+    } else {
+        wire.len()
+    };
+    for piece in wire.chunks(piece) {
+        match stream.write_all(piece) {
+            Ok(()) => {}
+            // It may have declined and closed already: its reply will tell.
+            Err(_) if closes => break,
+            Err(error) => return Err(error.into()),
+        }
+        if pace == Pace::Pieces {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+    if pace == Pace::Last {
+        match stream.shutdown(Shutdown::Write) {
+            Err(error) if !closes => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn connect(target: SocketAddr) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&target, PATIENCE)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use throng_protocol::{Mix, PROTOCOLS};
+    use throng_registry as registry;
+
+    #[test]
+    fn replies_are_heard_while_requests_larger_than_all_buffers_leave() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = vec![0; 64 * 1024];
+            // It reads no more than it could write: as any server that bounds what it keeps.
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                stream.write_all(&buffer[..count]).unwrap();
+            }
+        });
+        let echo = registry::find("protocol", PROTOCOLS, "echo").unwrap();
+        let settings = Settings {
+            size: Mix::One(16_000_000),
+            ..Settings::default()
+        };
+        verify(target, echo, settings, Rigour::All).unwrap();
+        server.join().unwrap();
+    }
+}

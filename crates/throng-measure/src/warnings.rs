@@ -1,0 +1,343 @@
+//! What a reader must know before trusting a figure: each warning names cause and remedy.
+
+mod across;
+mod capture;
+mod load;
+pub(super) mod network;
+
+pub(super) use across::of_trials;
+pub use load::of_load;
+use throng_record::format;
+use throng_record::{Host, HostPart, Load, Settings, Side, Trial, Warning};
+
+/// Share of its CPUs from which a side counts as full.
+const FULL_PERCENT: f64 = 95.0;
+/// CPU time of others that is told.
+const OTHERS_PERCENT: f64 = 10.0;
+/// CPU time taken by the host that is told.
+const STEAL_PERCENT: f64 = 2.0;
+/// Share of a CPU that probes may take in the steady part.
+const PROBES_SHARE: f64 = 0.02;
+/// Output of a server, in the time of one load, that is told.
+const MUCH_OUTPUT: u64 = 1 << 20;
+/// Time that one look of all probes may take, so that the next one is not late.
+const PROBES_SAMPLE_MS: f64 = 50.0;
+
+fn warning(kind: &str, message: String, remedy: &str) -> Warning {
+    Warning {
+        kind: kind.to_owned(),
+        message,
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// About the machine and the settings, known before the first trial.
+pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if settings.runs < 5 {
+        warnings.push(warning(
+            "few-runs",
+            format!(
+                "each figure rests on {} trials, so intervals are rough",
+                settings.runs
+            ),
+            "take --runs 5 or more before you decide anything on a small difference",
+        ));
+    }
+    let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
+    if settings.server_cpus.is_empty() || settings.server_cpus.iter().any(clients_run_on) {
+        warnings.push(warning(
+            "shared-cpus",
+            "server and clients share a CPU and slow each other".to_owned(),
+            "measure on a machine with at least two CPUs, and give each side its own",
+        ));
+    }
+    if let Some(load) = host.load_average_1min
+        && load > 0.5
+    {
+        warnings.push(warning(
+            "busy-machine",
+            format!("the load average was {load:.2} when the run started"),
+            "end what else runs here, and run again",
+        ));
+    }
+    if let Some(name) = &host.virtual_machine {
+        let name = if name == "yes" {
+            String::new()
+        } else {
+            format!(" ({name})")
+        };
+        warnings.push(warning(
+            "virtual-machine",
+            format!("this is a virtual machine{name}: neighbours take time that it cannot see"),
+            "trust ratios within this run more than absolute rates, or measure on bare metal",
+        ));
+    }
+    if settings
+        .server_address
+        .is_none_or(|address| address.is_loopback())
+    {
+        warnings.push(warning(
+            "loopback",
+            "clients and server talk over loopback: no network card, and the receiver's protocol work \
+             is charged to the sender's CPU"
+                .to_owned(),
+            "read the figures as the server's own cost, not as what a network would give",
+        ));
+    }
+    warnings
+}
+
+/// About what a server wrote on its output while it was measured.
+pub(super) fn of_output(bytes: u64) -> Option<Warning> {
+    (bytes > MUCH_OUTPUT).then(|| {
+        warning(
+            "output",
+            format!(
+                "the server wrote {} of output under load, which took its time, and that of the clients' \
+                 CPUs to read it",
+                format::bytes(bytes as f64)
+            ),
+            "make it say less (a log level, or its output to /dev/null)",
+        )
+    })
+}
+
+/// About one trial.
+pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let Some(load) = &trial.load else {
+        return warnings;
+    };
+    if load.served == 0 {
+        warnings.push(warning(
+            "nobody-served",
+            format!("none of {} clients had an answer", load.clients),
+            "see the errors by kind, and the server's output",
+        ));
+        return warnings;
+    }
+    warnings.extend(match &trial.below {
+        Some(below) => load::of_load_below(load, below),
+        None => of_load(load),
+    });
+    if trial.purpose.is_timed() {
+        // Below the maximum the schedule says how much there is to do, and who is late is told of it.
+        if trial.below.is_none() {
+            warnings.extend(client_limited(trial, load, settings));
+        }
+        warnings.extend(struggling(trial, load));
+        warnings.extend(others(trial, load));
+    }
+    warnings.extend(capture::of_trial(trial, settings));
+    warnings
+}
+
+/// Probes that took so much time, or so long for one look, that they can have changed what they saw.
+fn struggling(trial: &Trial, load: &Load) -> Option<Warning> {
+    let sides = || {
+        let sides = [&trial.server_side, &trial.client_side, &trial.network];
+        sides.into_iter().flatten()
+    };
+    let cost_ms: f64 = sides().map(|side| side.probe_cost_ms).sum();
+    let slowest_ms: f64 = sides().map(|side| side.slowest_sample_ms).sum();
+    // A load that ends when its clients are done may last so short that a single look is much of it.
+    let shortest_s = if load.completion.is_some() { 1.0 } else { 1e-9 };
+    let share = cost_ms / 1e3 / load.window.duration_s.max(shortest_s);
+    (share > PROBES_SHARE || slowest_ms > PROBES_SAMPLE_MS).then(|| {
+        warning(
+            "probes",
+            format!(
+                "the probes took {:.1} % of a CPU, and {} for their slowest look",
+                share * 100.0,
+                format::time(slowest_ms * 1e3)
+            ),
+            "read the costs with this in mind; leave out probes that this needs not (--probes), or take \
+             a longer --duration",
+        )
+    })
+}
+
+/// CPU time that neither side had and somebody else did, on this machine or on its host.
+fn others(trial: &Trial, load: &Load) -> Option<Warning> {
+    let metric = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
+    let steal = metric(&trial.network, "machine_steal_percent")?;
+    let busy = metric(&trial.network, "machine_busy_percent")?;
+    let server = metric(&trial.server_side, "cpu_percent")?;
+    let client = metric(&trial.client_side, "cpu_percent")?;
+    let others = (busy - server - client).max(0.0);
+    // Ticks of 10 ms on two readings make so much of an error.
+    let rough = 100.0 * 0.04 / load.window.duration_s.max(1e-9);
+    let (most_others, most_steal) = (OTHERS_PERCENT + rough, STEAL_PERCENT + rough);
+    (others > most_others || steal > most_steal).then(|| {
+        warning(
+            "others",
+            format!(
+                "neither server nor clients used it: {others:.0} % of a CPU went to other processes \
+                 and {steal:.0} % to the machine's host (steal)"
+            ),
+            "end what else runs here, and run again",
+        )
+    })
+}
+
+fn client_limited(trial: &Trial, load: &Load, settings: &Settings) -> Option<Warning> {
+    let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
+    let server = percent(&trial.server_side)?;
+    let cpus = settings.server_cpus.len().max(1) as f64;
+    if !trial.hosts.is_empty() {
+        return host_limited(trial).filter(|_| server < FULL_PERCENT * cpus);
+    }
+    let client = percent(&trial.client_side)?;
+    let threads = f64::from(load.threads.max(1));
+    (client >= FULL_PERCENT * threads && server < FULL_PERCENT * cpus).then(|| {
+        warning(
+            "client-limited",
+            format!(
+                "the clients' CPU was full ({client:.0} %) and the server's was not ({server:.0} %)"
+            ),
+            "read its rate as a lower bound; give the clients more CPUs (--client-cpus)",
+        )
+    })
+}
+
+/// The same where clients are on several hosts, of which one may have had too much to do.
+fn host_limited(trial: &Trial) -> Option<Warning> {
+    let full = |host: &&HostPart| {
+        host.cpu_share
+            .is_some_and(|share| share * 100.0 >= FULL_PERCENT)
+    };
+    let first = trial.hosts.iter().find(full)?;
+    Some(warning(
+        "client-limited",
+        format!(
+            "on {} of {} client hosts the clients' CPUs were full ({} first) and the server's was not",
+            trial.hosts.iter().filter(full).count(),
+            trial.hosts.len(),
+            first.name
+        ),
+        "read its rate as a lower bound; start more client hosts, or give them more CPUs",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_told_where_it_is_used() {
+        let told = |address: Option<&str>| {
+            let settings = Settings {
+                server_address: address.map(|address| address.parse().unwrap()),
+                ..Settings::default()
+            };
+            let warnings = of_run(&Host::default(), &settings);
+            warnings.iter().any(|warning| warning.kind == "loopback")
+        };
+        assert!(told(None) && told(Some("127.0.0.2")));
+        assert!(!told(Some("10.213.0.1")));
+    }
+
+    #[test]
+    fn probes_that_struggle_are_told() {
+        let mut load = Load {
+            served: 1,
+            ..Load::default()
+        };
+        load.window.duration_s = 1.0;
+        let side = |cost, slowest| {
+            Some(Side {
+                probe_cost_ms: cost,
+                slowest_sample_ms: slowest,
+                ..Side::default()
+            })
+        };
+        let with = |server_side| {
+            let trial = Trial {
+                server_side,
+                client_side: side(1.0, 0.2),
+                ..Trial::default()
+            };
+            struggling(&trial, &load)
+        };
+        assert_eq!(with(side(2.0, 0.3)), None);
+        assert_eq!(with(side(40.0, 0.3)).unwrap().kind, "probes");
+        let slow = with(side(2.0, 160.0)).unwrap();
+        assert!(slow.message.contains("160 ms"), "{slow:?}");
+    }
+
+    #[test]
+    fn what_others_took_is_told() {
+        let side = |metrics: &[(&str, f64)]| {
+            let metrics = metrics
+                .iter()
+                .map(|&(name, value)| (name.to_owned(), value));
+            Some(Side {
+                metrics: metrics.collect(),
+                ..Side::default()
+            })
+        };
+        let with = |busy, steal| {
+            let mut load = Load::default();
+            load.window.duration_s = 2.0;
+            let trial = Trial {
+                server_side: side(&[("cpu_percent", 99.0)]),
+                client_side: side(&[("cpu_percent", 90.0)]),
+                network: side(&[
+                    ("machine_busy_percent", busy),
+                    ("machine_steal_percent", steal),
+                ]),
+                ..Trial::default()
+            };
+            others(&trial, &load)
+        };
+        assert_eq!(with(196.0, 0.0), None);
+        assert!(with(230.0, 0.0).unwrap().message.contains("41 % of a CPU"));
+        assert!(with(190.0, 20.0).unwrap().message.contains("20 % to"));
+    }
+
+    /// Settings of a run with too few repeats.
+    pub(super) fn settings() -> Settings {
+        Settings {
+            clients: vec![1],
+            runs: 3,
+            start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            backlog: 1,
+            server_cpus: vec![0],
+            client_cpus: vec![1],
+            load_threads: 1,
+            probes: vec!["cpu".to_owned()],
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn what_is_known_before_the_first_trial_is_told() {
+        let mut settings = settings();
+        let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
+            of_run(host, settings)
+                .into_iter()
+                .map(|warning| warning.kind)
+                .collect()
+        };
+        let quiet = Host::default();
+        assert_eq!(kinds(&quiet, &settings), ["few-runs", "loopback"]);
+        let busy = Host {
+            load_average_1min: Some(1.5),
+            virtual_machine: Some("yes".to_owned()),
+            ..quiet
+        };
+        assert_eq!(
+            kinds(&busy, &settings),
+            ["few-runs", "busy-machine", "virtual-machine", "loopback"]
+        );
+        settings.runs = 5;
+        settings.client_cpus = vec![0, 1];
+        assert_eq!(
+            kinds(&Host::default(), &settings),
+            ["shared-cpus", "loopback"]
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! What the clients of one load saw that a reader must know.
+
+use super::warning;
+use throng_record::format;
+use throng_record::{Below, Load, Warning};
+use throng_stats::steadiness;
+
+/// Share of the requests of an open loop that may wait for a client before it is told.
+const WAITED: f64 = 0.01;
+/// A schedule is kept if nine in ten requests leave within this part of the mean time between two.
+const LATE_GAPS: f64 = 1.0;
+/// Nobody keeps a schedule better than this.
+const LATE_US: f64 = 1000.0;
+
+/// About a load, whoever asked for it.
+pub fn of_load(load: &Load) -> Vec<Warning> {
+    [
+        unbalanced(load),
+        declined(load),
+        unsteady(load),
+        behind(load),
+        too_few(load),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// About a load at a part of the rate that the server reached: how it changed over time and who waited
+/// is up to the schedule and to chance, and part of its response time.
+pub(super) fn of_load_below(load: &Load, below: &Below) -> Vec<Warning> {
+    [
+        unbalanced(load),
+        declined(load),
+        behind(load),
+        not_below(load, below),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Every request has its reply, but for clients that ended with an error or were never served.
+fn unbalanced(load: &Load) -> Option<Warning> {
+    let failed: u64 = load.errors.values().sum();
+    let missing = load.requests.saturating_sub(load.verified);
+    let explained = failed + u64::from(load.never_served);
+    (missing > explained).then(|| {
+        warning(
+            "unbalanced",
+            format!("{missing} replies are missing and {explained} clients explain it"),
+            "do not trust this trial; run it again",
+        )
+    })
+}
+
+/// A server that declines does less work than one that grants, and looks faster for it.
+fn declined(load: &Load) -> Option<Warning> {
+    let reasons: Vec<String> = load
+        .declined
+        .iter()
+        .map(|(why, count)| format!("{count} {why}"))
+        .collect();
+    (!reasons.is_empty()).then(|| {
+        warning(
+            "declined",
+            format!(
+                "in {} of {} replies the server declined: {}",
+                load.declined.values().sum::<u64>(),
+                load.verified,
+                reasons.join(", ")
+            ),
+            "ask for what the server grants: an upload within its --max-upload, a path that it has",
+        )
+    })
+}
+
+fn unsteady(load: &Load) -> Option<Warning> {
+    if load.open_loop.is_some() && !load.falls_short() {
+        return None; // it did what its schedule says, which may rise
+    }
+    let slices = &load.window.slices;
+    let trend = steadiness::trend(slices).filter(|_| steadiness::is_unsteady(slices))?;
+    Some(warning(
+        "unsteady",
+        format!(
+            "the rate changed by {:+.0} % within the steady part (correlation with time {:.2})",
+            trend.change * 100.0,
+            trend.correlation
+        ),
+        "take a longer --warm-up and --duration",
+    ))
+}
+
+/// An open loop whose requests left later than planned: the clients were the limit, not the server.
+fn behind(load: &Load) -> Option<Warning> {
+    let open = load.open_loop.as_ref()?;
+    let late = load.lateness.as_ref()?;
+    let gap_us = load.window.duration_s * 1e6 / open.due.max(1) as f64;
+    // A request that waited for a client is late because of the server.
+    let generator = open.waited as f64 <= open.due as f64 * WAITED;
+    (generator && late.p90_us > LATE_US.max(gap_us * LATE_GAPS)).then(|| {
+        warning(
+            "behind-schedule",
+            format!(
+                "requests left later than they were due though clients were free: median {}, 90 % {}",
+                format::time(late.p50_us),
+                format::time(late.p90_us)
+            ),
+            "the load generator is the limit: ask for a lower --rate, or give it more CPUs and --threads",
+        )
+    })
+}
+
+/// An open loop in which requests waited for a client to be free.
+fn too_few(load: &Load) -> Option<Warning> {
+    let open = load.open_loop.as_ref()?;
+    (open.waited as f64 > open.due as f64 * WAITED).then(|| {
+        warning(
+            "overloaded",
+            format!(
+                "{} of {} requests came due while no client was free ({} were never sent): the \
+                 server does not keep up with this rate",
+                open.waited, open.due, open.never_sent
+            ),
+            "read the response time, which counts their wait; ask for a lower --rate, or if the server \
+             has time left for more --clients",
+        )
+    })
+}
+
+/// A rate that the server did not keep, though it is only a part of what it had reached.
+fn not_below(load: &Load, below: &Below) -> Option<Warning> {
+    let open = load.open_loop.as_ref().filter(|_| load.falls_short())?;
+    Some(warning(
+        "not-below-maximum",
+        format!(
+            "asked for {} % of the rate that it had reached, the server answered {} of {} requests ({}/s): \
+             this is no longer below its maximum",
+            below.percent,
+            load.window.replies,
+            open.due,
+            format::number(load.window.replies_per_s)
+        ),
+        "read its response time as that of a full server; take a lower --latency-at, or more --runs and a \
+         longer --duration for a surer maximum",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use throng_record::{Latency, OpenLoop, Window};
+
+    fn kinds(load: &Load) -> Vec<String> {
+        of_load(load)
+            .into_iter()
+            .map(|warning| warning.kind)
+            .collect()
+    }
+
+    #[test]
+    fn declined_replies_are_told_by_reason() {
+        let mut load = Load {
+            verified: 10,
+            ..Load::default()
+        };
+        assert_eq!(declined(&load), None);
+        load.declined = BTreeMap::from([("404".to_owned(), 3), ("over-limit".to_owned(), 2)]);
+        let warning = declined(&load).unwrap();
+        assert_eq!(warning.kind, "declined");
+        assert_eq!(
+            warning.message,
+            "in 5 of 10 replies the server declined: 3 404, 2 over-limit"
+        );
+    }
+
+    #[test]
+    fn a_rate_that_falls_is_unsteady() {
+        let mut load = Load::default();
+        load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
+        assert_eq!(kinds(&load), ["unsteady"]);
+        load.open_loop = Some(OpenLoop::default());
+        assert_eq!(kinds(&load), [""; 0], "the schedule is kept");
+        load.open_loop = None;
+        load.window.slices = vec![100, 101, 99, 100, 102, 98, 100, 99, 101];
+        assert_eq!(kinds(&load), [""; 0]);
+    }
+
+    #[test]
+    fn missing_replies_that_nobody_explains_are_told() {
+        let mut load = Load {
+            requests: 10,
+            verified: 7,
+            never_served: 1,
+            ..Load::default()
+        };
+        load.errors.insert("reset".to_owned(), 1);
+        assert_eq!(kinds(&load), ["unbalanced"]);
+        load.errors.insert("reset".to_owned(), 2);
+        assert_eq!(kinds(&load), [""; 0]);
+    }
+
+    /// 1000 requests in a second, one a millisecond.
+    fn open(waited: u64, late_p90_us: f64) -> Load {
+        Load {
+            window: Window {
+                duration_s: 1.0,
+                ..Window::default()
+            },
+            open_loop: Some(OpenLoop {
+                due: 1000,
+                waited,
+                ..OpenLoop::default()
+            }),
+            lateness: Some(Latency {
+                p90_us: late_p90_us,
+                ..Latency::default()
+            }),
+            ..Load::default()
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_rate_that_is_not_kept_is_no_longer_below_the_maximum() {
+        let below = Below {
+            percent: 80,
+            rate_per_s: Some(1000.0),
+        };
+        let with = |replies| {
+            let mut load = open(500, 5000.0);
+            load.window.replies = replies;
+            // Random arrivals lie unevenly.
+            load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
+            of_load_below(&load, &below)
+        };
+        assert_eq!(with(990), [], "who waited for a client is in its figures");
+        let told = with(700);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].kind, "not-below-maximum");
+        assert!(told[0].message.contains("80 %"), "{told:?}");
+        assert!(told[0].message.contains("700 of 1000 requests"), "{told:?}");
+    }
+
+    #[test]
+    fn a_schedule_that_is_not_kept_is_told_with_who_was_late() {
+        assert_eq!(kinds(&open(0, 30.0)), [""; 0]);
+        assert_eq!(kinds(&open(0, 5000.0)), ["behind-schedule"]);
+        assert_eq!(kinds(&open(500, 5000.0)), ["overloaded"]);
+    }
+}

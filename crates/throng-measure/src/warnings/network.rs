@@ -1,0 +1,276 @@
+//! What the kernel's own account of the connections explains: late connections by a queue that was
+//! full, plateaus of the service time by acknowledgements held back, segments sent again, ports that
+//! run out. Pure; each says its numbers, the cause that they point at, and the remedy.
+
+use hdrhistogram::Histogram;
+
+use super::warning;
+use throng_record::format::{self, list};
+use throng_record::{Host, Latency, Load, Settings, Trial, Warning};
+
+/// Nanoseconds in a millisecond, in which histograms count.
+const MS: u64 = 1_000_000;
+
+/// About the connections of one trial.
+pub(crate) fn of_trial(trial: &Trial, settings: &Settings, host: &Host) -> Vec<Warning> {
+    let Some(load) = &trial.load else {
+        return Vec::new();
+    };
+    let seen = Seen { trial };
+    [
+        turned_away(load, &seen, settings),
+        held_back(load, &seen),
+        sent_again(&seen),
+        few_ports(load, &seen, host),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What the probes of the network saw.
+struct Seen<'a> {
+    trial: &'a Trial,
+}
+
+impl Seen<'_> {
+    /// A figure; none where it could not be measured.
+    fn figure(&self, name: &str) -> Option<u64> {
+        let value = self.trial.network.as_ref()?.metrics.get(name)?;
+        Some(value.round() as u64)
+    }
+
+    /// The same of what is only worth telling when it happened.
+    fn count(&self, name: &str) -> u64 {
+        self.figure(name).unwrap_or(0)
+    }
+}
+
+/// How many times a histogram has from `low` to below `high`.
+fn between(times: &Histogram<u64>, low: u64, high: u64) -> u64 {
+    times.count_between(low, high - 1)
+}
+
+fn histogram(latency: Option<&Latency>) -> Option<Histogram<u64>> {
+    latency?.times().ok()
+}
+
+/// Connections that came about only when a SYN was sent again, by whole seconds: the kernel waits 1 s
+/// before it sends another, then, as it is set, 1 s more each time or twice as long.
+fn late_connections(load: &Load) -> Vec<(u64, u64)> {
+    let Some(times) = histogram(load.connect_time.as_ref()) else {
+        return Vec::new();
+    };
+    let step = |second: u64| {
+        let due = second * 1000 * MS;
+        (second, between(&times, due - 50 * MS, due + 300 * MS))
+    };
+    let last = times.max() / (1000 * MS) + 1;
+    let mut steps: Vec<(u64, u64)> = (1..=last.min(127)).map(step).collect();
+    steps.retain(|(_, count)| *count > 0);
+    let on_steps: u64 = steps.iter().map(|(_, count)| count).sum();
+    let late = between(&times, 950 * MS, u64::MAX);
+    // Times that lie anywhere were spent waiting for something else.
+    if on_steps * 5 >= late * 4 {
+        steps
+    } else {
+        Vec::new()
+    }
+}
+
+/// "after 1 s", "in steps of 1 s, 2 s and 3 s".
+fn in_steps(steps: &[(u64, u64)]) -> String {
+    let mut seconds: Vec<String> = steps
+        .iter()
+        .map(|(second, _)| format!("{second} s"))
+        .collect();
+    let last = seconds.pop().unwrap_or_default();
+    if seconds.is_empty() {
+        format!("only after {last}")
+    } else {
+        format!("in steps of {} and {last}", seconds.join(", "))
+    }
+}
+
+/// Who came late or not at all because nobody accepted them in time.
+fn turned_away(load: &Load, seen: &Seen<'_>, settings: &Settings) -> Option<Warning> {
+    let steps = late_connections(load);
+    let late: u64 = steps.iter().map(|(_, count)| count).sum();
+    let gave_up = load.errors.get("connect-timeout").copied().unwrap_or(0);
+    let overflows = seen.count("listen_overflows");
+    let syn_drops = seen.count("syn_queue_drops");
+    if late == 0 && gave_up == 0 && overflows == 0 && syn_drops == 0 {
+        return None;
+    }
+    let mut consequences = Vec::new();
+    if late > 0 {
+        let of = load.connections.max(u64::from(load.connected));
+        consequences.push(format!(
+            "{late} of {of} clients connected {}",
+            in_steps(&steps)
+        ));
+    }
+    if gave_up > 0 {
+        consequences.push(format!("{gave_up} did not connect in time"));
+    }
+    // The last part of a handshake is dropped too; then only the client takes it for complete.
+    if overflows > 0 && load.never_served > 0 {
+        consequences.push(format!("{} had no answer", load.never_served));
+    }
+    let slowest = load.first_answer.as_ref().map_or(0.0, |times| times.max_us);
+    if overflows > 0 && slowest >= 950_000.0 {
+        let slowest = format::time(slowest);
+        consequences.push(format!("the last first answer came after {slowest}"));
+    }
+    let cause = if overflows > 0 {
+        let queue = seen.figure("accept_backlog").map_or_else(
+            || format!("the accept queue ({} asked for)", settings.backlog),
+            |backlog| {
+                format!(
+                    "the accept queue of {backlog} ({} asked for)",
+                    settings.backlog
+                )
+            },
+        );
+        let dropped = if late + gave_up > 0 {
+            " and SYNs were dropped"
+        } else {
+            ": handshakes were complete on the clients' side only"
+        };
+        Some(format!("{queue} overflowed {overflows} times{dropped}"))
+    } else if syn_drops > 0 {
+        Some(format!(
+            "the queue of open handshakes was full and {syn_drops} SYNs were dropped"
+        ))
+    } else {
+        let again = seen.count("syn_retransmits");
+        (again > 0).then(|| format!("{again} SYNs, or answers to them, were sent again"))
+    };
+    let message = match (list(&consequences), cause) {
+        (consequences, Some(cause)) if consequences.is_empty() => cause,
+        (consequences, Some(cause)) => format!("{consequences}: {cause}"),
+        (consequences, None) => {
+            format!("{consequences}, as when SYNs are lost and sent again")
+        }
+    };
+    let remedy = if overflows > 0 {
+        "raise --backlog and net.core.somaxconn, accept faster, or read connect times as the queue's \
+         and not the server's"
+    } else {
+        "raise net.ipv4.tcp_max_syn_backlog, or look what else loses SYNs between both sides"
+    };
+    Some(warning("late-connections", message, remedy))
+}
+
+/// Times that a timer of the kernel makes: held-back acknowledgements come after 40 ms at least and
+/// 200 ms at most, in whole ticks of its clock, and on busy CPUs a few milliseconds later.
+const PLATEAUS_MS: [u64; 2] = [40, 200];
+const LATER_MS: u64 = 10;
+/// Fewest requests on a plateau that are worth a word.
+const FEW: u64 = 10;
+
+/// How many times stand out around `plateau`, where the ones around it are few.
+fn plateau(times: &Histogram<u64>, plateau_ms: u64) -> Option<u64> {
+    let (from, to) = (plateau_ms * 975 / 1000, plateau_ms + LATER_MS);
+    let width = to - from;
+    let there = between(times, from * MS, to * MS);
+    let below = between(times, (from - width) * MS, from * MS);
+    let above = between(times, to * MS, (to + width) * MS);
+    let stands_out = there > 4 * below.max(above) && there >= FEW && there * 100 >= times.len();
+    stands_out.then_some(there)
+}
+
+/// Requests that waited for an acknowledgement which the other side held back.
+fn held_back(load: &Load, seen: &Seen<'_>) -> Option<Warning> {
+    let times = histogram(load.service_time.as_ref())?;
+    let held_back = seen.figure("delayed_acks")?;
+    PLATEAUS_MS.into_iter().find_map(|ms| {
+        let requests = plateau(&times, ms)?;
+        // Some of the plateau came before the window in which the kernel's count was taken.
+        (held_back * 2 >= requests).then(|| {
+            warning(
+                "delayed-ack",
+                format!(
+                    "{requests} of {} requests took about {ms} ms: one side held its acknowledgement \
+                     back ({held_back} delayed ACKs) while the other waited for it before it sent \
+                     the rest of a message (Nagle's algorithm)",
+                    times.len()
+                ),
+                "set TCP_NODELAY on the side that writes a message in pieces, or write it with one \
+                 call (writev, MSG_MORE)",
+            )
+        })
+    })
+}
+
+/// Fewest segments sent again that are worth a word, and their least share of all.
+const FEWEST_SEGMENTS: u64 = 10;
+const LEAST_SHARE: f64 = 1e-4;
+
+/// Segments sent again in the steady part: loopback loses none by itself.
+fn sent_again(seen: &Seen<'_>) -> Option<Warning> {
+    let again = seen.figure("segments_retransmitted")?;
+    let sent = seen.figure("segments_sent")?.max(1);
+    if again < FEWEST_SEGMENTS
+        || (again as f64) < sent as f64 * LEAST_SHARE
+        || again <= seen.count("syn_retransmits")
+    {
+        return None;
+    }
+    let signs: Vec<String> = [
+        ("memory_pressures", "TCP's memory ran short", "times"),
+        ("receive_queue_prunes", "receive buffers were full", "times"),
+        ("backlog_drops", "a busy socket dropped", "segments"),
+        (
+            "retransmit_timeouts",
+            "acknowledgements did not come in time",
+            "times",
+        ),
+    ]
+    .into_iter()
+    .filter(|(name, ..)| seen.count(name) > 0)
+    .map(|(name, what, unit)| format!("{what} ({} {unit})", seen.count(name)))
+    .collect();
+    let signs = if signs.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", signs.join(", "))
+    };
+    Some(warning(
+        "retransmissions",
+        format!(
+            "{again} of {sent} segments were sent again while replies counted, though loopback loses \
+             nothing by itself{signs}"
+        ),
+        "see net.ipv4.tcp_mem, tcp_rmem and net.core.netdev_max_backlog; fewer clients, or smaller \
+         messages, need less",
+    ))
+}
+
+/// Ports that have run out, or soon will.
+fn few_ports(load: &Load, seen: &Seen<'_>, host: &Host) -> Option<Warning> {
+    let (first, last) = host.ephemeral_ports?;
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let refused = load.errors.get("no-port").copied().unwrap_or(0);
+    let waiting = seen.count("time_wait_max");
+    if refused == 0 && waiting * 2 < ports {
+        return None;
+    }
+    let mut message = String::new();
+    if refused > 0 {
+        message = format!("{refused} connections found no local port: ");
+    }
+    message += &format!(
+        "up to {waiting} connections were over but kept their ports for another minute \
+         (TIME_WAIT), of {ports} for each source address"
+    );
+    Some(warning(
+        "few-ports",
+        message,
+        "widen net.ipv4.ip_local_port_range, give the clients more addresses (--source), or let them \
+         keep their connections",
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! What throng started ends with it, also when it is killed and can end nothing any more.
+//!
+//! Servers and loads are killed by the kernel when their parent dies (`sys::spawn`), but not what they
+//! started themselves. So a second process, which does nothing else, is told of each process group by its
+//! leader before that runs anything, and hears the end of throng by the end of the line between them. Then
+//! it kills the groups that are left, and every process that has the mark of this run in its environment,
+//! which those have who left their group.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use procfs::process::{Process, all_processes};
+use rustix::net::{SendFlags, send};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::orphans;
+use throng_sys::spawn;
+
+/// The variable whose value marks all processes of a run.
+const MARK: &str = "THRONG_RUN";
+/// The hidden subcommand that a keeper is started with.
+pub const SUBCOMMAND: &str = "keep";
+/// How long a keeper looks for processes to end, and is waited for.
+const LIMIT: Duration = Duration::from_secs(5);
+/// What it is told when throng ends and has ended everything itself.
+const IN_ORDER: i32 = 0;
+
+/// The line to the keeper, while there is one.
+static LINE: Mutex<Option<Line>> = Mutex::new(None);
+
+/// How processes are told to it.
+struct Line {
+    watchdog: u32,
+    mark: String,
+    to: UnixStream,
+}
+
+/// The keeper of this process. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Watchdog {
+    child: Child,
+}
+
+impl Watchdog {
+    /// Starts one, with this program. From now on it is told of all that is started.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(program: &Path) -> io::Result<Self> {
+        let (to, from) = UnixStream::pair()?;
+        let mark = format!("{}-{:08x}", std::process::id(), fastrand::u32(..));
+        let mut command = Command::new(program);
+        command.args([SUBCOMMAND, &mark]);
+        // In a group of its own, so that Ctrl-C is not for it; and in nobody's way.
+        command.process_group(0).current_dir("/");
+        command.env_remove(MARK);
+        command.stdin(OwnedFd::from(from));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn()?;
+        *line() = Some(Line {
+            watchdog: child.id(),
+            mark,
+            to,
+        });
+        Ok(Self { child })
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        if let Some(line) = line().take()
+            && !std::thread::panicking()
+        {
+            line.tell(IN_ORDER);
+        }
+        let deadline = Instant::now() + LIMIT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Line {
+    fn tell(&self, word: i32) {
+        // Without a signal and without waiting: a keeper that somebody killed must cost nothing.
+        let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = send(&self.to, &word.to_ne_bytes(), how);
+    }
+}
+
+fn line() -> std::sync::MutexGuard<'static, Option<Line>> {
+    LINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the process that `command` will be, the leader of a group of its own, told to the keeper and marked.
+pub(super) fn enlist(command: &mut Command) -> io::Result<()> {
+    if let Some(line) = &*line() {
+        command.env(MARK, &line.mark);
+        spawn::announce(command, line.to.try_clone()?.into());
+    }
+    Ok(())
+}
+
+/// Has the keeper forget a group whose number may soon be somebody else's.
+pub(super) fn dismiss(group: u32) {
+    if let Some(line) = &*line() {
+        line.tell(-group.cast_signed());
+    }
+}
+
+/// The process that is the keeper, where there is one.
+pub(super) fn pid() -> Option<u32> {
+    line().as_ref().map(|line| line.watchdog)
+}
+
+/// Is a keeper: hears of groups from `told` until that ends, and then ends them and whoever has the mark.
+pub fn keep(mark: &str, mut told: impl Read) {
+    let mut groups = BTreeSet::new();
+    let mut word = [0; 4];
+    while told.read_exact(&mut word).is_ok() {
+        match i32::from_ne_bytes(word) {
+            IN_ORDER => return,
+            group if group > 0 => groups.insert(group),
+            gone => groups.remove(&-gone),
+        };
+    }
+    let mark = format!("{MARK}={mark}");
+    let deadline = Instant::now() + LIMIT;
+    // Whoever was forked meanwhile is found by the next look, which is the last if it finds nobody.
+    while end_those_there_are(&mark, &groups) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Kills all that belong to the run; whether there was any.
+fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
+    let Ok(processes) = all_processes() else {
+        return false;
+    };
+    let mut found = false;
+    for process in processes.flatten() {
+        if !belongs(&process, mark, groups) {
+            continue;
+        }
+        found = true;
+        // By a descriptor, and looked at again: the number may have become somebody else's.
+        let pid = Pid::from_raw(process.pid());
+        let open = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if let (Some(open), Ok(again)) = (open, Process::new(process.pid()))
+            && belongs(&again, mark, groups)
+        {
+            let _ = pidfd_send_signal(open, Signal::KILL);
+        }
+    }
+    found
+}
+
+fn belongs(process: &Process, mark: &str, groups: &BTreeSet<i32>) -> bool {
+    let Ok(stat) = process.stat() else {
+        return false;
+    };
+    if orphans::ENDED.contains(&stat.state) || stat.pid == std::process::id().cast_signed() {
+        return false;
+    }
+    if groups.contains(&stat.pgrp) {
+        return true;
+    }
+    let environment = fs::read(format!("/proc/{}/environ", stat.pid)).unwrap_or_default();
+    let mut entries = environment.split(|byte| *byte == 0);
+    entries.any(|entry| entry == mark.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process in a group of its own that sleeps, with this mark.
+    fn sleeper(mark: &str) -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("60").env(MARK, mark).process_group(0);
+        command.spawn().unwrap()
+    }
+
+    fn words(words: &[i32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn groups_and_marked_processes_end_with_the_line() {
+        let (mut told, mut marked) = (sleeper("another"), sleeper("keeper-test-1"));
+        let mut dismissed = sleeper("another");
+        let group = |child: &Child| child.id().cast_signed();
+        let line = words(&[group(&dismissed), group(&told), -group(&dismissed)]);
+        // It looks until nobody is left that is not a zombie.
+        keep("keeper-test-1", &line[..]);
+        assert!(!told.wait().unwrap().success());
+        assert!(!marked.wait().unwrap().success());
+        assert!(dismissed.try_wait().unwrap().is_none());
+        dismissed.kill().unwrap();
+        dismissed.wait().unwrap();
+    }
+
+    #[test]
+    fn an_end_in_order_ends_nobody() {
+        let mut marked = sleeper("keeper-test-2");
+        keep("keeper-test-2", &words(&[IN_ORDER])[..]);
+        assert!(marked.try_wait().unwrap().is_none());
+        marked.kill().unwrap();
+        marked.wait().unwrap();
+    }
+}

@@ -1,0 +1,120 @@
+//! `http`: HTTP/1.1 over connections that stay open, enough of it to measure servers.
+//!
+//! The server half (`session`) answers GET and HEAD of any path with a plain text of
+//! [`Offer::size`] bytes. The client half (`requester`) asks with GET and understands any server:
+//! it follows the framing of each reply, checks throng's own text byte by byte, and of other servers
+//! checks that what they grant has for each path always the same length. Replies other than 2xx count as
+//! [declined](super::Decline::Status).
+//!
+//! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
+
+mod ask;
+mod asking;
+mod chunked;
+mod known;
+mod reply;
+mod requester;
+mod session;
+
+use super::pattern::{Kept, noise};
+use super::{Dialogue, Offer, Protocol, Requester, Session, Settings};
+use throng_registry::{Entry, Info};
+
+/// The protocol `http`.
+pub(super) struct Http;
+
+impl Entry for Http {
+    fn info(&self) -> Info {
+        Info {
+            name: "http",
+            summary: "HTTP/1.1 GET, keep-alive; the client also works against any other server",
+        }
+    }
+}
+
+impl Protocol for Http {
+    fn session(&self, offer: &Offer) -> Box<dyn Session> {
+        Box::new(session::HttpSession::new(offer.size))
+    }
+}
+
+impl Dialogue for Http {
+    fn describe(&self, settings: &Settings) -> String {
+        format!("http GET {}", settings.paths.in_words(|path| path))
+    }
+
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(requester::HttpRequester::new(settings, client))
+    }
+}
+
+/// The name that throng's servers go by, and by which its clients know them.
+const SERVER: &str = "throng";
+
+/// After so many bytes the text repeats.
+const TEXT_PERIOD: usize = 64 * 1024;
+/// Bytes in a line of it, its end included.
+const TEXT_LINE: usize = 64;
+
+/// The text that throng's servers serve.
+fn text() -> &'static [u8] {
+    static TEXT: Kept<(), [u8]> = Kept::new();
+    TEXT.get((), |()| {
+        let printable = |(at, byte): (usize, u8)| match at % TEXT_LINE {
+            place if place == TEXT_LINE - 1 => b'\n',
+            _ => b' ' + byte % 95,
+        };
+        noise()
+            .take(TEXT_PERIOD)
+            .enumerate()
+            .map(printable)
+            .collect()
+    })
+}
+
+/// Digits, and nothing but digits.
+fn length(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// Whether a list separated by commas has this member, in whatever case.
+fn lists(value: &[u8], member: &str) -> bool {
+    let mut members = value.split(|&byte| byte == b',');
+    members.any(|found| found.trim_ascii().eq_ignore_ascii_case(member.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_digits() {
+        assert_eq!(length(b"0"), Some(0));
+        assert_eq!(length(b"18446744073709551615"), Some(u64::MAX));
+        for wrong in ["", "+1", "-1", "1 ", "0x1", "1,1", "18446744073709551616"] {
+            assert_eq!(length(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_have_members() {
+        assert!(lists(b"close", "close"));
+        assert!(lists(b"Upgrade ,\tCLOSE", "close"));
+        assert!(!lists(b"closed, not-close", "close"));
+        assert!(!lists(b"", "close"));
+    }
+
+    #[test]
+    fn the_text_is_lines_that_can_be_printed() {
+        let text = text();
+        assert_eq!(text.len(), TEXT_PERIOD);
+        assert!(text.chunks(TEXT_LINE).all(|line| line.ends_with(b"\n")));
+        assert!(
+            text.iter()
+                .all(|&byte| byte == b'\n' || (b' '..=b'~').contains(&byte))
+        );
+    }
+}

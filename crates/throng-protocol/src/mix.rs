@@ -1,0 +1,301 @@
+//! One thing to ask for, or several by weight.
+//!
+//! A mix is laid out once for all clients as an order in which everything stands as often as its
+//! weight says, exactly. Each client goes round in it from a place of its own, so that a request
+//! costs no dice, a client needs no more than its place, and what it asks for is the same every time.
+
+use std::fmt::Display;
+
+/// Most that the weights of a mix add up to, once what divides them all is taken out.
+pub const MOST_WEIGHT: u64 = 1000;
+/// An order is at least so long, so that it is not the same again all the time.
+const ORDER_LENGTH: u64 = 1024;
+
+/// What requests are about: always the same, or one of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix<T: 'static> {
+    /// Always this.
+    One(T),
+    /// So many of each, of all their weights together.
+    Several(&'static [(T, u32)]),
+}
+
+impl<T: Copy + PartialEq> Mix<T> {
+    /// Puts a mix together. It lives as long as the program.
+    ///
+    /// # Errors
+    /// Says what is wrong with the parts, and with which one.
+    pub fn new(parts: &[(T, u32)]) -> Result<Self, String> {
+        check_parts(parts)?;
+        Ok(match parts {
+            [(only, _)] => Self::One(*only),
+            several => Self::Several(several.to_vec().leak()),
+        })
+    }
+
+    /// Its parts and their weights.
+    pub fn parts(&self) -> impl Iterator<Item = (T, u32)> {
+        let (one, several) = match *self {
+            Self::One(value) => (Some((value, 1)), &[][..]),
+            Self::Several(parts) => (None, parts),
+        };
+        one.into_iter().chain(several.iter().copied())
+    }
+
+    /// The order in which all of it comes, round and round.
+    pub(super) fn order(&self) -> Vec<T> {
+        let parts: Vec<(T, u32)> = self.parts().collect();
+        let [_, _, ..] = parts[..] else {
+            return parts.into_iter().map(|(value, _)| value).collect();
+        };
+        let rounds = ORDER_LENGTH.div_ceil(reduced(&parts).sum());
+        let mut order: Vec<T> = parts
+            .iter()
+            .zip(reduced(&parts))
+            .flat_map(|((value, _), weight)| {
+                std::iter::repeat_n(*value, (weight * rounds) as usize)
+            })
+            .collect();
+        // Shuffled (Fisher and Yates), always alike.
+        for last in (1..order.len()).rev() {
+            order.swap(last, scatter(last as u64, last + 1));
+        }
+        order
+    }
+
+    /// In words, a part as `word` says it: "100 kB (3), 1 MB (1)".
+    pub(super) fn in_words<W: Display>(&self, word: impl Fn(T) -> W) -> String {
+        match self {
+            Self::One(value) => word(*value).to_string(),
+            Self::Several(parts) => {
+                let words: Vec<String> = parts
+                    .iter()
+                    .map(|(value, weight)| format!("{} ({weight})", word(*value)))
+                    .collect();
+                words.join(", ")
+            }
+        }
+    }
+}
+
+impl Mix<usize> {
+    /// In words: "1000 bytes", or "100 kB (3), 1 MB (1)".
+    pub(super) fn sizes_in_words(&self) -> String {
+        match self {
+            Self::One(size) => format!("{size} bytes"),
+            Self::Several(_) => self.in_words(bytes_in_words),
+        }
+    }
+
+    /// The largest size in it.
+    pub fn largest(&self) -> usize {
+        self.parts().map(|(size, _)| size).max().unwrap_or(0)
+    }
+}
+
+/// Whether a mix can be put together of these parts.
+///
+/// # Errors
+/// Says what is wrong with the parts, and with which one.
+pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
+    for (place, (value, weight)) in parts.iter().enumerate() {
+        if *weight == 0 {
+            return Err(format!("part {} has a weight of 0", place + 1));
+        }
+        if let Some(first) = parts[..place].iter().position(|(other, _)| other == value) {
+            return Err(format!(
+                "part {} is the same as part {}; add up their weights",
+                place + 1,
+                first + 1
+            ));
+        }
+    }
+    let sum = reduced(parts).sum::<u64>();
+    match parts {
+        [] => Err("there is nothing in it".to_owned()),
+        [_, _, ..] if sum > MOST_WEIGHT => Err(format!(
+            "its weights add up to {sum}; smaller ones, up to {MOST_WEIGHT} together, will do"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the parts of a mix, `PART[:WEIGHT],PART[:WEIGHT],...`, each with `read`.
+///
+/// # Errors
+/// Says what is wrong, and with which part.
+pub fn parse_parts<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<(T, u32)>, String> {
+    let several = text.contains(',');
+    let parts = text.split(',').enumerate().map(|(place, part)| {
+        let weighted = match part.rsplit_once(':') {
+            None => read(part).map(|value| (value, 1)),
+            Some((value, weight)) => {
+                read(value).and_then(|value| Ok((value, parse_weight(weight)?)))
+            }
+        };
+        weighted.map_err(|why| {
+            if several {
+                format!("part {} of the mix: {why}", place + 1)
+            } else {
+                why
+            }
+        })
+    });
+    parts.collect()
+}
+
+/// Reads the weight of a part.
+///
+/// # Errors
+/// When it is none.
+pub fn parse_weight(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("a weight must be at least 1".to_owned()),
+        Ok(weight) => Ok(weight),
+        Err(_) => Err(format!(
+            "`{text}` is no weight; write a whole number from 1 to {MOST_WEIGHT}"
+        )),
+    }
+}
+
+/// The weights without what divides them all.
+fn reduced<T>(parts: &[(T, u32)]) -> impl Iterator<Item = u64> {
+    let common = parts.iter().fold(0, |common, (_, weight)| {
+        greatest_common_divisor(common, *weight)
+    });
+    parts
+        .iter()
+        .map(move |(_, weight)| u64::from(weight / common.max(1)))
+}
+
+fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Where client `number` begins in an order of this length: neighbours far from each other.
+///
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+pub(super) fn scatter(number: u64, length: usize) -> usize {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) % length as u64) as usize
+}
+
+/// The place after this one, going round.
+pub(super) fn following(place: usize, length: usize) -> usize {
+    if place + 1 < length { place + 1 } else { 0 }
+}
+
+/// A number of bytes in the largest unit of which it is a whole number.
+fn bytes_in_words(bytes: usize) -> String {
+    for (unit, name) in [
+        (1_000_000, "MB"),
+        (1 << 20, "MiB"),
+        (1000, "kB"),
+        (1 << 10, "KiB"),
+    ] {
+        if bytes > 0 && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number(text: &str) -> Result<usize, String> {
+        text.parse().map_err(|_| format!("`{text}` is no number"))
+    }
+
+    fn parse(text: &str) -> Result<Mix<usize>, String> {
+        Mix::new(&parse_parts(text, number)?)
+    }
+
+    #[test]
+    fn one_or_several_are_read() {
+        assert_eq!(parse("5"), Ok(Mix::One(5)));
+        assert_eq!(parse("5:7"), Ok(Mix::One(5)));
+        assert_eq!(
+            parse("5:3,6,7:1"),
+            Ok(Mix::Several(&[(5, 3), (6, 1), (7, 1)]))
+        );
+        assert_eq!(parse("5:3,6").unwrap().largest(), 6);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        for (text, why) in [
+            ("", "`` is no number"),
+            ("5,", "part 2 of the mix: `` is no number"),
+            ("5,x:2", "part 2 of the mix: `x` is no number"),
+            ("5:0,6", "part 1 of the mix: a weight must be at least 1"),
+            ("5:0", "a weight must be at least 1"),
+            ("5:-1,6", "part 1 of the mix: `-1` is no weight"),
+            ("5,6:", "part 2 of the mix: `` is no weight"),
+            ("5,6:4294967296", "part 2 of the mix: `4294967296` is no"),
+            ("5:1,6:1000", "its weights add up to 1001"),
+            ("5:4294967295,6:4294967294", "add up to 8589934589"),
+            ("5,6,5", "part 3 is the same as part 1"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        assert!(Mix::<usize>::new(&[]).is_err());
+        assert!(Mix::new(&[(1, 1), (2, 0)]).is_err());
+    }
+
+    #[test]
+    fn shares_are_exact_and_scattered() {
+        let order = parse("1:6,2:2").unwrap().order();
+        assert_eq!(order.len(), 1024);
+        assert_eq!(order.iter().filter(|&&value| value == 1).count(), 768);
+        assert!(order[..20].contains(&1) && order[..20].contains(&2));
+        let rare = parse("1:999,2:1").unwrap().order();
+        assert_eq!(rare.len(), 2000);
+        assert_eq!(rare.iter().filter(|&&value| value == 2).count(), 2);
+        assert_eq!(Mix::One(3).order(), [3]);
+        let starts: std::collections::BTreeSet<usize> =
+            (0..1000).map(|client| scatter(client, 1024)).collect();
+        assert!(starts.len() > 500, "{}", starts.len());
+    }
+
+    #[test]
+    fn mixes_are_told_in_words() {
+        let mix = Mix::Several(&[(100_000, 3), (1 << 20, 1), (1_000_000, 1), (999, 2)]);
+        assert_eq!(
+            mix.sizes_in_words(),
+            "100 kB (3), 1 MiB (1), 1 MB (1), 999 B (2)"
+        );
+        assert_eq!(Mix::One(100_000).sizes_in_words(), "100000 bytes");
+        assert_eq!(Mix::One("/").in_words(|path| path), "/");
+        assert_eq!(bytes_in_words(0), "0 B");
+        assert_eq!(bytes_in_words(4096), "4 KiB");
+    }
+
+    proptest! {
+        #[test]
+        fn every_order_has_the_shares_asked_for(
+            weights in prop::collection::vec(1_u32..60, 2..16),
+        ) {
+            let parts: Vec<(usize, u32)> = weights.iter().copied().enumerate().collect();
+            let order = Mix::new(&parts).unwrap().order();
+            let sum: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();
+            prop_assert!(order.len() < 2048);
+            for (value, weight) in parts {
+                let count = order.iter().filter(|&&other| other == value).count() as u64;
+                prop_assert_eq!(count * sum, order.len() as u64 * u64::from(weight));
+            }
+        }
+    }
+}

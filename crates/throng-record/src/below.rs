@@ -1,0 +1,122 @@
+//! The load of a trial below the maximum: a part of the rate that the same server reached before.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Load, Purpose, Trial};
+use throng_stats::median;
+
+/// The lowest rate that a load can be asked for.
+const LOWEST_PER_S: f64 = 1e-3;
+/// Share of the requests that came due whose replies may be missing before a rate counts as not kept.
+const MISSING: f64 = 0.05;
+/// So many replies may be missing in any case: the last requests are always under way.
+const UNDER_WAY: u64 = 10;
+
+/// What a trial below the maximum was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Below {
+    /// Part of the rate that the server reached with as many clients.
+    pub percent: u32,
+    /// Requests a second that this comes to; absent where no rate was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+}
+
+impl Below {
+    /// This part of the median rate that a server reached with so many clients in those of `trials`
+    /// that have figures.
+    pub fn of(percent: u32, trials: &[Trial], server: &str, clients: u32) -> Self {
+        let rates: Vec<f64> = trials
+            .iter()
+            .filter(|trial| trial.purpose == Purpose::Timed && trial.failure.is_none())
+            .filter(|trial| trial.server == server && trial.clients == clients)
+            .filter_map(|trial| Some(trial.load.as_ref()?.window.replies_per_s))
+            .collect();
+        let rate = median(&rates).map(|rate| rate * f64::from(percent) / 100.0);
+        Self {
+            percent,
+            rate_per_s: rate.filter(|rate| *rate >= LOWEST_PER_S),
+        }
+    }
+}
+
+impl Load {
+    /// Whether an open loop got fewer replies than there came due requests: the rate was not kept.
+    /// Counted in requests and not by the clock, since random arrivals are never just so many.
+    pub fn falls_short(&self) -> bool {
+        let Some(open) = &self.open_loop else {
+            return false;
+        };
+        let missing = open.due.saturating_sub(self.window.replies);
+        missing > UNDER_WAY && missing as f64 > open.due as f64 * MISSING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Failure, OpenLoop, Window};
+
+    fn trial(server: &str, clients: u32, purpose: Purpose, replies_per_s: f64) -> Trial {
+        let window = Window {
+            replies_per_s,
+            ..Window::default()
+        };
+        Trial {
+            server: server.to_owned(),
+            clients,
+            purpose,
+            load: Some(Load {
+                window,
+                ..Load::default()
+            }),
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn it_is_a_part_of_the_median_rate_of_the_same_server_and_crowd() {
+        let mut failed = trial("epoll", 10, Purpose::Timed, 7e6);
+        failed.failure = Some(Failure {
+            stage: "load".to_owned(),
+            reason: "it broke".to_owned(),
+            output: String::new(),
+        });
+        let trials = vec![
+            trial("epoll", 10, Purpose::Timed, 900.0),
+            trial("epoll", 10, Purpose::Timed, 1000.0),
+            trial("epoll", 10, Purpose::Timed, 5000.0),
+            trial("epoll", 10, Purpose::Control, 1e6),
+            trial("epoll", 10, Purpose::Below, 1.0),
+            trial("epoll", 20, Purpose::Timed, 2e6),
+            trial("poll", 10, Purpose::Timed, 3e6),
+            failed,
+        ];
+        let below = Below::of(80, &trials, "epoll", 10);
+        assert!((below.rate_per_s.unwrap() - 800.0).abs() < 1e-9);
+        assert_eq!(Below::of(80, &trials, "select", 10).rate_per_s, None);
+        let nobody_served = [trial("epoll", 10, Purpose::Timed, 0.0)];
+        assert_eq!(Below::of(80, &nobody_served, "epoll", 10).rate_per_s, None);
+    }
+
+    #[test]
+    fn a_rate_is_kept_when_replies_come_as_requests_come_due() {
+        let load = |due, replies| Load {
+            window: Window {
+                replies,
+                ..Window::default()
+            },
+            open_loop: Some(OpenLoop {
+                due,
+                ..OpenLoop::default()
+            }),
+            ..Load::default()
+        };
+        assert!(!load(10_000, 9600).falls_short());
+        assert!(!load(10_000, 10_050).falls_short());
+        assert!(load(10_000, 9400).falls_short());
+        assert!(!load(20, 12).falls_short(), "they are under way");
+        assert!(!Load::default().falls_short(), "a closed loop has no rate");
+    }
+}

@@ -1,0 +1,212 @@
+//! Numbers and lists as a reader wants them. An absent value is "–", never 0.
+
+/// What stands for a value that was not measured.
+pub const ABSENT: &str = "–";
+
+/// What stands for a character that a terminal would obey instead of showing it.
+const UNSHOWN: char = '\u{fffd}';
+
+/// The character, if it is one to look at or ends a line: no control character, whose sequences move the
+/// cursor or worse, and none that turns the direction of what follows.
+pub fn shown(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => UNSHOWN,
+        c if c.is_control() => UNSHOWN,
+        c => c,
+    }
+}
+
+/// The value as `text` writes it, or "–".
+pub fn or_absent(value: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), text)
+}
+
+/// Three significant digits, thousands separated: "158,000", "6.41", "0.0123".
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return ABSENT.to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let first_guess = value.abs().log10().floor() as i32 + 1;
+    let unit = 10_f64.powi(first_guess - 3);
+    let value = (value / unit).round() * unit;
+    // Rounding may have carried over: 999.6 has become 1000.
+    let digits_before = (value.abs() * (1.0 + 1e-12)).log10().floor() as i32 + 1;
+    if digits_before > 3 {
+        return whole(value);
+    }
+    let decimals = (3 - digits_before).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// A whole number, thousands separated: "1,000".
+pub fn whole(value: f64) -> String {
+    let text = grouped(&format!("{:.0}", value.abs()));
+    if value <= -0.5 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+/// A number as it is written, thousands separated: "72,094.85".
+pub fn grouped(number: &str) -> String {
+    let (before, after) = match number.find('.') {
+        Some(point) => number.split_at(point),
+        None => (number, ""),
+    };
+    let (sign, digits) = match before.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", before),
+    };
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + after
+}
+
+/// Two decimals, for values around 1; none from 100 on.
+pub fn hundredths(value: f64) -> String {
+    if value < 100.0 {
+        format!("{value:.2}")
+    } else {
+        whole(value)
+    }
+}
+
+/// A time given in microseconds: "6.41 µs", "12.3 ms", "1.02 s".
+pub fn time(microseconds: f64) -> String {
+    let (unit, factor) = unit_of_time(microseconds);
+    format!("{} {unit}", number(microseconds / factor))
+}
+
+/// The unit that suits a time in microseconds, and how many of these it is.
+pub fn unit_of_time(microseconds: f64) -> (&'static str, f64) {
+    if microseconds < 999.5 {
+        ("µs", 1.0)
+    } else if microseconds < 999_500.0 {
+        ("ms", 1e3)
+    } else {
+        ("s", 1e6)
+    }
+}
+
+/// A time as one says it: "45s", "2m 10s", "1h 05m".
+pub fn span(time: std::time::Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// A size in bytes: "2.31 MiB".
+pub fn bytes(value: f64) -> String {
+    let (unit, factor) = unit_of_bytes(value);
+    format!("{} {unit}", number(value / factor))
+}
+
+/// The unit that suits a size in bytes, and how many of these it is.
+pub fn unit_of_bytes(value: f64) -> (&'static str, f64) {
+    let (mut unit, mut factor) = ("B", 1.0);
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value / factor < 1000.0 {
+            break;
+        }
+        factor *= 1024.0;
+        unit = larger;
+    }
+    (unit, factor)
+}
+
+/// Jain's index: three decimals, and never 1 when it is a little less.
+pub fn index(value: f64) -> String {
+    if (0.9995..1.0).contains(&value) {
+        return ">0.999".to_owned();
+    }
+    format!("{value:.3}")
+}
+
+/// "a", "a and b", "a, b and c".
+pub fn list<T: AsRef<str>>(names: &[T]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", first.join(", "), last.as_ref())
+        }
+    }
+}
+
+/// "1 client", "1,000 clients".
+pub fn counted(count: u32, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(f64::from(count)))
+}
+
+/// Text from outside without characters that would steer the terminal.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        let texts = [158_234.0, 1000.0, 999.6, 64.12, 6.409, 0.012_34, 0.0].map(number);
+        assert_eq!(
+            texts,
+            ["158,000", "1,000", "1,000", "64.1", "6.41", "0.0123", "0"]
+        );
+    }
+
+    #[test]
+    fn times_and_sizes_have_fitting_units() {
+        assert_eq!(
+            [6.4, 999.9, 1_020_000.0].map(time),
+            ["6.40 µs", "1.00 ms", "1.02 s"]
+        );
+        assert_eq!([512.0, 2_400_000.0].map(bytes), ["512 B", "2.29 MiB"]);
+    }
+
+    #[test]
+    fn thousands_are_separated_before_the_point() {
+        let texts = ["999", "1000", "-12345.6789", "0.12345"].map(grouped);
+        assert_eq!(texts, ["999", "1,000", "-12,345.6789", "0.12345"]);
+        assert_eq!([-1000.0, -0.4].map(whole), ["-1,000", "0"]);
+    }
+
+    #[test]
+    fn an_index_just_below_one_does_not_look_perfect() {
+        assert_eq!([1.0, 0.9999, 0.98].map(index), ["1.000", ">0.999", "0.980"]);
+    }
+
+    #[test]
+    fn lists_read_as_english() {
+        assert_eq!(list(&["a"]), "a");
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+    }
+
+    #[test]
+    fn times_are_said_as_one_says_them() {
+        let said = |seconds: u64| span(std::time::Duration::from_secs(seconds));
+        assert_eq!(
+            [said(0), said(59), said(130), said(3900)],
+            ["0s", "59s", "2m 10s", "1h 05m"]
+        );
+        assert_eq!(span(std::time::Duration::from_millis(59_700)), "1m 00s");
+    }
+}

@@ -1,0 +1,465 @@
+//! What a run leaves on disk: the contract between measuring and reporting.
+//!
+//! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
+//! synced to disk before the next trial begins; of an archived record it may be compressed, as
+//! `trials.jsonl.gz`. `samples/`, `clients/` and `server/` hold one CSV file a trial, named after
+//! [`Trial::file_stem`]; in `clients/`, what happened at a time is told since the load began, what took
+//! a time since the client did. A value that could not be measured is absent,
+//! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
+//! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms. Whoever writes has the
+//! directory's [`Lock`]; reading needs none.
+//!
+//! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
+
+mod below;
+pub mod claim;
+mod comparison;
+mod counts;
+mod error;
+pub mod format;
+mod hosts;
+mod latency;
+mod limit;
+mod load;
+pub mod load_event;
+pub mod load_stats;
+mod lock;
+pub mod metrics;
+mod purpose;
+mod reading;
+mod resources;
+mod settings;
+mod side;
+pub mod spec;
+mod store;
+mod study;
+pub mod traced;
+mod trials;
+mod writing;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use throng_registry::Unsupported;
+
+use spec::LoadSpec;
+
+pub use below::Below;
+pub use claim::Claim;
+pub use comparison::Comparison;
+pub use counts::{ServerCounts, ServerWorker};
+pub use error::StoreError;
+pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
+pub use latency::Latency;
+pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
+pub use load::{
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, Load, OpenLoop, ProbeClients,
+    ServiceSample, TimesOverWindow, Window,
+};
+pub use load_event::{LoadEvent, LoadSnapshot, Phase};
+pub use load_stats::{LoadStats, StoppedBy};
+pub use lock::Lock;
+pub use purpose::Purpose;
+pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
+pub use resources::Resources;
+pub use side::{Side, Spin};
+pub use store::{Store, read};
+pub use study::{LeftOut, Published, PublishedValue, Study, StudyPart};
+pub use trials::{TRIALS, Trials, read_trials};
+
+/// The version of the form described here. A reader refuses any other.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The directory within a record that holds a copy of the one it is compared with.
+pub const BASELINE: &str = "baseline";
+
+/// `run.json`: everything about a run but the trials themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Version of throng that wrote the record.
+    pub throng_version: String,
+    /// How that version was built: "release, x86_64-linux-gnu".
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub throng_build: String,
+    /// What was run.
+    pub study: StudyInfo,
+    /// The seed from which the order of trials was shuffled.
+    pub seed: u64,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// UTC, RFC 3339; absent while the run goes on and after a crash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<String>,
+    /// How the run ended.
+    pub ending: Ending,
+    /// The command line that started the run.
+    pub arguments: Vec<String>,
+    /// The settings in force, defaults included.
+    pub settings: Settings,
+    /// The servers, in the order in which they are shown.
+    pub servers: Vec<ServerInfo>,
+    /// The server that does least, which says what the clients can reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub null_server: Option<ServerInfo>,
+    /// The machine; of several, the one that leads and has the servers.
+    pub host: Host,
+    /// The hosts from which clients come, where these are not on that machine alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHost>,
+    /// What the servers are compared with, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// The limit that was searched for, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Probes that were chosen and cannot measure on this machine, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unavailable: BTreeMap<String, Unsupported>,
+    /// How many trials were planned.
+    pub trials_planned: u32,
+    /// What a reader must know before trusting the figures.
+    pub warnings: Vec<Warning>,
+}
+
+impl Run {
+    /// CPUs that the server can use.
+    pub fn server_cpus(&self) -> u32 {
+        self.cpus_of(&self.settings.server_cpus)
+    }
+
+    /// CPUs that the clients can use: no more than they have threads.
+    pub fn client_cpus(&self) -> u32 {
+        let threads = self.settings.load_threads.max(1);
+        self.cpus_of(&self.settings.client_cpus).min(threads)
+    }
+
+    /// The most that a server held, where that was searched for.
+    pub fn held_by(&self, server: &str) -> Option<u64> {
+        let mut found = self.limit.iter().flat_map(|limit| &limit.found);
+        let found = found.find(|found| found.server == server)?;
+        Some(found.held?.value)
+    }
+
+    fn cpus_of(&self, bound: &[u32]) -> u32 {
+        if bound.is_empty() {
+            self.host.cpus.max(1)
+        } else {
+            bound.len() as u32
+        }
+    }
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyInfo {
+    /// Name: "overview", or that of the study file.
+    pub name: String,
+    /// The question the study answers, one line.
+    pub question: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It is going on, or throng itself was killed.
+    Unfinished,
+    /// Every planned trial ran.
+    Complete,
+    /// Stopped by a signal; the trials finished until then are kept.
+    Interrupted,
+    /// A client host was lost; the trials until then are kept, the last one says which host.
+    HostLost,
+}
+
+impl Ending {
+    /// Of several runs that belong together: that of the worst.
+    pub fn of_parts(parts: impl Iterator<Item = Self>) -> Self {
+        let weight = |ending: &Self| match ending {
+            Self::Complete => 0,
+            Self::Unfinished => 1,
+            Self::HostLost => 2,
+            Self::Interrupted => 3,
+        };
+        parts.max_by_key(weight).unwrap_or(Self::Complete)
+    }
+}
+
+/// The settings of a run, in force for all of its trials.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The load of the trials with most clients. In others these are fewer; what counts events and captures
+    /// packets takes less time, and below a maximum there is a rate.
+    pub load: LoadSpec,
+    /// What is said, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub dialogue: String,
+    /// Numbers of clients, in rising order.
+    pub clients: Vec<u32>,
+    /// How often each (server, clients) pair is tried.
+    pub runs: u32,
+    /// How often events are counted, and packets captured, of each pair.
+    #[serde(default = "once")]
+    pub counted_runs: u32,
+    /// How long a server may take from its start until it listens.
+    pub start_timeout_s: f64,
+    /// How long a command before or after a trial may take.
+    #[serde(default = "usual_hook_timeout")]
+    pub hook_timeout_s: f64,
+    /// Where servers listen, where that is not this machine's loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_address: Option<IpAddr>,
+    /// Accept-queue length asked for; the kernel caps it at somaxconn.
+    pub backlog: u32,
+    /// CPUs the server is bound to; empty: not bound.
+    pub server_cpus: Vec<u32>,
+    /// CPUs the clients are bound to; empty: not bound.
+    pub client_cpus: Vec<u32>,
+    /// Load-generating threads.
+    pub load_threads: u32,
+    /// Parts of the rate that each pair reached at which it is tried again, in percent, rising.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub below_percent: Vec<u32>,
+    /// The probes that measure, by name.
+    #[serde(default)]
+    pub probes: Vec<String>,
+    /// The server that takes part a second time, as its own control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+}
+
+/// Where a record does not say how often.
+fn once() -> u32 {
+    1
+}
+
+/// Where a record does not say it.
+fn usual_hook_timeout() -> f64 {
+    60.0
+}
+
+/// One of the servers compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerInfo {
+    /// Name it goes by in trials, tables and figures.
+    pub name: String,
+    /// One line about it.
+    pub summary: String,
+    /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structural_limit: Option<String>,
+    /// The command line that starts it; `{port}` and `{address}` in it stand for where it is to
+    /// listen.
+    pub command: Vec<String>,
+    /// What is particular to a server that is not one of throng's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<Foreign>,
+    /// Limits that it is started under, by name: "nofile", "nproc", "as".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, u64>,
+    /// Variables that its environment has beside throng's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The command line run before each of its trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<String>,
+    /// The command line run after each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conclude: Vec<String>,
+}
+
+/// Whether clients beyond a structural limit wait until others have left, instead of being rejected.
+pub fn keeps_waiting(structural_limit: &str) -> bool {
+    structural_limit.contains("at a time")
+}
+
+/// How a server is dealt with that is not one of throng's own. It is given a free port, in its command
+/// line or as `PORT` in its environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// The regular expression that its output matches once it is ready; absent: it is ready when it
+    /// accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+}
+
+/// The machine a run was made on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Operating system and kernel release: "Linux 6.18.1".
+    pub kernel: String,
+    /// CPU model name as the kernel gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// CPUs this process may run on.
+    pub cpus: u32,
+    /// Memory of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Name of the hypervisor, or "yes" when only the CPU flag tells; absent on bare metal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_machine: Option<String>,
+    /// Soft limit of descriptors in a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_soft: Option<u64>,
+    /// Hard limit of descriptors in a process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors_hard: Option<u64>,
+    /// net.core.somaxconn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub somaxconn: Option<u32>,
+    /// First and last ephemeral port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ephemeral_ports: Option<(u16, u16)>,
+    /// Load average over one minute when the run started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_average_1min: Option<f64>,
+    /// CPU frequency governor, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// Whether cores run several threads at once (SMT), and how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simultaneous_threads: Option<String>,
+    /// What the kernel reads the time from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_source: Option<String>,
+    /// Transparent huge pages: "always", "madvise" or "never".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub huge_pages: Option<String>,
+    /// The C library in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libc: Option<String>,
+    /// Kernel settings by name, "net.core.somaxconn"; those that bear on many connections.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, String>,
+    /// Limits of a process and of its control group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, String>,
+    /// Weaknesses of the CPU, and what the kernel does about each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mitigations: BTreeMap<String, String>,
+}
+
+/// Something the reader must know, with its cause and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// Stable name: "client-limited", "few-runs", ...
+    pub kind: String,
+    /// What was seen, with its numbers.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// One line of `trials.jsonl`: one server under one load, once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// Place in the shuffled order, from 0.
+    pub index: u32,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// [`ServerInfo::name`].
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// What the trial is for.
+    #[serde(default)]
+    pub purpose: Purpose,
+    /// What of a limit it tried, where one was searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<Attempt>,
+    /// The load it was given, where that is a part of the rate reached before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<Below>,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// From starting the server to its end.
+    pub took_s: f64,
+    /// Why there are no figures, when the trial failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// What the clients saw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// The server's process tree, measured from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_side: Option<Side>,
+    /// The load generator's process, measured likewise; where there are several, `hosts` has each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_side: Option<Side>,
+    /// What became of each client host's part of the load, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostPart>,
+    /// How far apart these began to count replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<StartSkew>,
+    /// The connections between both, as the kernel tells of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Side>,
+    /// How fast the CPUs were beside the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin: Option<Spin>,
+    /// What the server itself counted, when it is one of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_counts: Option<ServerCounts>,
+    /// What a reader must know about this trial.
+    pub warnings: Vec<Warning>,
+}
+
+impl Trial {
+    /// Which one it is of those of its server and number of clients, and what it is for: "round 2",
+    /// "round 1, at 80 % of its rate".
+    pub fn occasion(&self) -> String {
+        self.purpose.occasion(self.round, self.percent())
+    }
+
+    /// Below the maximum: at which part of the rate reached before.
+    pub fn percent(&self) -> Option<u32> {
+        self.below.map(|below| below.percent)
+    }
+
+    /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".
+    pub fn file_stem(&self) -> String {
+        let server: String = self
+            .server
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || c == '-' {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .take(40)
+            .collect();
+        format!(
+            "{:04}-{server}-{}-r{}",
+            self.index, self.clients, self.round
+        )
+    }
+}
+
+/// Why a trial has no figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Where in the trial's life: "prepare", "start", "verify", "load", "stop", "conclude".
+    pub stage: String,
+    /// What went wrong.
+    pub reason: String,
+    /// The last output of the process that failed, bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}

@@ -1,0 +1,126 @@
+//! Whether clients that were connected early get more replies.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Correlation;
+
+/// A client that was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedClient {
+    /// When it was connected.
+    pub connected_ns: i64,
+    /// Replies to it in the window.
+    pub window_replies: u64,
+    /// And over its life.
+    pub replies: u64,
+}
+
+/// Whether clients that were connected early get more replies. It takes all of them to tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EarlyBias {
+    /// Not worked out yet: the clients, in the order in which they were connected.
+    Clients(Vec<ServedClient>),
+    /// Worked out of all clients that there were.
+    Known {
+        /// With replies in the window.
+        window: Option<Correlation>,
+        /// With replies over their lives.
+        life: Option<Correlation>,
+    },
+    /// The clients of some parts were too many to bring together.
+    Unknown,
+}
+
+impl Default for EarlyBias {
+    fn default() -> Self {
+        Self::Clients(Vec::new())
+    }
+}
+
+impl EarlyBias {
+    /// Adds the clients of another part.
+    pub fn merge(&mut self, other: &Self) {
+        match (&mut *self, other) {
+            (_, Self::Clients(more)) if more.is_empty() => {}
+            (Self::Clients(clients), _) if clients.is_empty() => self.clone_from(other),
+            (Self::Clients(clients), Self::Clients(more)) => {
+                clients.extend(more);
+                clients.sort(); // two sorted runs, which it merges
+            }
+            _ => *self = Self::Unknown,
+        }
+    }
+
+    /// Moves all times by so many nanoseconds.
+    pub fn shift(&mut self, by_ns: i64) {
+        if let Self::Clients(clients) = self {
+            for client in clients {
+                client.connected_ns = client.connected_ns.saturating_add(by_ns);
+            }
+        }
+    }
+
+    /// The same once all clients are there.
+    #[must_use]
+    pub fn settled(&self) -> Self {
+        let Self::Clients(clients) = self else {
+            return self.clone();
+        };
+        let of = |replies: fn(&ServedClient) -> u64| {
+            // Early is great; relative, since a clock's nanoseconds are more than a float tells apart.
+            let first = clients.first().map_or(0, |client| client.connected_ns);
+            let pairs: Vec<(f64, f64)> = clients
+                .iter()
+                .map(|client| {
+                    let after = client.connected_ns.saturating_sub(first);
+                    (-(after as f64), replies(client) as f64)
+                })
+                .collect();
+            let found = throng_stats::rank_correlation(&pairs)?;
+            Some(Correlation {
+                coefficient: found.coefficient,
+                low: found.interval.map(|interval| interval.low),
+                high: found.interval.map(|interval| interval.high),
+            })
+        };
+        Self::Known {
+            window: of(|client| client.window_replies),
+            life: of(|client| client.replies),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window(clients: impl Iterator<Item = (i64, u64)>) -> Option<Correlation> {
+        let clients = clients.map(|(connected_ns, window_replies)| ServedClient {
+            connected_ns,
+            window_replies,
+            replies: window_replies,
+        });
+        let mut clients: Vec<ServedClient> = clients.collect();
+        clients.sort();
+        match EarlyBias::Clients(clients).settled() {
+            EarlyBias::Known { window, .. } => window,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn early_clients_that_get_more_show_as_a_positive_bias() {
+        // Client 7 was the last to be connected, whatever its number.
+        let clients = (0..20).map(|number| match number {
+            7 => (900, 10),
+            _ => (number, 100 - number as u64),
+        });
+        let found = window(clients.clone()).unwrap();
+        assert!((found.coefficient - 1.0).abs() < 1e-9);
+        assert!(found.low > Some(0.9) && found.high <= Some(1.0));
+        let alike = window(clients.map(|(connected_at, _)| (connected_at, 50)));
+        assert_eq!(alike, None, "all got the same");
+    }
+}

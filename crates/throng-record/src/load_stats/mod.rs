@@ -1,0 +1,418 @@
+//! What the clients of a load saw, in a form that merges.
+//!
+//! Each thread of a load records into a [`LoadStats`] of its own. Those of threads make that of a process,
+//! those of processes on several hosts that of the whole, by the same [`merge`](LoadStats::merge).
+//! [`summary`](LoadStats::summary) works out the figures, once, from the whole.
+
+mod bias;
+mod sample;
+mod summary;
+mod synthetic;
+#[cfg(test)]
+mod tests;
+mod times;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use throng_stats::fairness::Counts;
+
+pub use bias::{EarlyBias, ServedClient};
+pub use sample::{Sample, Sum};
+pub use synthetic::synthetic;
+pub use times::{Times, TimesByPart};
+
+/// Equal parts of the window whose replies are counted apart.
+pub const SLICES: usize = 20;
+/// Equal parts of a slice, in which times are counted apart.
+pub const PARTS_A_SLICE: usize = 3;
+/// These, over the whole window.
+pub const PARTS: usize = SLICES * PARTS_A_SLICE;
+/// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
+pub const TENTHS: usize = 10;
+
+/// What some clients of a load saw.
+///
+/// Merging is exact, associative and commutative, and the default changes nothing: how clients were divided
+/// over threads, processes and hosts does not show. Moments are nanoseconds on one clock, that of the host
+/// where they were seen until [`shift`](Self::shift) moves them to another one's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoadStats {
+    /// When it began and when replies counted.
+    pub span: Span,
+    /// Clients wanted.
+    pub clients: u32,
+    /// Clients whose connection was established.
+    pub connected: u32,
+    /// Clients that had a verified answer before the window ended.
+    pub served: u32,
+    /// Clients that had no answer until then and saw no error either.
+    pub never_served: u32,
+    /// Connections established.
+    pub connections: u64,
+    /// Requests begun.
+    pub requests: u64,
+    /// Replies verified.
+    pub verified: u64,
+    /// Of these, the ones in which the server declined, by reason.
+    pub declined: BTreeMap<String, u64>,
+    /// Connections that ended with an error, by kind.
+    pub errors: BTreeMap<String, ErrorStats>,
+    /// Replies in the window.
+    pub window_replies: u64,
+    /// Bytes sent in the window.
+    pub window_bytes_sent: u64,
+    /// Bytes received in it.
+    pub window_bytes_received: u64,
+    /// Replies in the window, by the client's tenth and by slice.
+    pub replies_by_tenth: [[u64; SLICES]; TENTHS],
+    /// How long these had taken, by part of a slice: response times of an open loop, else service times.
+    pub times_by_part: TimesByPart,
+    /// From sending a request to its whole verified reply, in the window.
+    pub service_time: Times,
+    /// From connect() to an established connection.
+    pub connect_time: Times,
+    /// From connect() to the first verified reply.
+    pub first_answer: Times,
+    /// From due to sent, where requests come due by themselves.
+    pub lateness: Times,
+    /// What only an open loop has.
+    pub open: Option<OpenStats>,
+    /// Where each client has a job.
+    pub jobs: Option<Box<JobStats>>,
+    /// What probe clients saw.
+    pub probe: Option<Box<ProbeStats>>,
+    /// Replies in the window to each client that was served, where clients compete for them.
+    pub replies: Counts,
+    /// Whether early clients got more of them.
+    pub early_bias: EarlyBias,
+    /// Load-generating threads.
+    pub threads: u32,
+    /// Processes.
+    pub processes: u64,
+    /// CPU times of those of them that know theirs, in the window.
+    pub cpu: Sum,
+    /// What ended it.
+    pub stopped_by: Option<StoppedBy>,
+    /// What moved the bytes.
+    pub engine: String,
+}
+
+/// What ended a load. Where parts of one ended differently, the least says most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoppedBy {
+    /// Somebody asked to stop.
+    Interrupted,
+    /// Clients were not done, but nothing happened any more.
+    Silence,
+    /// The time was over that clients had for their jobs.
+    TimeLimit,
+    /// Every client was done with its job, or had failed.
+    Clients,
+    /// So many bytes had gone over the wire.
+    Bytes,
+    /// All requests were made.
+    Requests,
+    /// The steady part was over.
+    Duration,
+    /// No client was ever served, or none was left.
+    NoClientsLeft,
+}
+
+impl StoppedBy {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            StoppedBy::Interrupted => "interrupted",
+            StoppedBy::Silence => "silence",
+            StoppedBy::TimeLimit => "time-limit",
+            StoppedBy::Clients => "clients",
+            StoppedBy::Bytes => "bytes",
+            StoppedBy::Requests => "requests",
+            StoppedBy::Duration => "duration",
+            StoppedBy::NoClientsLeft => "no-clients-left",
+        }
+    }
+}
+
+/// When a load began and when replies counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// When it began.
+    pub began_ns: Option<i64>,
+    /// From when replies counted; none if it did not come so far.
+    pub from_ns: Option<i64>,
+    /// Until when.
+    pub until_ns: Option<i64>,
+    /// For how long, where that was fixed beforehand. All parts have windows of one length then; that they
+    /// did not begin at once makes none longer.
+    pub fixed_ns: Option<u64>,
+}
+
+/// Errors of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorStats {
+    /// How many.
+    pub count: u64,
+    /// When the first one came.
+    pub first_ns: i64,
+}
+
+/// What only an open loop has, all of it about requests that came due in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenStats {
+    /// From due to the whole verified reply. Requests without one count with what they had waited
+    /// when the load ended.
+    pub response_time: Times,
+    /// Requests that came due while no client was free.
+    pub waited: u64,
+    /// Requests that no client became free for before the window ended.
+    pub never_sent: u64,
+    /// Requests sent that had no reply when the load ended.
+    pub unanswered: u64,
+    /// Requests whose connection failed.
+    pub lost: u64,
+}
+
+/// What became of clients each of which had so many requests to make.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobStats {
+    /// Requests of each.
+    pub requests_each: u32,
+    /// Clients that might be there at the same time.
+    pub at_once: u32,
+    /// From which the sample was drawn.
+    pub seed: u64,
+    /// Clients that made all their requests and had every reply.
+    pub done: u32,
+    /// Clients that failed for good.
+    pub failed: u32,
+    /// When the last one was done.
+    pub last_done_ns: Option<i64>,
+    /// From when a client began to connect until it was done, of those that were.
+    pub time: Times,
+    /// Times that clients thought, as they were drawn.
+    pub think: Sum,
+    /// Failures of those who connected, by kind.
+    pub connect_failures: BTreeMap<String, u64>,
+    /// A few of the service times.
+    pub sample: Sample,
+    /// The client that failed first.
+    pub first_failure: Option<FailedClient>,
+}
+
+/// A client that failed. The order is that in which they did.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FailedClient {
+    /// When.
+    pub at_ns: i64,
+    /// Its number among all clients.
+    pub client: u32,
+    /// With which error.
+    pub kind: String,
+    /// Whether it had been connected before.
+    pub connected: bool,
+}
+
+/// What clients saw that asked seldom, beside the crowd.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeStats {
+    /// Requests a second that came due for each.
+    pub rate_per_s: f64,
+    /// What they saw.
+    pub stats: LoadStats,
+}
+
+impl LoadStats {
+    /// Counts an error.
+    pub fn error(&mut self, kind: &str, at_ns: i64) {
+        let one = ErrorStats {
+            count: 1,
+            first_ns: at_ns,
+        };
+        match self.errors.get_mut(kind) {
+            Some(errors) => errors.merge(one),
+            None => drop(self.errors.insert(kind.to_owned(), one)),
+        }
+    }
+
+    /// Adds what other clients saw.
+    pub fn merge(&mut self, other: &Self) {
+        self.span.merge(other.span);
+        for (mine, theirs) in [
+            (&mut self.clients, other.clients),
+            (&mut self.connected, other.connected),
+            (&mut self.served, other.served),
+            (&mut self.never_served, other.never_served),
+            (&mut self.threads, other.threads),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        for (mine, theirs) in [
+            (&mut self.connections, other.connections),
+            (&mut self.requests, other.requests),
+            (&mut self.verified, other.verified),
+            (&mut self.window_replies, other.window_replies),
+            (&mut self.window_bytes_sent, other.window_bytes_sent),
+            (&mut self.window_bytes_received, other.window_bytes_received),
+            (&mut self.processes, other.processes),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        let theirs = other.replies_by_tenth.iter().flatten();
+        for (mine, theirs) in self.replies_by_tenth.iter_mut().flatten().zip(theirs) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        merge_counts(&mut self.declined, &other.declined);
+        for (kind, &theirs) in &other.errors {
+            let mine = self.errors.entry(kind.clone()).or_insert(ErrorStats {
+                count: 0,
+                first_ns: theirs.first_ns,
+            });
+            mine.merge(theirs);
+        }
+        self.times_by_part.merge(&other.times_by_part);
+        self.service_time.merge(&other.service_time);
+        self.connect_time.merge(&other.connect_time);
+        self.first_answer.merge(&other.first_answer);
+        self.lateness.merge(&other.lateness);
+        merge_option(&mut self.open, other.open.as_ref(), OpenStats::merge);
+        merge_option(&mut self.jobs, other.jobs.as_ref(), |mine, theirs| {
+            mine.merge(theirs);
+        });
+        merge_option(&mut self.probe, other.probe.as_ref(), |mine, theirs| {
+            mine.merge(theirs);
+        });
+        self.replies.merge(&other.replies);
+        self.early_bias.merge(&other.early_bias);
+        self.cpu.merge(other.cpu);
+        self.stopped_by = least(self.stopped_by, other.stopped_by);
+        if other.engine > self.engine {
+            self.engine.clone_from(&other.engine);
+        }
+    }
+
+    /// Moves all moments by so many nanoseconds: to the clock of another host.
+    pub fn shift(&mut self, by_ns: i64) {
+        let move_to = |at: &mut i64| *at = at.saturating_add(by_ns);
+        let Span {
+            began_ns,
+            from_ns,
+            until_ns,
+            ..
+        } = &mut self.span;
+        [began_ns, from_ns, until_ns]
+            .into_iter()
+            .flatten()
+            .for_each(move_to);
+        self.errors
+            .values_mut()
+            .for_each(|errors| move_to(&mut errors.first_ns));
+        if let Some(jobs) = &mut self.jobs {
+            jobs.last_done_ns.iter_mut().for_each(move_to);
+            let first = jobs.first_failure.iter_mut();
+            first.for_each(|failure| move_to(&mut failure.at_ns));
+        }
+        self.early_bias.shift(by_ns);
+        if let Some(probe) = &mut self.probe {
+            probe.stats.shift(by_ns);
+        }
+    }
+}
+
+impl Span {
+    fn merge(&mut self, other: Self) {
+        self.began_ns = least(self.began_ns, other.began_ns);
+        self.from_ns = least(self.from_ns, other.from_ns);
+        self.until_ns = self.until_ns.max(other.until_ns);
+        self.fixed_ns = self.fixed_ns.max(other.fixed_ns);
+    }
+
+    /// For how long replies counted.
+    pub fn duration_ns(&self) -> u64 {
+        match (self.fixed_ns, self.from_ns, self.until_ns) {
+            (Some(fixed), ..) => fixed,
+            (None, Some(from), Some(until)) => until.saturating_sub(from).max(0) as u64,
+            _ => 0,
+        }
+    }
+
+    /// The same in seconds.
+    pub fn duration_s(&self) -> f64 {
+        self.duration_ns() as f64 / 1e9
+    }
+}
+
+impl ErrorStats {
+    fn merge(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.first_ns = self.first_ns.min(other.first_ns);
+    }
+}
+
+impl OpenStats {
+    fn merge(&mut self, other: &Self) {
+        self.response_time.merge(&other.response_time);
+        self.waited = self.waited.saturating_add(other.waited);
+        self.never_sent = self.never_sent.saturating_add(other.never_sent);
+        self.unanswered = self.unanswered.saturating_add(other.unanswered);
+        self.lost = self.lost.saturating_add(other.lost);
+    }
+
+    /// Requests that came due.
+    pub fn due(&self) -> u64 {
+        self.response_time.count().saturating_add(self.lost)
+    }
+}
+
+impl JobStats {
+    fn merge(&mut self, other: &Self) {
+        self.requests_each = self.requests_each.max(other.requests_each);
+        self.at_once = self.at_once.saturating_add(other.at_once);
+        self.seed = self.seed.max(other.seed);
+        self.done = self.done.saturating_add(other.done);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
+        self.time.merge(&other.time);
+        self.think.merge(other.think);
+        merge_counts(&mut self.connect_failures, &other.connect_failures);
+        self.sample.merge(&other.sample);
+        let first = least(self.first_failure.as_ref(), other.first_failure.as_ref());
+        self.first_failure = first.cloned();
+    }
+}
+
+impl ProbeStats {
+    fn merge(&mut self, other: &Self) {
+        self.rate_per_s = self.rate_per_s.max(other.rate_per_s);
+        self.stats.merge(&other.stats);
+    }
+}
+
+/// The lesser of two, or the one that there is.
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    one.into_iter().chain(other).min()
+}
+
+fn merge_option<T: Clone>(mine: &mut Option<T>, theirs: Option<&T>, merge: fn(&mut T, &T)) {
+    match (mine, theirs) {
+        (Some(mine), Some(theirs)) => merge(mine, theirs),
+        (mine @ None, theirs) => *mine = theirs.cloned(),
+        (Some(_), None) => {}
+    }
+}
+
+fn merge_counts(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
+    for (name, count) in theirs {
+        let sum = mine.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*count);
+    }
+}

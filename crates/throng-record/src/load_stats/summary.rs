@@ -1,0 +1,174 @@
+//! The figures that follow from what clients saw.
+
+use super::{EarlyBias, JobStats, LoadStats, TENTHS};
+use crate::{Completion, Fairness, FirstFailure, Load, OpenLoop, ProbeClients, Window};
+
+impl LoadStats {
+    /// The figures of the whole load, as they are recorded.
+    pub fn summary(&self) -> Load {
+        Load {
+            clients: self.clients,
+            connected: self.connected,
+            served: self.served,
+            never_served: self.never_served,
+            connections: self.connections,
+            requests: self.requests,
+            verified: self.verified,
+            declined: self.declined.clone(),
+            window: self.window(),
+            service_time: self.service_time.latency(),
+            open_loop: self.open.as_ref().map(|open| OpenLoop {
+                due: open.due(),
+                waited: open.waited,
+                never_sent: open.never_sent,
+                unanswered: open.unanswered,
+                lost: open.lost,
+                response_time: open.response_time.latency(),
+            }),
+            lateness: self.lateness.latency(),
+            connect_time: self.connect_time.latency(),
+            first_answer: self.first_answer.latency(),
+            fairness: self.fairness(),
+            errors: self
+                .errors
+                .iter()
+                .map(|(kind, errors)| (kind.clone(), errors.count))
+                .collect(),
+            errors_first_s: self
+                .errors
+                .iter()
+                .map(|(kind, errors)| (kind.clone(), self.since_began_s(errors.first_ns)))
+                .collect(),
+            completion: self
+                .jobs
+                .as_ref()
+                .map(|jobs| Box::new(self.completion(jobs))),
+            probe: self.probe.as_ref().map(|probe| {
+                let seen = probe.stats.summary();
+                let open = seen.open_loop.unwrap_or_default();
+                ProbeClients {
+                    clients: seen.clients,
+                    rate_per_s: probe.rate_per_s,
+                    due: open.due,
+                    response_time: open.response_time,
+                    service_time: seen.service_time,
+                    errors: seen.errors,
+                }
+            }),
+            ceiling: None,
+            cpu_s: self.cpu_s(),
+            stopped_by: self
+                .stopped_by
+                .map(|ending| ending.name().to_owned())
+                .unwrap_or_default(),
+            threads: self.threads,
+            engine: self.engine.clone(),
+        }
+    }
+
+    /// Replies in each slice of the window.
+    pub fn slices(&self) -> Vec<u64> {
+        let mut slices = vec![0_u64; self.replies_by_tenth[0].len()];
+        for tenth in &self.replies_by_tenth {
+            for (sum, replies) in slices.iter_mut().zip(tenth) {
+                *sum = sum.saturating_add(*replies);
+            }
+        }
+        slices
+    }
+
+    /// Replies a second in the window.
+    pub fn replies_per_s(&self) -> f64 {
+        match self.span.duration_s() {
+            0.0 => 0.0,
+            duration_s => self.window_replies as f64 / duration_s,
+        }
+    }
+
+    /// CPU time of all processes in the window; none where one does not know its own.
+    pub fn cpu_s(&self) -> Option<f64> {
+        let is_known = self.cpu.count == self.processes;
+        is_known.then_some(self.cpu.total as f64 / 1e9)
+    }
+
+    fn since_began_s(&self, at_ns: i64) -> f64 {
+        let began = self.span.began_ns.unwrap_or_default();
+        at_ns.saturating_sub(began) as f64 / 1e9
+    }
+
+    fn window(&self) -> Window {
+        // How the parts of a window compare says something where its length was fixed.
+        let has_slices = self.span.fixed_ns.is_some_and(|fixed| fixed > 0);
+        let has_tenths = has_slices && self.clients as usize >= TENTHS;
+        Window {
+            duration_s: self.span.duration_s(),
+            replies: self.window_replies,
+            replies_per_s: self.replies_per_s(),
+            bytes_sent: self.window_bytes_sent,
+            bytes_received: self.window_bytes_received,
+            slices: if has_slices {
+                self.slices()
+            } else {
+                Vec::new()
+            },
+            slices_by_tenth: if has_tenths {
+                self.replies_by_tenth.map(Vec::from).to_vec()
+            } else {
+                Vec::new()
+            },
+            times: has_slices.then(|| self.times_by_part.recorded()).flatten(),
+        }
+    }
+
+    fn fairness(&self) -> Option<Fairness> {
+        let fairness = self.replies.fairness()?;
+        let (early_bias, early_bias_life, bias_absent) = match self.early_bias.settled() {
+            EarlyBias::Known { window, life } => (window, life, None),
+            EarlyBias::Unknown | EarlyBias::Clients(_) => (
+                None,
+                None,
+                Some(format!(
+                    "{} clients on several hosts are too many to bring together in the order in which \
+                     they were connected",
+                    self.clients
+                )),
+            ),
+        };
+        Some(Fairness {
+            mean: fairness.mean,
+            min: fairness.min,
+            max: fairness.max,
+            jain: fairness.jain,
+            slowest_decile_share: fairness.slowest_decile_share,
+            starved: fairness.starved,
+            early_bias,
+            early_bias_life,
+            bias_absent,
+        })
+    }
+
+    fn completion(&self, jobs: &JobStats) -> Completion {
+        let ended = jobs.done.saturating_add(jobs.failed);
+        let mut completion = Completion {
+            requests_each: jobs.requests_each,
+            at_once: jobs.at_once,
+            clients_done: jobs.done,
+            failed: jobs.failed,
+            not_done: self.clients.saturating_sub(ended),
+            last_done_s: jobs.last_done_ns.map(|at| self.since_began_s(at)),
+            clients_per_s: None,
+            think_s_mean: jobs.think.mean_s(),
+            job_time: jobs.time.latency(),
+            service_sample: jobs.sample.figures(jobs.seed),
+            connect_failures: jobs.connect_failures.clone(),
+            first_failure: jobs.first_failure.as_ref().map(|first| FirstFailure {
+                client: first.client,
+                at_s: self.since_began_s(first.at_ns),
+                kind: first.kind.clone(),
+                connected: first.connected,
+            }),
+        };
+        completion.set_rate();
+        completion
+    }
+}

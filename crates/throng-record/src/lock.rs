@@ -1,0 +1,100 @@
+//! Who writes a record: one process at a time.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+
+use super::error::{StoreError, file_error};
+
+/// How often a lock is asked for again before somebody is said to have it, and the time between.
+const ASKED_AGAIN: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The right to write into a directory. It ends with the process that has it, however that ends.
+#[derive(Debug)]
+pub struct Lock {
+    /// Open is all it has to be.
+    _directory: File,
+}
+
+impl Lock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// When another process has it, or there is no such directory.
+    pub fn take(directory: &Path) -> Result<Self, StoreError> {
+        let open = File::open(directory).map_err(file_error("open", directory))?;
+        for again in 0..=ASKED_AGAIN {
+            // Whoever only looks has it for a moment, see `is_taken`.
+            if again > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            match open.try_lock() {
+                // Some network file systems have no locks for directories. Then it is as with two hosts.
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self { _directory: open }),
+                Err(TryLockError::WouldBlock) => {}
+            }
+        }
+        Err(StoreError::Busy(directory.to_owned()))
+    }
+
+    /// Whether a process has it. Several may look at once; where there are no locks, nobody has one.
+    pub fn is_taken(directory: &Path) -> bool {
+        // Neither waits for whoever would write into a pipe of that name.
+        let Ok(open) = rustix::fs::open(
+            directory,
+            OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) else {
+            return false;
+        };
+        let taken = File::from(open).try_lock_shared();
+        matches!(taken, Err(TryLockError::WouldBlock))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_locked_until_the_lock_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = Lock::take(directory.path()).unwrap();
+        let again = Lock::take(directory.path()).unwrap_err();
+        assert!(matches!(again, StoreError::Busy(_)), "{again}");
+        drop(lock);
+        Lock::take(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn who_looks_takes_the_lock_from_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!Lock::is_taken(directory.path()));
+        let lock = Lock::take(directory.path()).unwrap();
+        assert!(Lock::is_taken(directory.path()));
+        drop(lock);
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    Lock::is_taken(directory.path());
+                }
+            });
+            for _ in 0..200 {
+                drop(Lock::take(directory.path()).unwrap());
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert!(!Lock::is_taken(directory.path()));
+        assert!(!Lock::is_taken(Path::new("/nonexistent/record")));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_named() {
+        let error = Lock::take(Path::new("/nonexistent/record")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot open /nonexistent/record");
+    }
+}

@@ -1,0 +1,108 @@
+//! What the clients saw: rates, times, jobs, fairness, and what went wrong.
+
+use super::Better::{Higher, Lower, Neutral};
+use super::{Combine, Detail, Load, Metric, Source, Statistic, Times, Unit};
+use crate::{Completion, Fairness};
+
+/// See the module.
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = &[
+    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered and verified per second", |load| Some(load.window.replies_per_s))
+        .aliases(&["rps", "throughput"]).column(20).bar().terminal(0).compared().of_trial(),
+
+    // From sending a request to its whole reply: the only times of a closed loop.
+    Metric::of_times("latency_p50_us", "p50", "latency, from sending a request to its whole reply: median over requests", Times::Latency, Statistic::P50)
+        .aliases(&["p50"]).column(30).terminal(5).compared().of_trial(),
+    Metric::of_times("latency_p90_us", "p90", "latency, 90th percentile", Times::Latency, Statistic::P90)
+        .aliases(&["p90"]).column(31),
+    Metric::of_times("latency_p99_us", "p99", "latency, 99th percentile", Times::Latency, Statistic::P99)
+        .aliases(&["p99"]).column(32).terminal(1).compared().of_trial(),
+    Metric::of_times("latency_p999_us", "p99.9", "latency, 99.9th percentile", Times::Latency, Statistic::P999)
+        .aliases(&["p99.9", "p999", "latency_p99.9"]),
+    Metric::of_times("latency_max_us", "Slowest", "longest latency of a request", Times::Latency, Statistic::Max)
+        .aliases(&["max"]).column(33),
+    Metric::of_times("latency_mean_us", "Mean latency", "latency, mean over requests", Times::Latency, Statistic::Mean),
+
+    // From when a request was due in an open loop.
+    Metric::of_times("response_p50_us", "Response p50", "response time of an open loop, from when a request was due to its whole reply: median over requests", Times::Response, Statistic::P50)
+        .column(34).compared().of_trial(),
+    Metric::of_times("response_p90_us", "Response p90", "response time, 90th percentile", Times::Response, Statistic::P90),
+    Metric::of_times("response_p99_us", "Response p99", "response time, 99th percentile", Times::Response, Statistic::P99)
+        .column(35).compared().of_trial(),
+    Metric::of_times("response_p999_us", "Response p99.9", "response time, 99.9th percentile", Times::Response, Statistic::P999)
+        .aliases(&["response_p99.9"]),
+    Metric::of_times("response_max_us", "Slowest response", "longest response time", Times::Response, Statistic::Max),
+    Metric::of_times("response_mean_us", "Mean response time", "response time, mean over requests", Times::Response, Statistic::Mean),
+
+    Metric::of_times("connect_max_us", "Slowest connection", "longest wait of a client for its connection", Times::Connect, Statistic::Max),
+    Metric::of_times("first_answer_p50_us", "First answer p50", "wait of a client from connect() to its first reply: median over clients", Times::FirstAnswer, Statistic::P50),
+    Metric::of_times("first_answer_max_us", "First answer", "longest wait of a client from connect() to its first reply", Times::FirstAnswer, Statistic::Max)
+        .column(40).beside(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),
+
+    // Loads in which each client has a job.
+    Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "from the first connect() until the last client was done, think time included, where each client has a job", |load| jobs(load)?.last_done_s)
+        .column(12).bar().terminal(0).compared(),
+    Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "clients done per second of the completion time, where each has a job", |load| jobs(load)?.clients_per_s)
+        .column(13).terminal(7).compared(),
+    Metric::of_times("job_p50_us", "Job p50", "from when a client began to connect until it was done: median over clients", Times::Job, Statistic::P50)
+        .column(37).compared(),
+    Metric::of_times("job_p99_us", "Job p99", "the same, 99th percentile", Times::Job, Statistic::P99)
+        .column(38).compared(),
+    Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 requests drawn at random, where each client has a job", |load| Some(jobs(load)?.service_sample?.mean_us))
+        .column(36).compared(),
+    Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean time that clients took before a request, where each has a job", |load| jobs(load)?.think_s_mean),
+
+    Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients whose connection was established", |load| Some(f64::from(load.connected))),
+    Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that had at least one verified answer", |load| Some(f64::from(load.served)))
+        .column(10).beside(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
+    Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "clients that made all their requests, where each has a job", |load| Some(f64::from(jobs(load)?.clients_done)))
+        .column(11).beside(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
+    Metric::of_load("clients_failed", "Failed clients", Unit::Count, Lower, "clients that failed before their job was done", |load| Some(f64::from(jobs(load)?.failed)))
+        .combined(Combine::Sum),
+    Metric::of_load("clients_not_done", "Not done", Unit::Count, Lower, "clients that were not done when the time was over", |load| Some(f64::from(jobs(load)?.not_done)))
+        .combined(Combine::Sum),
+    Metric::of_load("clients_never_served", "Never served", Unit::Count, Lower, "clients that had no answer and saw no error", |load| Some(f64::from(load.never_served)))
+        .combined(Combine::Greatest),
+
+    Metric {
+        // An index close to 1 is told apart from itself in its last digits.
+        least_difference: 0.01,
+        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all", |load| Some(fairness(load)?.jain))
+    }
+        .aliases(&["fairness", "jain"]).column(60)
+        .beside(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
+        .terminal(4).compared(),
+    Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "replies in the steady part to a served client, mean over clients", |load| Some(fairness(load)?.mean)),
+    Metric::of_load("requests_per_client_min", "Fewest requests/client", Unit::Count, Higher, "replies in the steady part to the client that got fewest", |load| Some(fairness(load)?.min as f64)),
+    Metric::of_load("requests_per_client_max", "Most requests/client", Unit::Count, Neutral, "replies in the steady part to the client that got most", |load| Some(fairness(load)?.max as f64)),
+    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike", |load| Some(fairness(load)?.slowest_decile_share)),
+    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean", |load| Some(f64::from(fairness(load)?.starved)))
+        .combined(Combine::Greatest),
+    Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones", |load| Some(fairness(load)?.early_bias?.coefficient)),
+    Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
+    Metric::of_load("early_over_late", "Early over late", Unit::Ratio, Neutral, "replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last", early_over_late),
+
+    Metric::of_load("errors", "Errors", Unit::Count, Lower, "connections that ended with an error", |load| Some(load.errors.values().sum::<u64>() as f64))
+        .combined(Combine::Sum).column(70).beside(Detail::Errors).terminal(6).of_trial(),
+    Metric {
+        source: Source::Trial(|trial| trial.purpose.is_timed().then(|| f64::from(u8::from(trial.failure.is_some())))),
+        ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials without figures", |_| None)
+    }
+        .combined(Combine::Sum),
+];
+
+fn jobs(load: &Load) -> Option<&Completion> {
+    load.completion.as_deref()
+}
+
+fn fairness(load: &Load) -> Option<&Fairness> {
+    load.fairness.as_ref()
+}
+
+fn early_over_late(load: &Load) -> Option<f64> {
+    let tenths = &load.window.slices_by_tenth;
+    let last = tenths.len().checked_sub(1)?;
+    let of = |tenth: usize| tenths[tenth].iter().sum::<u64>() as f64 / load.share_of_tenth(tenth);
+    let late = of(last);
+    (late > 0.0).then(|| of(0) / late)
+}

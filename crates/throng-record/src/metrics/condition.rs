@@ -1,0 +1,232 @@
+//! Conditions under which a run counts as failed: `p99 > 10ms`, `node: errors > 0`.
+
+use serde::Serialize;
+
+use super::{Metric, Quantity, find};
+use crate::Trial;
+
+/// A condition, read.
+#[derive(Debug)]
+pub struct Condition {
+    /// The one server it is about; none: every one.
+    pub server: Option<String>,
+    /// The metric it is about.
+    pub metric: &'static Metric,
+    operator: Operator,
+    limit: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// What became of a demand on one server with one number of clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// What was demanded, as it was written.
+    pub demand: String,
+    /// Of which server.
+    pub server: String,
+    /// With how many clients.
+    pub clients: u32,
+    /// Whether it was missed; also when it could not be judged.
+    pub missed: bool,
+    /// What was seen, in words.
+    pub seen: String,
+}
+
+impl Judged {
+    /// Whether it was missed, in a word.
+    pub fn word(&self) -> &'static str {
+        if self.missed { "missed" } else { "met" }
+    }
+}
+
+/// Where in a text something is wrong, and what.
+struct Wrong {
+    from: usize,
+    to: usize,
+    why: String,
+}
+
+impl Condition {
+    /// Reads `METRIC OPERATOR VALUE`, or `NAME:` and that.
+    ///
+    /// # Errors
+    /// Says what is wrong and points at it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Self::read(text).map_err(|Wrong { from, to, why }| {
+            let before = text[..from].chars().count();
+            let length = text[from..to].chars().count().max(1);
+            format!(
+                "{why}\n  {text}\n  {}{}",
+                " ".repeat(before),
+                "^".repeat(length)
+            )
+        })
+    }
+
+    fn read(text: &str) -> Result<Self, Wrong> {
+        // Neither a metric nor a value has a colon.
+        let start = text.rfind(':').map_or(0, |colon| colon + 1);
+        let server = text[..start].trim_end_matches(':').trim();
+        if start > 0 && server.is_empty() {
+            return Err(wrong(
+                text,
+                0,
+                start,
+                "the name of a server stands before the colon",
+            ));
+        }
+        let is_sign = |sign: char| "<>=!".contains(sign);
+        let Some(sign) = text[start..].find(is_sign).map(|at| start + at) else {
+            let why = "it has no operator; there are >, >=, < and <=";
+            return Err(wrong(text, text.len(), text.len(), why));
+        };
+        let after = text[sign..]
+            .find(|c| !is_sign(c))
+            .map_or(text.len(), |at| sign + at);
+        let operator = match &text[sign..after] {
+            ">" => Operator::Above,
+            ">=" => Operator::AtLeast,
+            "<" => Operator::Below,
+            "<=" => Operator::AtMost,
+            other => {
+                let why = format!("`{other}` is no operator; there are >, >=, < and <=");
+                return Err(wrong(text, sign, after, &why));
+            }
+        };
+        let metric = find(&text[start..sign])
+            .map_err(|unknown| wrong(text, start, sign, &unknown.to_string()))?;
+        if metric.is_over_clients() {
+            let why = format!("`{}` is one value over all numbers of clients", metric.name);
+            return Err(wrong(text, start, sign, &why));
+        }
+        let limit = metric
+            .unit
+            .parse(&text[after..])
+            .map_err(|why| wrong(text, after, text.len(), &why))?;
+        Ok(Self {
+            server: (!server.is_empty()).then(|| server.to_owned()),
+            metric,
+            operator,
+            limit,
+        })
+    }
+
+    /// Judges it, written as `text`, of a server with a number of clients, where the metric has this value.
+    pub fn judge(&self, text: &str, server: &str, clients: u32, value: Option<Quantity>) -> Judged {
+        let judged = |missed, seen| Judged {
+            demand: text.to_owned(),
+            server: server.to_owned(),
+            clients,
+            missed,
+            seen,
+        };
+        let Some(value) = value else {
+            let seen = format!(
+                "{} was not measured, so this cannot be judged",
+                self.metric.name
+            );
+            return judged(true, seen);
+        };
+        let mut seen = self.metric.text(value.value);
+        if let Some(range) = self.metric.range(value) {
+            seen += &format!(" ({range})");
+        }
+        judged(self.holds(value.value), seen)
+    }
+
+    /// Whether it is so of a single trial, with the value in words; none when that was not measured.
+    pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
+        let value = self.metric.of(trial)?;
+        Some((self.holds(value), self.metric.text(value)))
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        match self.operator {
+            Operator::Above => value > self.limit,
+            Operator::AtLeast => value >= self.limit,
+            Operator::Below => value < self.limit,
+            Operator::AtMost => value <= self.limit,
+        }
+    }
+}
+
+/// Points at a part of a text, without the spaces around it.
+fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
+    let part = &text[from..to];
+    let trimmed = part.trim();
+    let from = if trimmed.is_empty() {
+        from
+    } else {
+        from + (part.len() - part.trim_start().len())
+    };
+    Wrong {
+        from,
+        to: from + trimmed.len(),
+        why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read() {
+        for (text, server, name, limit) in [
+            ("p99 > 10ms", None, "latency_p99_us", 10_000.0),
+            ("p99.9>=1.5s", None, "latency_p999_us", 1_500_000.0),
+            (
+                "a: b:memory<64 MiB",
+                Some("a: b"),
+                "server_pss_bytes",
+                67_108_864.0,
+            ),
+            (
+                "node server.js: errors > 0",
+                Some("node server.js"),
+                "errors",
+                0.0,
+            ),
+            ("requests_per_s <= 10_000", None, "requests_per_s", 10_000.0),
+        ] {
+            let condition = Condition::parse(text).unwrap();
+            assert_eq!(condition.server.as_deref(), server, "{text}");
+            assert_eq!(condition.metric.name, name, "{text}");
+            assert!((condition.limit - limit).abs() < 1e-6, "{text}");
+        }
+        let at_most = Condition::parse("errors <= 3").unwrap();
+        assert!(at_most.holds(3.0) && !at_most.holds(4.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_pointed_at() {
+        for (text, why, place) in [
+            ("p99", "no operator", "     ^"),
+            ("p99 => 10ms", "`=>` is no operator", "      ^^"),
+            ("p99 = 10ms", "`=` is no operator", "      ^"),
+            ("p98 > 10ms", "no metric `p98`; did you mean `p9", "  ^^^"),
+            ("limit > 1", "over all numbers of clients", "  ^^^^^"),
+            ("x:weight > 1", "there is no metric `weight`", "    ^^^^^^"),
+            ("> 1", "there is no metric ``", "  ^"),
+            ("p99 >", "a value is missing", "       ^"),
+            ("p99 > fast", "`fast` is no value", "        ^^^^"),
+            ("p99 > 10", "`10` needs a unit: ns, us", "        ^^"),
+            ("p99 > 10 days", "`days` is no unit", "        ^^^^^^^"),
+            ("errors > 1ms", "plain number", "           ^^^"),
+            (": p99 > 1s", "before the colon", "  ^"),
+        ] {
+            let error = Condition::parse(text).unwrap_err();
+            let lines: Vec<&str> = error.lines().collect();
+            assert!(lines[0].contains(why), "{text}: {error}");
+            assert_eq!(lines[1], format!("  {text}"));
+            assert_eq!(lines[2], place, "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Of the probe `cpu`: CPU time of a side's process tree.
+
+use super::entry::{of_sides, of_values, per_request};
+use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
+
+/// See the module.
+pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
+
+const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
+
+#[rustfmt::skip]
+const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
+    "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of the whole process tree",
+        server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)];
+    "cpu_user_us" of "cpu_user_ms" * 1e3, "User CPU", Microseconds, Lower, "CPU time in user mode";
+    "cpu_system_us" of "cpu_system_ms" * 1e3, "System CPU", Microseconds, Lower, "CPU time in the kernel";
+};
+
+const PER_CPU: &[Metric] = &[
+    Metric::of_probe(
+        "cpu",
+        Purpose::Timed,
+        Subject::Server,
+        "requests_per_server_cpu_s",
+        "Requests/CPU s",
+        Unit::PerSecond,
+        Better::Higher,
+        "requests answered per second of the server's CPU time",
+    )
+    .values(per_cpu_s)
+    .column(23)
+    .compared(),
+    Metric::of_probe(
+        "cpu",
+        Purpose::Timed,
+        Subject::LoadGenerator,
+        "requests_per_client_cpu_s",
+        "Requests/CPU s, clients",
+        Unit::PerSecond,
+        Better::Higher,
+        "requests answered per second of the load generator's CPU time",
+    )
+    .values(per_cpu_s),
+];
+
+#[rustfmt::skip]
+const KERNEL: &[Metric] = of_values! { "cpu", Timed:
+    "cpu_in_kernel_percent", "In kernel", Percent, Neutral, "share of the CPU time that was spent in the kernel", in_kernel_percent,
+        server[.column(22).terminal(10)];
+};
+
+#[rustfmt::skip]
+const VALUES: &[Metric] = of_sides! { "cpu", Timed:
+    "cpu_percent", "CPU used", Percent, Neutral, "CPU time over elapsed time; 100 % is one CPU",
+        server[.column(24).beside(Detail::Others(&[("client_cpu_percent", "clients {}")])).terminal(9).of_trial()],
+        client[.of_trial()];
+    "cpu_ms", "CPU time", Milliseconds, Lower, "CPU time in the steady part";
+    "cpu_user_ms", "User CPU time", Milliseconds, Lower, "of it, in user mode; absent where each of many processes used less than a tick";
+    "cpu_system_ms", "System CPU time", Milliseconds, Lower, "of it, in the kernel";
+    "parent_cpu_percent", "Parent's CPU", Percent, Neutral, "CPU time over elapsed time of the process that was started, without its children";
+};
+
+fn per_cpu_s(side: &Side, load: &Load) -> Option<f64> {
+    let used_ms = side.metrics.get("cpu_ms").filter(|used| **used > 0.0)?;
+    (load.window.replies > 0).then(|| load.window.replies as f64 * 1e3 / used_ms)
+}
+
+fn in_kernel_percent(side: &Side, _: &Load) -> Option<f64> {
+    let (user, system) = (
+        side.metrics.get("cpu_user_ms")?,
+        side.metrics.get("cpu_system_ms")?,
+    );
+    (user + system > 0.0).then(|| 100.0 * system / (user + system))
+}

@@ -1,0 +1,11 @@
+//! Of the probe `machine`: what the whole machine did.
+
+use super::entry::of_network;
+use super::{Better, Metric, Purpose, Subject, Unit};
+
+/// See the module.
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = of_network! { "machine", Timed:
+    "machine_busy_percent", "Machine's CPU", Percent, Neutral, "CPU time of everything on the machine over elapsed time; 100 % is one CPU";
+    "machine_steal_percent", "Stolen CPU", Percent, Lower, "time that its CPUs had work and the host ran something else; 100 % is one CPU";
+};

@@ -1,0 +1,485 @@
+//! The catalogue of metrics: everything that is measured of a server under a load, by one name each.
+//!
+//! Reports, thresholds, claims, published figures and exporters read this table and nothing else: a
+//! metric's name, label, unit and direction, how one trial gives it, how several trials are combined, and
+//! where it is shown. A metric is one entry, in the file of what gives it: [`clients`] for what the clients
+//! saw, and one file per probe.
+
+pub mod accept_queue;
+pub mod capture;
+pub mod clients;
+mod condition;
+pub mod counters;
+pub mod cpu;
+mod entry;
+pub mod established;
+mod find;
+pub mod limits;
+pub mod machine;
+pub mod memory;
+mod over_clients;
+pub mod switches;
+pub mod syscalls;
+pub mod tcp;
+mod unit;
+mod values;
+
+use serde::Serialize;
+
+use super::{Latency, Load, Purpose, Run, Side, Trial};
+pub use condition::{Condition, Judged};
+pub use find::{UnknownMetric, find, named};
+pub use over_clients::{OverClients, Reach};
+use throng_registry::{Entry, Info, Unsupported};
+pub use unit::Unit;
+pub use values::{Quantity, Value, Values};
+
+/// A metric.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Metric {
+    /// Its one name, wherever it is written: the unit last, `latency_p99_us`.
+    pub name: &'static str,
+    /// Short names that users may type for it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub aliases: &'static [&'static str],
+    /// Heading in tables and axes.
+    pub label: &'static str,
+    /// What it means.
+    pub help: &'static str,
+    /// What it is measured in.
+    pub unit: Unit,
+    /// Which value of it is good.
+    pub better: Better,
+    /// What it describes.
+    pub subject: Subject,
+    /// The trials that give it.
+    pub purpose: Purpose,
+    /// How the trials of a server make one value.
+    pub combine: Combine,
+    /// The probe that measures it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<&'static str>,
+    /// The relative difference below which two values do not matter.
+    #[serde(skip)]
+    pub least_difference: f64,
+    /// Where it is shown unless asked for.
+    #[serde(skip)]
+    pub shown: Shown,
+    #[serde(skip)]
+    source: Source,
+}
+
+/// Which value of a metric is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// A high one.
+    Higher,
+    /// A low one.
+    Lower,
+    /// Neither: it describes.
+    Neutral,
+}
+
+/// What a metric describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// What the clients saw.
+    Clients,
+    /// The server's process tree.
+    Server,
+    /// The load generator's processes.
+    LoadGenerator,
+    /// The connections between both.
+    Network,
+}
+
+/// How the trials of a server make one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combine {
+    /// The median of the trials' values.
+    Median,
+    /// The statistic of all times of all trials: their histograms are merged.
+    Merge,
+    /// The sum: of what must not happen at all, a median would hide some.
+    Sum,
+    /// The greatest, for the same reason.
+    Greatest,
+}
+
+/// Where a metric is shown by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shown {
+    /// Its column in the table of results.
+    pub results: Option<Column>,
+    /// Whether it has a column in the table of what a request costs.
+    pub costs: bool,
+    /// Whether servers are compared by it.
+    pub compared: bool,
+    /// Whether it is listed of single trials.
+    pub of_trial: bool,
+}
+
+/// A column of the table of results.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its place, from left to right.
+    pub place: u8,
+    /// What stands beside the value in small print.
+    pub detail: Detail,
+    /// Whether a bar shows the value.
+    pub bar: bool,
+    /// Whether a terminal shows it: the highest are left out first where there is no room, 0 never.
+    pub terminal: Option<u8>,
+}
+
+/// What stands beside a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Detail {
+    /// The interval, where there is one.
+    Interval,
+    /// Other metrics, each in a text with `{}` for its value. One that begins with a comma is left out
+    /// where it is 0.
+    Others(&'static [(&'static str, &'static str)]),
+    /// How many clients ended with an error, by kind.
+    Errors,
+}
+
+/// Where in a trial a metric is found.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// In what the clients saw.
+    Load(fn(&Load) -> Option<f64>),
+    /// In a distribution of times that the clients saw.
+    Times(Times, Statistic),
+    /// In the trial, which may have failed.
+    Trial(fn(&Trial) -> Option<f64>),
+    /// A value of the probe.
+    Value(ProbeValue),
+    /// Such a value, times a factor, for each request answered while it was measured.
+    PerRequest(ProbeValue, f64),
+    /// Values of the probe, put together.
+    Values(fn(&Side, &Load) -> Option<f64>),
+    /// In the trials of all numbers of clients, and in none of them alone.
+    OverClients(OverClients),
+}
+
+/// A value of a probe, by its name in a [`Side`].
+#[derive(Debug, Clone, Copy)]
+struct ProbeValue {
+    name: &'static str,
+    /// Values of the same probe without which there is none.
+    needs: &'static [&'static str],
+}
+
+/// A distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Times {
+    /// From sending a request to its whole reply.
+    Latency,
+    /// From when a request was due to its whole reply.
+    Response,
+    /// From `connect()` to an established connection.
+    Connect,
+    /// From `connect()` to the first reply.
+    FirstAnswer,
+    /// From when a client began to connect until it was done.
+    Job,
+}
+
+/// What is taken from a distribution of times.
+#[derive(Debug, Clone, Copy)]
+enum Statistic {
+    P50,
+    P90,
+    P99,
+    P999,
+    Mean,
+    Max,
+}
+
+/// Every metric.
+pub const METRICS: &[Metric] = &ALL;
+
+const FILES: [&[Metric]; 13] = [
+    clients::METRICS,
+    over_clients::METRICS,
+    cpu::METRICS,
+    memory::METRICS,
+    switches::METRICS,
+    established::METRICS,
+    accept_queue::METRICS,
+    tcp::METRICS,
+    machine::METRICS,
+    limits::METRICS,
+    counters::METRICS,
+    syscalls::METRICS,
+    capture::METRICS,
+];
+
+static ALL: [Metric; count(&FILES)] = joined(&FILES);
+
+/// How many metrics these are.
+const fn count(parts: &[&[Metric]]) -> usize {
+    let (mut sum, mut part) = (0, 0);
+    while part < parts.len() {
+        sum += parts[part].len();
+        part += 1;
+    }
+    sum
+}
+
+/// All of these, of which there are `N`, in one.
+const fn joined<const N: usize>(parts: &[&[Metric]]) -> [Metric; N] {
+    let mut all = [parts[0][0]; N];
+    let (mut place, mut part, mut first) = (0, 0, 0);
+    while place < N {
+        while place - first == parts[part].len() {
+            first = place;
+            part += 1;
+        }
+        all[place] = parts[part][place - first];
+        place += 1;
+    }
+    all
+}
+
+/// What is listed of single trials.
+pub fn of_trial() -> impl Iterator<Item = &'static Metric> {
+    METRICS.iter().filter(|metric| metric.shown.of_trial)
+}
+
+/// What servers are compared by, in the order of their columns.
+pub fn compared() -> Vec<&'static Metric> {
+    let mut metrics: Vec<_> = METRICS
+        .iter()
+        .filter(|metric| metric.shown.compared)
+        .collect();
+    metrics.sort_by_key(|metric| metric.shown.results.map_or(u8::MAX, |column| column.place));
+    metrics
+}
+
+impl Metric {
+    /// Its value in one trial; none when that failed, was for another purpose or did not measure it.
+    pub fn of(&self, trial: &Trial) -> Option<f64> {
+        if let Source::Trial(value) = self.source {
+            return value(trial);
+        }
+        if trial.failure.is_some() || !self.comes_from(trial) {
+            return None;
+        }
+        let load = trial.load.as_ref()?;
+        let value = |value: ProbeValue| self.side(trial)?.metrics.get(value.name).copied();
+        match self.source {
+            Source::Trial(value) => value(trial),
+            Source::Load(value) => value(load),
+            Source::Times(times, statistic) => statistic.of(times.of(load)?),
+            Source::Value(name) => value(name),
+            Source::PerRequest(name, factor) => {
+                let requests = match self.purpose {
+                    Purpose::Counted => load.replies_while_counting(),
+                    _ => load.window.replies,
+                };
+                let total = value(name)? * factor;
+                (requests > 0).then(|| total / requests as f64)
+            }
+            Source::Values(value) => value(self.side(trial)?, load),
+            Source::OverClients(_) => None,
+        }
+    }
+
+    /// Why there is no value of it, where a probe of the run or of these trials says so.
+    pub fn why_absent<'a>(
+        &self,
+        run: &'a Run,
+        trials: impl IntoIterator<Item = &'a Trial>,
+    ) -> Option<&'a Unsupported> {
+        let probe = self.probe?;
+        let names = self.probe_value().map_or(&[][..], |value| value.needs);
+        let own = self.probe_value().map(|value| value.name);
+        let reason = |side: &'a Side| {
+            let mut names = own.into_iter().chain(names.iter().copied());
+            let found = names.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
+            found.or_else(|| side.unavailable.get(probe))
+        };
+        let mut sides = trials
+            .into_iter()
+            .filter(|trial| self.comes_from(trial))
+            .filter_map(|trial| self.side(trial));
+        sides
+            .find_map(reason)
+            .or_else(|| run.unavailable.get(probe))
+    }
+
+    /// The name of the value of its probe in records, where it is such a value and nothing more.
+    pub fn recorded_as(&self) -> Option<&'static str> {
+        match self.source {
+            Source::Value(value) => Some(value.name),
+            _ => None,
+        }
+    }
+
+    /// The same for one request, of what grows with the number of requests.
+    pub fn per_request(&self) -> Option<&'static Self> {
+        let name = self.recorded_as()?;
+        METRICS.iter().find(|metric| {
+            matches!(metric.source, Source::PerRequest(value, _) if value.name == name)
+                && metric.subject == self.subject
+        })
+    }
+
+    /// Whether it is for one request.
+    pub fn is_per_request(&self) -> bool {
+        matches!(self.source, Source::PerRequest(..)) || self.name.ends_with("_per_request")
+    }
+
+    /// Whether trials of this one's purpose give it.
+    pub fn comes_from(&self, trial: &Trial) -> bool {
+        match self.purpose {
+            Purpose::Timed => trial.purpose.is_timed(),
+            purpose => trial.purpose == purpose,
+        }
+    }
+
+    /// Whether its trials make a value that has no interval.
+    pub fn is_exact(&self) -> bool {
+        match self.source {
+            Source::Times(_, Statistic::Max) => true,
+            _ => matches!(self.combine, Combine::Sum | Combine::Greatest),
+        }
+    }
+
+    /// Its value as a reader wants it.
+    pub fn text(&self, value: f64) -> String {
+        self.unit.text(value)
+    }
+
+    /// The ends of its interval, "1.47–1.58", in the unit in which the value is written; none where both read
+    /// alike.
+    pub fn range(&self, quantity: Quantity) -> Option<String> {
+        let (low, high) = (quantity.low?, quantity.high?);
+        let [low, high] = [low, high].map(|end| self.unit.number_beside(end, quantity.value));
+        (low != high).then(|| format!("{low}–{high}"))
+    }
+
+    fn probe_value(&self) -> Option<ProbeValue> {
+        match self.source {
+            Source::Value(value) | Source::PerRequest(value, _) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn side<'a>(&self, trial: &'a Trial) -> Option<&'a Side> {
+        match self.subject {
+            Subject::Clients => None,
+            Subject::Server => trial.server_side.as_ref(),
+            Subject::LoadGenerator => trial.client_side.as_ref(),
+            Subject::Network => trial.network.as_ref(),
+        }
+    }
+
+    /// Its unit, which value is good, and the trials it comes from, in words.
+    pub fn terms(&self) -> String {
+        let better = match self.better {
+            Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+            Better::Neutral => "",
+        };
+        let combine = match self.combine {
+            Combine::Median => "",
+            Combine::Merge => "all trials merged",
+            Combine::Sum => "sum over trials",
+            Combine::Greatest => "worst trial",
+        };
+        let purpose = match self.purpose {
+            Purpose::Counted => "counted trials",
+            Purpose::Captured => "captured trials",
+            Purpose::Search => "search for a limit",
+            _ => "",
+        };
+        let combine = match self.source {
+            Source::OverClients(_) => "over all numbers of clients",
+            _ => combine,
+        };
+        let terms = [self.unit.name(), better, combine, purpose];
+        let terms: Vec<&str> = terms.into_iter().filter(|term| !term.is_empty()).collect();
+        terms.join(", ")
+    }
+}
+
+impl PartialEq for &'static Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Entry for Metric {
+    fn info(&self) -> Info {
+        Info {
+            name: self.name,
+            summary: self.help,
+        }
+    }
+}
+
+impl Subject {
+    /// In tables of both sides.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "clients",
+            Self::Server => "server",
+            Self::LoadGenerator => "load generator",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl Times {
+    /// Every one.
+    const ALL: [Self; 5] = [
+        Self::Latency,
+        Self::Response,
+        Self::Connect,
+        Self::FirstAnswer,
+        Self::Job,
+    ];
+
+    fn of(self, load: &Load) -> Option<&Latency> {
+        match self {
+            Self::Latency => load.service_time.as_ref(),
+            Self::Response => load.open_loop.as_ref()?.response_time.as_ref(),
+            Self::Connect => load.connect_time.as_ref(),
+            Self::FirstAnswer => load.first_answer.as_ref(),
+            Self::Job => load.completion.as_ref()?.job_time.as_ref(),
+        }
+    }
+}
+
+impl Statistic {
+    fn of(self, times: &Latency) -> Option<f64> {
+        match self {
+            Self::P50 => Some(times.p50_us),
+            Self::P90 => Some(times.p90_us),
+            Self::P99 => times.p99_us,
+            Self::P999 => times.p999_us,
+            Self::Mean => Some(times.mean_us),
+            Self::Max => Some(times.max_us),
+        }
+    }
+
+    /// As a quantile, and the fewest values that it can rest on.
+    fn quantile(self) -> Option<(f64, u64)> {
+        match self {
+            Self::P50 => Some((0.5, 1)),
+            Self::P90 => Some((0.9, 1)),
+            Self::P99 => Some((0.99, 100)),
+            Self::P999 => Some((0.999, 10_000)),
+            Self::Mean | Self::Max => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

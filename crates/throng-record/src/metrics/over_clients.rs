@@ -1,0 +1,195 @@
+//! Metrics of a server over all its numbers of clients: how far it came, with crowds or in a search for its
+//! limit.
+
+use super::Better::Higher;
+use super::{Combine, Metric, Source, Unit, named};
+use crate::format::{counted, whole};
+use crate::{Found, Purpose, SearchEnding, Trial, Tried};
+
+/// See the module.
+pub(super) const METRICS: &[Metric] = &[
+    Metric {
+        source: Source::OverClients(OverClients::Crowds(first_failure)),
+        ..over_clients(
+            "first_failure",
+            "First failure",
+            "smallest number of clients with which any failed or was not served, over all that were run",
+        )
+    },
+    Metric {
+        purpose: Purpose::Search,
+        source: Source::OverClients(OverClients::Search(limit)),
+        ..over_clients(
+            "limit",
+            "Limit",
+            "most clients, or requests per second, that held in a search for the limit",
+        )
+    },
+    Metric {
+        purpose: Purpose::Search,
+        source: Source::OverClients(OverClients::Search(established_at_limit)),
+        ..over_clients(
+            "established_at_limit",
+            "Most connections at the limit",
+            "most established connections at once in the trials at the limit",
+        )
+    },
+];
+
+const fn over_clients(name: &'static str, label: &'static str, help: &'static str) -> Metric {
+    Metric {
+        combine: Combine::Greatest,
+        ..Metric::of_load(name, label, Unit::Count, Higher, help, |_| None)
+    }
+}
+
+/// The trials of a server with one number of clients.
+type TrialsAt<'a> = (u32, Vec<&'a Trial>);
+
+/// How a metric comes of all numbers of clients.
+#[derive(Debug, Clone, Copy)]
+pub enum OverClients {
+    /// Of the trials of a server by number of clients, rising.
+    Crowds(fn(&[TrialsAt<'_>]) -> Reach),
+    /// Of what was found of a server, and its trials; else why it says nothing.
+    Search(fn(&Found, &[&Trial]) -> Result<Reach, String>),
+}
+
+impl Metric {
+    /// How it comes of all numbers of clients, if it is one value over these.
+    pub fn over_clients(&self) -> Option<OverClients> {
+        match self.source {
+            Source::OverClients(over) => Some(over),
+            _ => None,
+        }
+    }
+
+    /// Whether it is one value over all numbers of clients.
+    pub fn is_over_clients(&self) -> bool {
+        self.over_clients().is_some()
+    }
+
+    /// Whether it comes of a search for a limit.
+    pub fn is_of_search(&self) -> bool {
+        matches!(self.over_clients(), Some(OverClients::Search(_)))
+    }
+}
+
+/// What such a metric came to, and what it is known to lie between.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reach {
+    /// The value; none where it is only known to be more than what was tried.
+    pub value: Option<f64>,
+    /// The least that it can be.
+    pub low: f64,
+    /// The most that it can be.
+    pub high: f64,
+    /// In a table.
+    pub text: String,
+    /// In a sentence, with what it rests on.
+    pub evidence: String,
+}
+
+impl Reach {
+    /// A value that is known.
+    fn exactly(value: f64) -> Self {
+        Self {
+            value: Some(value),
+            low: value,
+            high: value,
+            text: whole(value),
+            evidence: whole(value),
+        }
+    }
+
+    /// Nothing but that it is no less than this.
+    fn at_least(low: f64, text: String) -> Self {
+        Self {
+            value: None,
+            low,
+            high: f64::INFINITY,
+            evidence: text.clone(),
+            text,
+        }
+    }
+}
+
+fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
+    let fails = |trial: &&Trial| {
+        trial.load.as_ref().is_some_and(|load| {
+            // Who is not done was connected by its own account alone: a SYN cookie made it believe so.
+            let not_done = load
+                .completion
+                .as_ref()
+                .is_some_and(|jobs| jobs.not_done > 0);
+            let failed = load.errors.values().any(|count| *count > 0);
+            load.connected < load.clients || failed || not_done
+        })
+    };
+    let first = by_clients
+        .iter()
+        .find(|(_, trials)| trials.iter().any(fails));
+    if let Some((clients, _)) = first {
+        return Reach::exactly(f64::from(*clients));
+    }
+    let most = by_clients.last().map_or(0, |(clients, _)| *clients);
+    let text = format!("none up to {}", counted(most, "client"));
+    Reach::at_least(f64::from(most) + 1.0, text)
+}
+
+/// What held is the limit; what it is short of is what broke.
+fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
+    settled(found)?;
+    let value = |tried: Tried| tried.value as f64;
+    let held = found.held.map_or(0.0, value);
+    if found.ending == SearchEnding::AtLeast {
+        return Ok(Reach::at_least(held, format!("at least {}", whole(held))));
+    }
+    let mut reach = Reach::exactly(held);
+    reach.high = found
+        .broke
+        .map_or(f64::INFINITY, |broke| value(broke) - 1.0);
+    let times = |tried: Tried| {
+        let times = tried.times;
+        format!("{times} of {}", counted(times, "time"))
+    };
+    let ends = [
+        found.held.map(|held| format!("held {}", times(held))),
+        found
+            .broke
+            .map(|broke| format!("{} broke {}", whole(value(broke)), times(broke))),
+    ];
+    let ends: Vec<String> = ends.into_iter().flatten().collect();
+    reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
+    Ok(reach)
+}
+
+fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, String> {
+    settled(found)?;
+    let limit = found.held.map_or(0, |held| held.value);
+    let at_limit = trials.iter().filter(|trial| {
+        let attempt = trial.attempt.as_ref();
+        attempt.is_some_and(|attempt| attempt.value >= limit)
+    });
+    let most = named("established_max")
+        .and_then(|metric| {
+            let values = at_limit.filter_map(|trial| metric.of(trial));
+            values.max_by(f64::total_cmp)
+        })
+        .ok_or("the probe `established` did not measure")?;
+    Ok(Reach::exactly(most))
+}
+
+/// Whether a search came to its end.
+fn settled(found: &Found) -> Result<(), String> {
+    match found.ending {
+        SearchEnding::Found
+        | SearchEnding::Between
+        | SearchEnding::AtLeast
+        | SearchEnding::Nothing => Ok(()),
+        SearchEnding::OutOfTries => Err("the tries were used up before it was certain".to_owned()),
+        SearchEnding::OutOfTime => Err("the time was up before it was certain".to_owned()),
+        SearchEnding::Interrupted => Err("the search was interrupted".to_owned()),
+        SearchEnding::Failed => Err(format!("it could not be searched for: {}", found.failure)),
+    }
+}

@@ -1,0 +1,29 @@
+//! Of the probe `switches`: context switches and page faults of a side's process tree.
+
+use super::entry::{of_sides, of_values};
+use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
+
+/// See the module.
+pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
+
+const PARTS: [&[Metric]; 2] = [PER_REQUEST, VALUES];
+
+#[rustfmt::skip]
+const PER_REQUEST: &[Metric] = of_values! { "switches", Timed:
+    "voluntary_switches_per_request", "Switches/request", Mean, Lower, "times a thread went to sleep to wait, per request", |side, load| per_request(side, load, "voluntary_switches_per_s"),
+        server[.column(52).beside(Detail::Others(&[("server_involuntary_switches_per_request", "+ {}")])).terminal(12)];
+    "involuntary_switches_per_request", "Involuntary switches/request", Mean, Lower, "times a thread had to make room for another, per request", |side, load| per_request(side, load, "involuntary_switches_per_s");
+};
+
+#[rustfmt::skip]
+const VALUES: &[Metric] = of_sides! { "switches", Timed:
+    "voluntary_switches_per_s", "Switches/s", PerSecond, Neutral, "times per second that a thread went to sleep to wait";
+    "involuntary_switches_per_s", "Involuntary switches/s", PerSecond, Neutral, "times per second that a thread had to make room for another";
+    "minor_faults_per_s", "Minor faults/s", PerSecond, Neutral, "page faults per second served from memory";
+    "major_faults_per_s", "Major faults/s", PerSecond, Neutral, "page faults per second that had to read from a disk";
+};
+
+fn per_request(side: &Side, load: &Load, of_rate: &str) -> Option<f64> {
+    let (per_s, requests_per_s) = (side.metrics.get(of_rate)?, load.window.replies_per_s);
+    (requests_per_s > 0.0).then(|| per_s / requests_per_s)
+}

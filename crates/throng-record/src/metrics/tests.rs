@@ -1,0 +1,161 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::Window;
+
+/// A trial of 100 requests, and values of probes of the server's side.
+fn trial(round: u32, purpose: Purpose, values: &[(&str, f64)]) -> Trial {
+    Trial {
+        round,
+        purpose,
+        load: Some(Load {
+            clients: 10,
+            served: 10,
+            verified: 110,
+            window: Window {
+                replies: 100,
+                replies_per_s: 50.0 + f64::from(round),
+                ..Window::default()
+            },
+            ..Load::default()
+        }),
+        server_side: Some(Side {
+            metrics: values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect(),
+            ..Side::default()
+        }),
+        ..Trial::default()
+    }
+}
+
+#[test]
+fn metrics_are_found_as_users_write_them() {
+    for (typed, name) in [
+        ("latency_p99_us", "latency_p99_us"),
+        ("p99", "latency_p99_us"),
+        ("p99.9", "latency_p999_us"),
+        ("Latency p99", "latency_p99_us"),
+        ("response p99.9", "response_p999_us"),
+        ("completion", "completion_s"),
+        ("memory", "server_pss_bytes"),
+        ("rps", "requests_per_s"),
+        (" clients-never-served ", "clients_never_served"),
+        ("server cycles", "server_cycles"),
+    ] {
+        assert_eq!(find(typed).map(|metric| metric.name), Ok(name), "{typed}");
+    }
+    let close = |typed| find(typed).unwrap_err().suggestion;
+    assert_eq!(
+        close("requests_per_server_cpu"),
+        Some("requests_per_server_cpu_s")
+    );
+    assert_eq!(close(""), None);
+    let error = find("weight").unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "there is no metric `weight`; `throng list metrics` lists all"
+    );
+}
+
+#[test]
+fn every_name_is_there_once_and_ends_with_its_unit() {
+    let mut names = BTreeSet::new();
+    for metric in METRICS {
+        for name in metric.aliases.iter().chain([&metric.name]) {
+            assert!(names.insert(*name), "{name} twice");
+            assert_eq!(find(name).map(|found| found.name), Ok(metric.name));
+        }
+        let suffix = metric.unit.suffix();
+        let per = format!("{suffix}_per_");
+        let ends = metric.name.ends_with(suffix) || metric.name.contains(&per);
+        // Per what is part of the name.
+        let rate = metric.unit == Unit::PerSecond && metric.name.ends_with("_cpu_s");
+        assert!(ends || rate, "{} is in {}", metric.name, metric.unit.name());
+        let described = !metric.help.is_empty() && !metric.help.ends_with('.');
+        assert!(described && !metric.label.is_empty(), "{}", metric.name);
+    }
+}
+
+#[test]
+fn columns_have_a_place_each_and_small_print_that_is_there() {
+    let mut places = BTreeSet::new();
+    for metric in METRICS {
+        let Some(column) = metric.shown.results else {
+            assert!(!metric.shown.compared, "{} has no column", metric.name);
+            continue;
+        };
+        assert!(places.insert(column.place), "{}", metric.name);
+        if let Detail::Others(others) = column.detail {
+            assert!(
+                others
+                    .iter()
+                    .all(|(name, text)| named(name).is_some() && text.contains("{}"))
+            );
+        }
+    }
+    assert!(compared().iter().all(|metric| metric.purpose.is_timed()));
+}
+
+#[test]
+fn every_value_of_a_side_has_a_metric_of_the_server_and_one_of_the_clients() {
+    let of = |subject| -> BTreeMap<&str, &str> {
+        let of_side = METRICS.iter().filter(|metric| metric.subject == subject);
+        of_side
+            .filter_map(|metric| Some((metric.recorded_as()?, metric.name)))
+            .collect()
+    };
+    let (server, clients) = (of(Subject::Server), of(Subject::LoadGenerator));
+    assert!(server.keys().eq(clients.keys()));
+    for (value, name) in server {
+        assert_eq!(name, format!("server_{value}"));
+        assert_eq!(clients[value], format!("client_{value}"));
+    }
+}
+
+#[test]
+fn trials_are_combined_as_the_metric_says() {
+    let mut trials = [
+        trial(0, Purpose::Timed, &[("cpu_ms", 10.0), ("threads", 4.0)]),
+        trial(1, Purpose::Timed, &[("cpu_ms", 20.0), ("threads", 6.0)]),
+        trial(0, Purpose::Counted, &[("cycles", 1000.0)]),
+    ];
+    let values = |trials: &[Trial]| Values::of(trials, 1).unwrap();
+    let all = values(&trials);
+    let is = |name: &str, expected: f64| {
+        let value = all.value(name).unwrap();
+        assert!((value - expected).abs() < 1e-9, "{name}: {value}");
+    };
+    is("server_threads", 5.0);
+    is("server_cpu_us_per_request", 150.0);
+    // Requests while events were counted are all but the first of each client.
+    is("server_cycles_per_request", 10.0);
+    is("counted_requests", 100.0);
+    let rate = all.quantity("requests_per_s").unwrap();
+    assert_eq!((rate.low, rate.high), (Some(50.0), Some(51.0)));
+    assert_eq!(
+        all.quantity("server_cycles").unwrap().low,
+        None,
+        "one trial"
+    );
+    for (trial, errors) in trials.iter_mut().zip([3, 4]) {
+        let load = trial.load.as_mut().unwrap();
+        load.errors.insert("reset".to_owned(), errors);
+        load.never_served = errors as u32;
+    }
+    let all = values(&trials);
+    assert_eq!(all.value("errors"), Some(7.0));
+    assert_eq!(all.value("clients_never_served"), Some(4.0));
+    assert_eq!(all.quantity("errors").unwrap().low, None);
+    trials[1].load = None;
+    trials[1].failure = Some(crate::Failure {
+        stage: "load".to_owned(),
+        reason: "it was lost".to_owned(),
+        output: String::new(),
+    });
+    let all = values(&trials);
+    assert_eq!(all.value("failed_trials"), Some(1.0));
+    assert_eq!(all.value("server_threads"), Some(4.0));
+    assert!(values(&[]).iter().next().is_none());
+}

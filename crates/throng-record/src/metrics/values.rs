@@ -1,0 +1,208 @@
+//! What several trials of a server under one load come to, metric by metric.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use serde::{Serialize, Serializer};
+
+use super::{Combine, METRICS, Metric, Source, Statistic, Times, named};
+use crate::{Latency, Trial};
+use throng_stats::{Distributions, Interval, Sample};
+
+/// A value of several trials, with its 95 % interval when there are at least two.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quantity {
+    /// The value.
+    pub value: f64,
+    /// Lower end of the interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+
+/// A metric of several trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// What they come to.
+    pub quantity: Quantity,
+    /// The trials, for ratios.
+    pub sample: Sample,
+}
+
+/// Every metric that the trials of a server under one load have.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Values(BTreeMap<&'static str, Value>);
+
+impl Serialize for Values {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (name, value.quantity)))
+    }
+}
+
+impl Quantity {
+    /// Without an interval.
+    pub fn bare(value: f64) -> Self {
+        Self {
+            value,
+            low: None,
+            high: None,
+        }
+    }
+
+    /// So many times it.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            low: self.low.map(|low| low * factor),
+            high: self.high.map(|high| high * factor),
+        }
+    }
+}
+
+impl Values {
+    /// Of these trials of one server under one load. Those that time should all be for one purpose.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>, seed: u64) -> anyhow::Result<Self> {
+        let mut trials: Vec<&Trial> = trials.into_iter().collect();
+        trials.sort_by_key(|trial| trial.round);
+        let mut values = Self::default();
+        for times in Times::ALL {
+            let of_times =
+                |metric: &&Metric| matches!(metric.source, Source::Times(of, _) if of == times);
+            let metrics: Vec<&'static Metric> = METRICS.iter().filter(of_times).collect();
+            values.add_times(&trials, times, &metrics, seed)?;
+        }
+        for metric in METRICS {
+            if !matches!(metric.source, Source::Times(..)) {
+                let rounds = trials.iter().filter_map(|trial| {
+                    let comes_from = metric.comes_from(trial);
+                    Some((trial.round, metric.of(trial).filter(|_| comes_from)?))
+                });
+                values.add(metric, Sample::of_values(rounds.collect()), seed);
+            }
+        }
+        Ok(values)
+    }
+
+    fn add_times(
+        &mut self,
+        trials: &[&Trial],
+        times: Times,
+        metrics: &[&'static Metric],
+        seed: u64,
+    ) -> anyhow::Result<()> {
+        let good = trials
+            .iter()
+            .filter(|trial| trial.failure.is_none() && trial.purpose.is_timed());
+        let good: Vec<(u32, &Latency)> = good
+            .filter_map(|trial| Some((trial.round, times.of(trial.load.as_ref()?)?)))
+            .filter(|(_, latency)| latency.count > 0)
+            .collect();
+        let counted: Vec<Vec<(f64, u64)>> = good
+            .iter()
+            .map(|(_, latency)| counted(latency))
+            .collect::<anyhow::Result<_>>()?;
+        let rounds: Vec<u32> = good.iter().map(|(round, _)| *round).collect();
+        let all = Arc::new(Distributions::new(&counted));
+        for metric in metrics {
+            let Source::Times(_, statistic) = metric.source else {
+                continue;
+            };
+            let sample = match (statistic, statistic.quantile()) {
+                (_, Some((_, fewest))) if all.count() < fewest => continue,
+                (_, Some((quantile, _))) => {
+                    Sample::of_quantile(rounds.clone(), quantile, Arc::clone(&all))
+                }
+                (Statistic::Mean, _) => {
+                    let means = good.iter();
+                    let means = means.map(|(round, one)| (*round, one.mean_us, one.count));
+                    Sample::of_means(means.collect())
+                }
+                _ => Sample::of_values(
+                    good.iter()
+                        .map(|(round, latency)| (*round, latency.max_us))
+                        .collect(),
+                ),
+            };
+            self.add(metric, sample, seed);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, metric: &'static Metric, sample: Sample, seed: u64) {
+        let own = || sample.by_round().into_iter().map(|(_, value)| value);
+        let value = match metric.combine {
+            _ if sample.trials() == 0 => None,
+            Combine::Median | Combine::Merge => sample.estimate(),
+            Combine::Sum => Some(own().sum()),
+            Combine::Greatest => own().max_by(f64::total_cmp),
+        };
+        let Some(value) = value else { return };
+        let interval = (!metric.is_exact())
+            .then(|| sample.interval(seed))
+            .flatten();
+        let quantity = Quantity {
+            value,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+        };
+        self.0.insert(metric.name, Value { quantity, sample });
+    }
+
+    /// Of the metric of this name; none where it was not measured.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        debug_assert!(named(name).is_some(), "there is no metric {name}");
+        self.0.get(name)
+    }
+
+    /// With its interval.
+    pub fn quantity(&self, name: &str) -> Option<Quantity> {
+        self.get(name).map(|value| value.quantity)
+    }
+
+    /// Without it.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.get(name).map(|value| value.quantity.value)
+    }
+
+    /// Its trials.
+    pub fn sample(&self, name: &str) -> Option<&Sample> {
+        self.get(name).map(|value| &value.sample)
+    }
+
+    /// The ratio of this one's value of a metric to another one's of the same run, where its trials have an
+    /// interval.
+    pub fn ratio(&self, other: &Self, metric: &Metric, seed: u64) -> Option<Interval> {
+        let (own, others) = (self.sample(metric.name)?, other.sample(metric.name)?);
+        (!metric.is_exact()).then(|| own.ratio(others, seed))?
+    }
+
+    /// The same where they are of different runs.
+    pub fn ratio_apart(&self, other: &Self, metric: &Metric, seed: u64) -> Option<Interval> {
+        let (own, others) = (self.sample(metric.name)?, other.sample(metric.name)?);
+        (!metric.is_exact()).then(|| own.ratio(&others.clone().apart(), seed))?
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+}
+
+/// The values of a histogram in microseconds, with the count of each.
+fn counted(latency: &Latency) -> anyhow::Result<Vec<(f64, u64)>> {
+    let histogram = latency
+        .times()
+        .context("a distribution of times cannot be merged")?;
+    let values = histogram.iter_recorded().map(|step| {
+        let value = histogram.highest_equivalent(step.value_iterated_to());
+        (value as f64 / 1000.0, step.count_at_value())
+    });
+    Ok(values.collect())
+}

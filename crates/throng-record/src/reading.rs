@@ -1,0 +1,376 @@
+//! Reading a record that anybody may have written.
+//!
+//! Each of its files is a regular one, within its directory and of a bounded size, and a number in it is one
+//! that can have been counted. Whatever is not so is refused with its place.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+
+use super::SCHEMA_VERSION;
+use super::error::{StoreError, file_error};
+
+/// Most bytes of a file that is read; the largest known has a thousandth.
+pub(super) const MOST_BYTES: u64 = 1 << 30;
+/// Greatest number in a record, either way. So thousands of them add up within 64 bits.
+const GREATEST: f64 = 1e15;
+/// Digits that no number up to that goes beyond.
+const DIGITS: usize = 15;
+/// What is no count, and only shown or handed on: numbers drawn, differences of clocks, limits of a process.
+const ANY: [&str; 5] = ["seed", "offset_ns", "nofile", "nproc", "as"];
+
+/// Whether a name stands for a directory within another one, and for nothing else wherever it is written.
+pub fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
+}
+
+/// The directory `name` of a record, where it has one; one that lies elsewhere is refused.
+///
+/// # Errors
+/// When it is a symbolic link, or no directory.
+pub fn directory(record: &Path, name: &str) -> Result<Option<PathBuf>, StoreError> {
+    let path = record.join(name);
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.is_dir() => Ok(Some(path)),
+        Ok(found) if found.is_symlink() => Err(elsewhere(&path)),
+        Ok(_) => Err(file_error("read", &path)(Errno::NOTDIR.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(file_error("read", &path)(error)),
+    }
+}
+
+/// Makes sure that what is to be written lies in the record, whatever stands there now.
+///
+/// # Errors
+/// When it is a symbolic link.
+pub fn refuse_link(path: &Path) -> Result<(), StoreError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(elsewhere(path)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that the files in the directory `part` of a record are its own, also those that are to be
+/// written anew.
+pub(super) fn refuse_links_in(record: &Path, part: &str) -> Result<(), StoreError> {
+    let Some(path) = directory(record, part)? else {
+        return Ok(());
+    };
+    for entry in fs::read_dir(&path).map_err(file_error("read", &path))? {
+        refuse_link(&entry.map_err(file_error("read", &path))?.path())?;
+    }
+    Ok(())
+}
+
+/// The file `name` in the directory `part` of a record, where it has one.
+///
+/// # Errors
+/// When it cannot be read, or is not in the record.
+pub fn open_in(record: &Path, part: &str, name: &str) -> Result<Option<File>, StoreError> {
+    match directory(record, part)? {
+        Some(part) => open_if_there(&part.join(name)),
+        None => Ok(None),
+    }
+}
+
+/// A regular file that is no link and of no more bytes than are read, where there is one.
+///
+/// # Errors
+/// When it is something else, or cannot be read.
+pub fn open_if_there(path: &Path) -> Result<Option<File>, StoreError> {
+    // Whoever opened a pipe would wait for somebody to write into it.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            refuse_link(path)?;
+            return Err(file_error("read", path)(error));
+        }
+    };
+    let found = file.metadata().map_err(file_error("read", path))?;
+    let refused = |why: String| file_error("read", path)(io::Error::other(why));
+    if !found.is_file() {
+        return Err(refused("it is no regular file".to_owned()));
+    }
+    if found.len() > MOST_BYTES {
+        return Err(refused(format!(
+            "it has {} bytes, and no file of a record has more than {MOST_BYTES}",
+            found.len()
+        )));
+    }
+    Ok(Some(file))
+}
+
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(file) = open_if_there(path)? else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    // Also where it grows meanwhile.
+    let read = file.take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(file_error("read", path))?;
+    Ok(Some(bytes))
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, StoreError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        wrong(path, 1, &error.as_bytes()[..at], "it is no UTF-8 text")
+    })
+}
+
+/// A file that is one JSON value with the version of its form.
+pub(super) fn file<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+    let Some(bytes) = bytes(path)? else {
+        return Ok(None);
+    };
+    parse(path, 1, &text(path, bytes)?).map(Some)
+}
+
+/// The lines of a file up to its last whole one, which may end within a character: nothing where there is
+/// no file.
+pub(super) fn whole_lines(path: &Path, mut bytes: Vec<u8>) -> Result<String, StoreError> {
+    let end = bytes.iter().rposition(|&byte| byte == b'\n');
+    bytes.truncate(end.unwrap_or(0));
+    text(path, bytes)
+}
+
+/// A JSON value of a record, which stands in the file `path` from `line` on.
+///
+/// # Errors
+/// When it is not of a form this version knows, with the place.
+pub fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &str) -> Result<T, StoreError> {
+    // The version first: a newer form would only give puzzling errors about its fields.
+    if let Ok(Version {
+        schema_version: Some(version),
+    }) = serde_json::from_str(text)
+        && version != SCHEMA_VERSION
+    {
+        let help = if version > SCHEMA_VERSION {
+            "read it with a newer one"
+        } else {
+            "make the run again, or read it with the version that wrote it"
+        };
+        let reason = format!(
+            "the record has form {version}, and this version of throng reads form {SCHEMA_VERSION}; {help}"
+        );
+        return Err(wrong(path, line, b"", &reason));
+    }
+    let value = serde_json::from_str(text).map_err(|error| StoreError::Content {
+        path: path.to_owned(),
+        line: line + error.line().saturating_sub(1),
+        column: error.column().max(1),
+        reason: without_place(&error),
+    })?;
+    match too_great(text) {
+        Some((at, number, name)) => {
+            let what = format!("`{name}` is {number}, and nothing was ever counted so far");
+            Err(wrong(path, line, &text.as_bytes()[..at], &what))
+        }
+        None => Ok(value),
+    }
+}
+
+/// The version of the form alone, whatever else a file holds.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema_version: Option<u32>,
+}
+
+/// The first number of a JSON text that is too great: where, itself, and the name it has.
+fn too_great(text: &str) -> Option<(usize, &str, &str)> {
+    let bytes = text.as_bytes();
+    let (mut at, mut name) = (0, "");
+    while at < bytes.len() {
+        let from = at;
+        match bytes[at] {
+            b'"' => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += 1 + usize::from(bytes[at] == b'\\');
+                }
+                at += 1;
+                if text[at.min(text.len())..].trim_start().starts_with(':') {
+                    name = text.get(from + 1..at - 1).unwrap_or_default();
+                }
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+                at += bytes[from..]
+                    .iter()
+                    .take_while(|byte| is_part(byte))
+                    .count();
+                let number = &text[from..at];
+                let may_be = number.len() > DIGITS || number.contains(['e', 'E']);
+                let is_great = || !number.parse().is_ok_and(|n: f64| n.abs() <= GREATEST);
+                if may_be && is_great() && !ANY.contains(&name) {
+                    return Some((from, number, name));
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// What is wrong behind these bytes of a text that begins at `line`.
+fn wrong(path: &Path, line: usize, before: &[u8], reason: &str) -> StoreError {
+    let start = before.iter().rposition(|&byte| byte == b'\n');
+    StoreError::Content {
+        path: path.to_owned(),
+        line: line + before.split(|&byte| byte == b'\n').count() - 1,
+        column: before.len() - start.map_or(0, |at| at + 1) + 1,
+        reason: reason.to_owned(),
+    }
+}
+
+/// What is wrong, without the place, which would count the lines from another one.
+fn without_place(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let text = error.to_string();
+    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+}
+
+fn elsewhere(path: &Path) -> StoreError {
+    let why = "it is a symbolic link, which leads out of the record";
+    file_error("use", path)(io::Error::other(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Run, Study, read, read_trials};
+
+    fn reason(error: &StoreError) -> String {
+        let source = std::error::Error::source(error);
+        format!(
+            "{error}: {}",
+            source.map(ToString::to_string).unwrap_or_default()
+        )
+    }
+
+    #[test]
+    fn names_of_directories_lead_nowhere_else() {
+        assert!(is_plain("few-large_2"));
+        for name in [
+            "", ".", "..", "../x", "/etc", "a/b", "-o", "a b", "a\n", "\u{e4}", "<b>",
+        ] {
+            assert!(!is_plain(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_not_read() {
+        let record = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        fs::write(other.path().join("secret"), "{}").unwrap();
+        let link = |name: &str, to: &Path| {
+            std::os::unix::fs::symlink(to, record.path().join(name)).unwrap();
+        };
+        link("run.json", &other.path().join("secret"));
+        link("trials.jsonl", &other.path().join("secret"));
+        link("study.json", &other.path().join("secret"));
+        link("clients", other.path());
+        for error in [
+            read(record.path()).unwrap_err(),
+            read_trials(record.path()).unwrap_err(),
+            Study::read(record.path()).unwrap_err(),
+            open_in(record.path(), "clients", "secret").unwrap_err(),
+        ] {
+            assert!(
+                reason(&error).contains("leads out of the record"),
+                "{error}"
+            );
+        }
+        fs::write(record.path().join("samples"), "").unwrap();
+        assert!(open_in(record.path(), "samples", "x").is_err());
+        assert!(open_in(record.path(), "server", "x").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_no_file_or_has_no_end_is_not_read() {
+        let record = tempfile::tempdir().unwrap();
+        let path = record.path().join("run.json");
+        fs::create_dir(&path).unwrap();
+        assert!(reason(&read(record.path()).unwrap_err()).contains("no regular file"));
+        fs::remove_dir(&path).unwrap();
+        // Sparse: it takes no room.
+        let file = File::create(&path).unwrap();
+        file.set_len(10 << 30).unwrap();
+        let error = read(record.path()).unwrap_err();
+        assert!(
+            reason(&error).contains("10737418240 bytes"),
+            "{}",
+            reason(&error)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_at_its_line_and_column() {
+        let path = Path::new("run.json");
+        let deep = "[".repeat(100_000);
+        for (text, place, why) in [
+            ("{\n \"b\": 1}", "line 3, column ", "unknown field `b`"),
+            ("{\n\"schema_version\": 99}", "line 2, column 1", "form 99"),
+            (
+                "{\"schema_version\": NaN}",
+                "line 2, column ",
+                "expected value",
+            ),
+            ("", "line 2, column 1", "EOF"),
+            (&deep, "line 2, column ", "invalid type"),
+        ] {
+            let error = parse::<Run>(path, 2, text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("run.json, {place}")), "{error}");
+            assert!(error.contains(why) && !error.contains("at line"), "{error}");
+        }
+        let error = parse::<serde_json::Value>(path, 2, &deep).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("line 2, column 128: recursion limit"),
+            "{error}"
+        );
+        let error = parse::<serde_json::Value>(path, 2, "{\n \"a\": trx}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "run.json, line 3, column 9: expected ident"
+        );
+        for (text, place) in [
+            ("[1,\n 18446744073709551615]", "line 3, column 2"),
+            ("{\"a\": {\"b\\\"\": -1.5e300}}", "line 2, column 15"),
+            ("[1000000000000001]", "line 2, column 2"),
+        ] {
+            let error = parse::<serde_json::Value>(path, 2, text).unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.contains(place) && error.contains("counted"),
+                "{error}"
+            );
+        }
+        let fine = "{\"seed\": 18446744073709551615, \"x\": [0.30000000000000004, 1e15, \"1e99\"]}";
+        assert!(parse::<serde_json::Value>(path, 1, fine).is_ok());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_at_their_place() {
+        let record = tempfile::tempdir().unwrap();
+        fs::write(record.path().join("trials.jsonl"), b"{}\nab\xff\n").unwrap();
+        let error = read_trials(record.path()).unwrap_err().to_string();
+        assert!(
+            error.ends_with("trials.jsonl, line 2, column 3: it is no UTF-8 text"),
+            "{error}"
+        );
+    }
+}

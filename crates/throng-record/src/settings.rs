@@ -1,0 +1,53 @@
+//! How the settings of two runs differ.
+
+use super::Settings;
+
+impl Settings {
+    /// In which words the load of another run was another; empty when it was the same.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        self.differing(other)
+            .into_iter()
+            .map(|(what, now, then)| format!("{what} {then}, and now {now}"))
+            .collect()
+    }
+
+    /// In what the load of another run was another: what, here, and there.
+    pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
+        let cpus = |cpus: &[u32]| format!("{cpus:?}");
+        let own = [
+            (
+                "clients",
+                format!("{:?}", self.clients),
+                format!("{:?}", other.clients),
+            ),
+            (
+                "backlog",
+                self.backlog.to_string(),
+                other.backlog.to_string(),
+            ),
+            (
+                "server CPUs",
+                cpus(&self.server_cpus),
+                cpus(&other.server_cpus),
+            ),
+            (
+                "client CPUs",
+                cpus(&self.client_cpus),
+                cpus(&other.client_cpus),
+            ),
+            (
+                "load threads",
+                self.load_threads.to_string(),
+                other.load_threads.to_string(),
+            ),
+        ];
+        let own = own.into_iter().filter(|(_, now, then)| now != then);
+        let own = own.map(|(what, now, then)| (what.to_owned(), now, then));
+        // How many clients there are, the numbers above say.
+        let of_load = self.load.differing(&other.load).into_iter();
+        of_load
+            .filter(|(key, ..)| key != "clients")
+            .chain(own)
+            .collect()
+    }
+}

@@ -1,0 +1,395 @@
+//! When clients ask: how fast requests come due in an open loop, and how long clients of a closed loop
+//! think.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::text::{as_text, read_time, write_time};
+
+/// Most requests a second that can be asked for: one a nanosecond.
+const HIGHEST_PER_S: f64 = 1e9;
+/// Fewest, one in 1000 s.
+const LOWEST_PER_S: f64 = 1e-3;
+
+/// Requests a second over all clients: `1000`, or `0..1000` for a rate that rises.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateRange {
+    /// When the schedule begins.
+    pub from_per_s: f64,
+    /// Once the rate has risen; the same for a constant rate.
+    pub to_per_s: f64,
+}
+
+impl RateRange {
+    /// A rate that stays the same.
+    pub fn constant(per_s: f64) -> Self {
+        Self {
+            from_per_s: per_s,
+            to_per_s: per_s,
+        }
+    }
+
+    /// With both ends made others, but for one that is 0.
+    #[must_use]
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self {
+            from_per_s: if self.from_per_s > 0.0 {
+                change(self.from_per_s)
+            } else {
+                0.0
+            },
+            to_per_s: change(self.to_per_s),
+        }
+    }
+
+    /// Whether it rises.
+    pub fn rises(self) -> bool {
+        self.from_per_s < self.to_per_s
+    }
+
+    fn new(from_per_s: f64, to_per_s: f64) -> Result<Self, String> {
+        let within = |per_s: &f64| (LOWEST_PER_S..=HIGHEST_PER_S).contains(per_s);
+        // It may begin with nothing at all.
+        let begins = from_per_s == 0.0 || within(&from_per_s);
+        if !begins || !within(&to_per_s) {
+            return Err(format!(
+                "a rate must be from {LOWEST_PER_S} to {HIGHEST_PER_S} requests a second"
+            ));
+        }
+        if from_per_s > to_per_s {
+            return Err(format!(
+                "a rate rises; write it like {to_per_s}..{from_per_s}"
+            ));
+        }
+        Ok(Self {
+            from_per_s,
+            to_per_s,
+        })
+    }
+}
+
+impl FromStr for RateRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |part: &str| {
+            let per_s = part.trim().parse::<f64>();
+            per_s.map_err(|_| format!("`{text}` is no rate; write it like 1000, or 0..1000"))
+        };
+        let Some((from, to)) = text.split_once("..") else {
+            let per_s = number(text)?;
+            return Self::new(per_s, per_s);
+        };
+        Self::new(number(from)?, number(to)?)
+    }
+}
+
+impl fmt::Display for RateRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rises() {
+            write!(f, "{}..", self.from_per_s)?;
+        }
+        self.to_per_s.fmt(f)
+    }
+}
+
+impl Serialize for RateRange {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.rises() {
+            to.collect_str(self)
+        } else if self.to_per_s.fract() == 0.0 {
+            to.serialize_u64(self.to_per_s as u64)
+        } else {
+            to.serialize_f64(self.to_per_s)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RateRange {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = RateRange;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rate, like 1000 or \"0..1000\"")
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, per_s: f64) -> Result<RateRange, E> {
+                RateRange::new(per_s, per_s).map_err(E::custom)
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, per_s: u64) -> Result<RateRange, E> {
+                self.visit_f64(per_s as f64)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, per_s: i64) -> Result<RateRange, E> {
+                self.visit_f64(per_s as f64)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RateRange, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        from.deserialize_any(Reader)
+    }
+}
+
+/// Reads so many a second: a rate that stays the same.
+///
+/// # Errors
+/// When it is none.
+pub fn per_second(text: &str) -> Result<f64, String> {
+    let range: RateRange = text.parse()?;
+    if range.rises() {
+        return Err("it stays the same; write one number".to_owned());
+    }
+    Ok(range.to_per_s)
+}
+
+/// How requests lie about their rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spacing {
+    /// One after the other, evenly.
+    Constant,
+    /// Independently of each other, as those of many users are.
+    Poisson,
+    /// So many at once, and a pause that keeps the rate.
+    Burst(u32),
+}
+
+impl FromStr for Spacing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("burst:")) {
+            ("constant", _) => Ok(Self::Constant),
+            ("poisson", _) => Ok(Self::Poisson),
+            (_, Some(size)) => super::at_least_one(size)
+                .map(Self::Burst)
+                .map_err(|why| format!("size of a burst: {why}")),
+            _ => Err(format!(
+                "`{text}` is no way to arrive; there are: constant, poisson, burst:N"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Spacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant => f.write_str("constant"),
+            Self::Poisson => f.write_str("poisson"),
+            Self::Burst(size) => write!(f, "burst:{size}"),
+        }
+    }
+}
+
+/// A time of chance is hardly ever longer than so many times its mean: once in 22,000.
+pub const LONG_BY_CHANCE: f64 = 10.0;
+
+/// How long a client of a closed loop thinks between a reply and its next request: always so long (`20ms`), any
+/// time of a range (`10ms..30ms`), or by chance (`exp:20ms`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Think {
+    /// It does not.
+    #[default]
+    None,
+    /// Always so long.
+    Fixed(Duration),
+    /// Any time from the first to the second, all alike.
+    Uniform(Duration, Duration),
+    /// Exponentially distributed with this mean.
+    Exponential(Duration),
+}
+
+impl Think {
+    /// Hardly ever longer than this.
+    pub fn longest(&self) -> Duration {
+        match *self {
+            Self::None => Duration::ZERO,
+            Self::Fixed(time) | Self::Uniform(_, time) => time,
+            Self::Exponential(mean) => mean.mul_f64(LONG_BY_CHANCE),
+        }
+    }
+
+    /// The longest time that it names.
+    pub fn named(&self) -> Duration {
+        match *self {
+            Self::Exponential(mean) => mean,
+            _ => self.longest(),
+        }
+    }
+
+    /// With every time made another one.
+    #[must_use]
+    pub fn map(self, change: impl Fn(Duration) -> Duration) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Fixed(time) => Self::Fixed(change(time)),
+            Self::Uniform(shortest, longest) => Self::Uniform(change(shortest), change(longest)),
+            Self::Exponential(mean) => Self::Exponential(change(mean)),
+        }
+    }
+}
+
+impl FromStr for Think {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(mean) = text.strip_prefix("exp:") {
+            return match read_time(mean)? {
+                Duration::ZERO => Err("it must be longer than 0".to_owned()),
+                mean => Ok(Self::Exponential(mean)),
+            };
+        }
+        let (shortest, longest) = match text.split_once("..") {
+            Some((shortest, longest)) => (read_time(shortest)?, read_time(longest)?),
+            None => (read_time(text)?, read_time(text)?),
+        };
+        if shortest > longest {
+            return Err("the shorter time comes first, like 10ms..30ms".to_owned());
+        }
+        Ok(match longest {
+            Duration::ZERO => Self::None,
+            time if time == shortest => Self::Fixed(time),
+            _ => Self::Uniform(shortest, longest),
+        })
+    }
+}
+
+impl fmt::Display for Think {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::None => f.write_str("0s"),
+            Self::Fixed(time) => f.write_str(&write_time(time)),
+            Self::Uniform(shortest, longest) => {
+                write!(f, "{}..{}", write_time(shortest), write_time(longest))
+            }
+            Self::Exponential(mean) => write!(f, "exp:{}", write_time(mean)),
+        }
+    }
+}
+
+as_text!(Spacing, "\"constant\", \"poisson\" or \"burst:N\"");
+as_text!(
+    Think,
+    "a time, like \"20ms\", \"10ms..30ms\" or \"exp:20ms\""
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(text: &str) -> Result<RateRange, String> {
+        text.parse()
+    }
+
+    fn spacing(text: &str) -> Result<Spacing, String> {
+        text.parse()
+    }
+
+    fn think(text: &str) -> Result<Think, String> {
+        text.parse()
+    }
+
+    fn range(from_per_s: f64, to_per_s: f64) -> RateRange {
+        RateRange {
+            from_per_s,
+            to_per_s,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_a_number_or_rises() {
+        assert_eq!(rate("1000"), Ok(range(1000.0, 1000.0)));
+        assert_eq!(rate("0.5"), Ok(range(0.5, 0.5)));
+        assert_eq!(rate("1e9"), Ok(range(1e9, 1e9)));
+        assert_eq!(rate("100..1e6"), Ok(range(100.0, 1e6)));
+        assert_eq!(rate("0..10"), Ok(range(0.0, 10.0)));
+        assert_eq!(rate("10..10"), Ok(range(10.0, 10.0)));
+    }
+
+    #[test]
+    fn a_wrong_rate_is_told_why() {
+        for (text, why) in [
+            ("", "is no rate"),
+            ("fast", "is no rate"),
+            ("10/s", "is no rate"),
+            ("..", "is no rate"),
+            ("1..", "is no rate"),
+            ("..5", "is no rate"),
+            ("1..2..3", "is no rate"),
+            ("0", "from 0.001 to 1000000000"),
+            ("-0", "from 0.001"),
+            ("-5", "from 0.001"),
+            ("-5..5", "from 0.001"),
+            ("0..0", "from 0.001"),
+            ("1e-4", "from 0.001"),
+            ("1000000001", "from 0.001"),
+            ("1..2e9", "from 0.001"),
+            ("NaN", "from 0.001"),
+            ("nan..1", "from 0.001"),
+            ("inf", "from 0.001"),
+            ("1..inf", "from 0.001"),
+            ("10..5", "write it like 5..10"),
+            ("5..0", "from 0.001"),
+        ] {
+            let error = rate(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn arrivals_have_names() {
+        assert_eq!(spacing("constant"), Ok(Spacing::Constant));
+        assert_eq!(spacing("poisson"), Ok(Spacing::Poisson));
+        assert_eq!(spacing("burst:10"), Ok(Spacing::Burst(10)));
+        for (text, why) in [
+            ("", "there are: constant, poisson, burst:N"),
+            ("Poisson", "there are"),
+            ("burst", "there are"),
+            ("burst:", "size of a burst"),
+            ("burst:0", "at least 1"),
+            ("burst:-1", "no whole number"),
+            ("burst:1.5", "no whole number"),
+            ("burst:4294967296", "no whole number"),
+        ] {
+            let error = spacing(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn clients_think_for_a_time_a_range_or_at_random() {
+        let ms = Duration::from_millis;
+        assert_eq!(think("0s"), Ok(Think::None));
+        assert_eq!(think("20ms"), Ok(Think::Fixed(ms(20))));
+        assert_eq!(think("10000us..10ms"), Ok(Think::Fixed(ms(10))));
+        assert_eq!(think("10ms..1s"), Ok(Think::Uniform(ms(10), ms(1000))));
+        assert_eq!(think("0s..1s"), Ok(Think::Uniform(ms(0), ms(1000))));
+        assert_eq!(think("exp:50ms"), Ok(Think::Exponential(ms(50))));
+        for (text, why) in [
+            ("", "is no time"),
+            ("10", "is no time"),
+            ("-1s", "negative"),
+            ("inf", "is no time"),
+            ("1s..", "is no time"),
+            ("..1s", "is no time"),
+            ("2s..1s", "the shorter time comes first"),
+            ("exp:", "is no time"),
+            ("exp:0s", "longer than 0"),
+            ("exp:NaN", "is no time"),
+            ("exp:1s..2s", "is no time"),
+        ] {
+            let error = think(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

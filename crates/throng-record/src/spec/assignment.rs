@@ -1,0 +1,108 @@
+//! What a process of a load is given to do, in one line of JSON.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use super::{LoadSpec, Share, optional_time};
+
+/// A load, or a process's part of it, and where it goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assignment {
+    /// All of the load.
+    pub load: LoadSpec,
+    /// The servers, as HOST:PORT; clients take them in turn.
+    pub servers: Vec<String>,
+    /// Whether they may be beyond this machine's loopback.
+    pub allow_remote: bool,
+    /// Load-generating threads.
+    pub threads: u32,
+    /// Which part of the load is this process's, where several have it together; then the result has what puts
+    /// their clients together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// The file that gets a line for each client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients_csv: Option<PathBuf>,
+    /// How often figures are told while it runs; absent: not at all.
+    #[serde(
+        default,
+        with = "optional_time",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub figures_every: Option<Duration>,
+}
+
+impl Assignment {
+    /// A load of one process, whose servers are named later.
+    pub fn new(load: LoadSpec, threads: u32) -> Self {
+        Self {
+            load,
+            servers: Vec::new(),
+            allow_remote: false,
+            threads,
+            share: None,
+            clients_csv: None,
+            figures_every: None,
+        }
+    }
+
+    /// Reads the first line.
+    ///
+    /// # Errors
+    /// When it is no assignment.
+    pub fn read(input: &mut impl BufRead) -> anyhow::Result<Self> {
+        let mut line = String::new();
+        input
+            .read_line(&mut line)
+            .context("cannot read what load to be from standard input")?;
+        let assignment: Self =
+            serde_json::from_str(&line).context("what load to be is not understood")?;
+        anyhow::ensure!(!assignment.servers.is_empty(), "there is no server to load");
+        Ok(assignment)
+    }
+
+    /// The line.
+    ///
+    /// # Errors
+    /// When a path in it is no text.
+    pub fn line(&self) -> anyhow::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::spec::made_up;
+
+    proptest! {
+        #[test]
+        fn a_process_has_what_it_was_given(seed in any::<u64>(), part in any::<bool>()) {
+            let assignment = Assignment {
+                share: Share::new(1, 3).filter(|_| part),
+                clients_csv: Some("a b/c\n.csv".into()),
+                figures_every: Some(Duration::from_micros(seed % 1_000_000)),
+                servers: vec!["[::1]:5".to_owned()],
+                ..Assignment::new(made_up(seed), 2)
+            };
+            let line = assignment.line().unwrap();
+            prop_assert_eq!(line.matches('\n').count(), 1);
+            prop_assert_eq!(Assignment::read(&mut line.as_bytes()).unwrap(), assignment);
+        }
+    }
+
+    #[test]
+    fn what_is_no_assignment_is_refused() {
+        for line in ["", "\n", "{}", "5\n", "{\"load\": {\"clients\": \"many\"}}"] {
+            let error = Assignment::read(&mut line.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), "what load to be is not understood");
+        }
+    }
+}

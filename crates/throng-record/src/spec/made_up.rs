@@ -1,0 +1,152 @@
+//! Loads of every kind, for tests.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::{
+    Close, Engine, LoadSpec, Network, Paths, RateRange, Sent, Sizes, Spacing, Think, weighted_path,
+};
+
+/// A load that can be, drawn from a seed.
+pub fn made_up(seed: u64) -> LoadSpec {
+    let random = &mut Rng::with_seed(seed);
+    let mut load = LoadSpec {
+        clients: random.u32(1..=100_000),
+        pipeline: random.u16(1..=1024),
+        warm_up: time(random, 0),
+        seed: random.u64(..=i64::MAX as u64),
+        connect_timeout: time(random, 1),
+        syn_retries: maybe(random, |random| random.u8(1..=127)),
+        requests_per_connection: maybe(random, |random| random.u32(1..)),
+        lifetime: maybe(random, |random| time(random, 1)),
+        close: random
+            .choice(Close::NAMED)
+            .map_or(Close::Reset, |(_, how)| how),
+        reconnect: random.bool(),
+        request_timeout: maybe(random, |random| time(random, 1)),
+        patience: time(random, 1),
+        engine: random
+            .choice(Engine::NAMED)
+            .map_or(Engine::Epoll, |(_, engine)| engine),
+        delay: random.bool(),
+        source: networks(random),
+        ..LoadSpec::default()
+    };
+    say(&mut load, random);
+    end(&mut load, random);
+    match random.u8(..4) {
+        0 => load.ramp = Some(time(random, 1)),
+        1 => load.connect_rate = Some(per_s(random)),
+        _ => {}
+    }
+    if random.bool() {
+        load.probe_clients = Some(random.u32(1..100));
+        load.probe_rate = per_s(random);
+    }
+    load.checked().expect("such a load can be")
+}
+
+fn say(load: &mut LoadSpec, random: &mut Rng) {
+    match random.u8(..4) {
+        0 => {
+            let count = random.usize(1..20);
+            let bytes = (0..count).map(|_| random.u8(..)).collect();
+            load.send = Some(if random.bool() {
+                Sent::Text(bytes)
+            } else {
+                Sent::File("some/file".into())
+            });
+            let expectations = [
+                "close",
+                "bytes:5",
+                "until:\\r\\n",
+                "text:a b",
+                "regex:^-?\\d+;",
+            ];
+            load.expect = random.choice(expectations).map(str::to_owned);
+        }
+        1 => {
+            load.protocol = Some("http".to_owned());
+            let texts = ["/", "/a:3", "/b:7:1", "/c?d=e:2", "/f"];
+            let count = random.usize(1..=texts.len());
+            let parts = texts[..count]
+                .iter()
+                .map(|text| weighted_path(text).expect("a path"));
+            load.path = Some(Paths::new(parts.collect()).expect("all differ"));
+        }
+        2 => load.protocol = Some("factorial".to_owned()),
+        _ => {
+            load.protocol = maybe(random, |_| "echo".to_owned());
+            let count = random.usize(1..5);
+            let size = |place| (random.usize(1..1 << 20) * 8 + place, random.u32(1..200));
+            load.size = Sizes::new((0..count).map(size).collect()).expect("all differ");
+        }
+    }
+}
+
+fn end(load: &mut LoadSpec, random: &mut Rng) {
+    match random.u8(..5) {
+        0 => load.requests = Some(random.u64(u64::from(load.clients)..1_000_000_000)),
+        1 => load.bytes = Some(random.u64(1..1_000_000_000_000)),
+        2 => {
+            load.requests_per_client = Some(random.u32(1..));
+            load.at_once = maybe(random, |random| random.u32(1..));
+            load.time_limit = maybe(random, |random| time(random, 1));
+        }
+        _ => load.duration = maybe(random, |random| time(random, 1)),
+    }
+    load.eager = !load.has_jobs() && random.bool();
+    if !load.has_jobs() && random.bool() {
+        let (one, other) = (per_s(random), per_s(random));
+        load.rate = Some(match random.u8(..3) {
+            0 => RateRange::constant(one),
+            1 => RateRange {
+                from_per_s: 0.0,
+                to_per_s: one,
+            },
+            _ => RateRange {
+                from_per_s: one.min(other),
+                to_per_s: one.max(other),
+            },
+        });
+        load.arrival = maybe(random, |random| match random.u8(..3) {
+            0 => Spacing::Constant,
+            1 => Spacing::Poisson,
+            _ => Spacing::Burst(random.u32(1..)),
+        });
+    } else {
+        load.think = match random.u8(..4) {
+            0 => Think::None,
+            1 => Think::Fixed(time(random, 1)),
+            2 => Think::Exponential(time(random, 1)),
+            _ => {
+                let shortest = time(random, 0);
+                Think::Uniform(shortest, shortest + time(random, 1))
+            }
+        };
+    }
+}
+
+fn networks(random: &mut Rng) -> Vec<Network> {
+    let texts = ["10.1.2.3", "127.0.1.0/24", "::1", "fe80::/10", "0.0.0.0/0"];
+    let count = random.usize(..texts.len());
+    let texts = texts[..count].iter();
+    texts.map(|text| text.parse().expect("a network")).collect()
+}
+
+fn maybe<T>(random: &mut Rng, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
+    random.bool().then(|| value(random))
+}
+
+/// Round or not, from so many nanoseconds on.
+fn time(random: &mut Rng, least: u64) -> Duration {
+    let unit = random
+        .choice([1, 1000, 1_000_000, 1_000_000_000])
+        .unwrap_or(1);
+    Duration::from_nanos(random.u64(least..100_000) * unit)
+}
+
+fn per_s(random: &mut Rng) -> f64 {
+    f64::from(random.u32(1..1_000_000)) / random.choice([1.0, 8.0, 1000.0]).unwrap_or(1.0)
+}

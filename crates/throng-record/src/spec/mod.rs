@@ -1,0 +1,389 @@
+//! What a load is: the one form of it, whoever says it.
+//!
+//! Flags of the command line, the tables of study files and records all hold a [`LoadSpec`]. Its keys are
+//! the names of the flags, and a value is written alike everywhere.
+
+mod arrival;
+mod assignment;
+mod bytes;
+mod check;
+mod dialogue;
+mod made_up;
+mod network;
+mod sent;
+mod share;
+#[cfg(test)]
+mod tests;
+mod text;
+mod trial;
+mod weighted;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use arrival::{LONG_BY_CHANCE, RateRange, Spacing, Think, per_second};
+pub use assignment::Assignment;
+pub use bytes::{bytes, request_size};
+pub use check::{DEEPEST_PIPELINE, SpecError};
+#[doc(hidden)]
+pub use made_up::made_up;
+pub use network::Network;
+pub use sent::Sent;
+pub use share::Share;
+pub use text::{optional_time, read_time, write_time};
+pub use trial::TrialSpec;
+pub use weighted::{Paths, Sizes, Weighted, weighted_path};
+
+/// How long replies count where nothing says when a load ends.
+const USUAL_DURATION: Duration = Duration::from_secs(10);
+
+/// A load: what all clients together do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LoadSpec {
+    /// Clients, each with one connection at a time.
+    pub clients: u32,
+    /// What is said; absent where `send` says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// Bytes in a request, for protocols that let one choose.
+    pub size: Sizes,
+    /// What is asked for by http; absent: `/`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Paths>,
+    /// Bytes to send instead of what a protocol says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send: Option<Sent>,
+    /// How a reply to them ends, and what is right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect: Option<String>,
+    /// Requests that come due a second over all clients; absent: a closed loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RateRange>,
+    /// How they lie about that rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<Spacing>,
+    /// How long clients of a closed loop think.
+    pub think: Think,
+    /// Requests that a client may have out at once.
+    pub pipeline: u16,
+    /// Clients beside the others that ask seldom.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_clients: Option<u32>,
+    /// Requests a second of each of them.
+    pub probe_rate: f64,
+    /// How long replies count.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
+    /// Instead: requests over all clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// Instead: bytes sent and received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Instead: requests of each client, which then is done.
+    #[serde(alias = "each", skip_serializing_if = "Option::is_none")]
+    pub requests_per_client: Option<u32>,
+    /// Most of these clients that are there at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+    /// How long all of them may take.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Duration>,
+    /// How long to load before replies count, once every client had its first answer.
+    #[serde(with = "text::time")]
+    pub warm_up: Duration,
+    /// Where everything random begins.
+    pub seed: u64,
+    /// The time over which clients come.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Duration>,
+    /// Or how many of them come in a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_rate: Option<f64>,
+    /// How long a client may take to connect.
+    #[serde(with = "text::time")]
+    pub connect_timeout: Duration,
+    /// How often a SYN is sent again before connecting fails; absent: as the system has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub syn_retries: Option<u8>,
+    /// Requests after which a connection is closed and another one made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u32>,
+    /// Time after which it is.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Duration>,
+    /// How it is closed then.
+    pub close: Close,
+    /// Whether clients whose connection failed make another one.
+    pub reconnect: bool,
+    /// How long a reply may take.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub request_timeout: Option<Duration>,
+    /// Without any new first answer for this long, clients still waiting count as never served.
+    #[serde(with = "text::time")]
+    pub patience: Duration,
+    /// Whether clients go on asking while others still wait for their first answer.
+    pub eager: bool,
+    /// What moves the bytes.
+    pub engine: Engine,
+    /// Whether small requests are gathered before they are sent (Nagle's algorithm).
+    pub delay: bool,
+    /// Addresses of the client's machine to connect from in turn; none: the system's choice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source: Vec<Network>,
+}
+
+impl Default for LoadSpec {
+    fn default() -> Self {
+        Self {
+            clients: 50,
+            protocol: None,
+            size: Sizes::one(1000),
+            path: None,
+            send: None,
+            expect: None,
+            rate: None,
+            arrival: None,
+            think: Think::None,
+            pipeline: 1,
+            probe_clients: None,
+            probe_rate: 10.0,
+            duration: None,
+            requests: None,
+            bytes: None,
+            requests_per_client: None,
+            at_once: None,
+            time_limit: None,
+            warm_up: Duration::from_millis(500),
+            seed: 1,
+            ramp: None,
+            connect_rate: None,
+            connect_timeout: Duration::from_secs(10),
+            syn_retries: None,
+            requests_per_connection: None,
+            lifetime: None,
+            close: Close::Orderly,
+            reconnect: false,
+            request_timeout: None,
+            patience: Duration::from_secs(3),
+            eager: false,
+            engine: Engine::Epoll,
+            delay: false,
+            source: Vec::new(),
+        }
+    }
+}
+
+/// When a load is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// After a steady part of this length.
+    Duration(Duration),
+    /// After so many requests over all clients, in a closed loop divided evenly; warm-up does not
+    /// apply.
+    Requests(u64),
+    /// After so many bytes, sent and received; warm-up does not apply.
+    Bytes(u64),
+    /// When each client has made so many requests, or has failed; they come, do that and go, so there is
+    /// neither rest nor warm-up.
+    Each {
+        /// Of each client.
+        requests: u32,
+        /// Whoever is not done after this time is not waited for.
+        limit: Option<Duration>,
+    },
+}
+
+/// How a client closes a connection that has served its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Close {
+    /// With FIN; the kernel keeps the port for a minute (TIME_WAIT).
+    Orderly,
+    /// With RST, which keeps nothing.
+    Reset,
+}
+
+impl Close {
+    /// All there are, by their names.
+    pub const NAMED: [(&'static str, Self); 2] =
+        [("orderly", Self::Orderly), ("reset", Self::Reset)];
+}
+
+/// What moves the bytes of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// epoll(7), edge-triggered.
+    Epoll,
+    /// io_uring(7).
+    IoUring,
+}
+
+impl Engine {
+    /// All there are, by their names.
+    pub const NAMED: [(&'static str, Self); 2] =
+        [("epoll", Self::Epoll), ("io-uring", Self::IoUring)];
+
+    /// Its name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        Self::NAMED[self as usize].0
+    }
+}
+
+/// Reads a number that is at least 1.
+///
+/// # Errors
+/// When it is none.
+pub fn at_least_one(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("`{text}` is no whole number up to {}", u32::MAX)),
+    }
+}
+
+impl LoadSpec {
+    /// When it is enough.
+    pub fn until(&self) -> Until {
+        if let Some(requests) = self.requests_per_client {
+            return Until::Each {
+                requests,
+                limit: self.time_limit,
+            };
+        }
+        match (self.requests, self.bytes) {
+            (Some(requests), _) => Until::Requests(requests),
+            (None, Some(bytes)) => Until::Bytes(bytes),
+            (None, None) => Until::Duration(self.duration.unwrap_or(USUAL_DURATION)),
+        }
+    }
+
+    /// The same load with another end.
+    #[must_use]
+    pub fn ending(mut self, until: Until) -> Self {
+        (self.duration, self.requests, self.bytes) = (None, None, None);
+        (self.requests_per_client, self.time_limit) = (None, None);
+        match until {
+            Until::Duration(duration) => self.duration = Some(duration),
+            Until::Requests(requests) => self.requests = Some(requests),
+            Until::Bytes(bytes) => self.bytes = Some(bytes),
+            Until::Each { requests, limit } => {
+                (self.requests_per_client, self.time_limit) = (Some(requests), limit);
+            }
+        }
+        self
+    }
+
+    /// Whether each client has a job and is done then.
+    pub fn has_jobs(&self) -> bool {
+        self.requests_per_client.is_some()
+    }
+
+    /// What requests ask for by http.
+    pub fn paths(&self) -> Paths {
+        let root = || Paths::one("/".to_owned());
+        self.path.clone().unwrap_or_else(root)
+    }
+
+    /// The key by which the clients, and not the server, say how many requests come a second.
+    pub fn sets_the_rate(&self) -> Option<&'static str> {
+        if self.rate.is_some() {
+            Some("rate")
+        } else if self.has_jobs() {
+            Some("requests-per-client")
+        } else {
+            (self.think != Think::None).then_some("think")
+        }
+    }
+
+    /// Clients that connect for the first time in a second; none: as fast as they can.
+    pub fn connects_per_s(&self) -> Option<f64> {
+        let by_ramp = |ramp: Duration| f64::from(self.clients) / ramp.as_secs_f64();
+        self.ramp.map(by_ramp).or(self.connect_rate)
+    }
+
+    /// The time over which clients come, where that is slow on purpose.
+    pub fn coming(&self) -> Duration {
+        let by_rate = self.connect_rate.map(|per_s| {
+            let time = Duration::try_from_secs_f64(f64::from(self.clients) / per_s);
+            time.unwrap_or(Duration::MAX)
+        });
+        self.ramp.or(by_rate).unwrap_or_default()
+    }
+
+    /// Connections that a client with a job makes one after the other, `closes` telling whether the server
+    /// ends each after a reply.
+    pub fn connections_each(&self, closes: bool) -> u32 {
+        let requests = self.requests_per_client.unwrap_or(1);
+        let on_one = if closes {
+            1
+        } else {
+            self.requests_per_connection.unwrap_or(requests)
+        };
+        requests.div_ceil(on_one)
+    }
+
+    /// Every key that says something with its value as it is written, several where it is a list.
+    fn entries(&self) -> BTreeMap<String, Vec<String>> {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        let texts = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => vec![text.clone()],
+            serde_json::Value::Array(texts) => texts
+                .iter()
+                .map(|text| text.as_str().unwrap_or_default().to_owned())
+                .collect(),
+            other => vec![other.to_string()],
+        };
+        let entries = value.as_object().into_iter().flatten();
+        entries
+            .map(|(key, value)| (key.clone(), texts(value)))
+            .collect()
+    }
+
+    /// The flags of `throng load` that say the same; what is as usual is left out.
+    pub fn flags(&self) -> Vec<String> {
+        self.flags_without(&[])
+    }
+
+    /// The same but for what these keys say.
+    pub fn flags_without(&self, keys: &[&str]) -> Vec<String> {
+        // Where each client has a job, there is usually no warm-up.
+        let usual = Self {
+            requests_per_client: self.requests_per_client.map(|_| 0),
+            ..Self::default()
+        };
+        let usual = usual.normalised().entries();
+        let entries = self.entries().into_iter();
+        let unusual = entries
+            .filter(|(key, texts)| usual.get(key) != Some(texts) && !keys.contains(&key.as_str()));
+        unusual
+            .flat_map(|(key, texts)| {
+                // In one word, or a value that begins with a dash would be taken for a flag.
+                texts.into_iter().map(move |text| match text.as_str() {
+                    "true" => format!("--{key}"),
+                    _ => format!("--{key}={text}"),
+                })
+            })
+            .collect()
+    }
+
+    /// In what another load differs: the key, what is said here, and there.
+    pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
+        let (here, there) = (self.entries(), other.entries());
+        let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let said = |entries: &BTreeMap<String, Vec<String>>, key: &String| {
+            let texts = entries.get(key).map(|texts| texts.join(", "));
+            texts.unwrap_or_else(|| "none".to_owned())
+        };
+        keys.into_iter()
+            .map(|key| (key.clone(), said(&here, key), said(&there, key)))
+            .filter(|(_, here, there)| here != there)
+            .collect()
+    }
+}

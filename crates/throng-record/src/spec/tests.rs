@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn from_toml(text: &str) -> Result<LoadSpec, String> {
+    let load: LoadSpec = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    load.checked().map_err(|error| error.to_string())
+}
+
+#[test]
+fn loads_are_equal_by_what_they_say() {
+    for (one, other) in [
+        ("think = \"10ms\"", "think = \"10000us\""),
+        ("pipeline = 1", ""),
+        ("duration = \"10s\"", ""),
+        ("duration = \"1m30s\"", "duration = \"90s\""),
+        ("size = 1000", "size = \"1kB\""),
+        ("size = \"5:2,6:4\"", "size = \"5,6:2\""),
+        ("path = \"/\"", "path = [\"/:7\"]"),
+        ("rate = 5", "rate = \"5..5\"\narrival = \"constant\""),
+        ("each = 1", "requests-per-client = 1\nwarm-up = \"9s\""),
+        (
+            "protocol = \"factorial\"",
+            "protocol = \"factorial\"\nsize = 9",
+        ),
+        (
+            "send = \"\\\\x41\"\nexpect = \"close\"",
+            "send = \"A\"\nexpect = \"close\"",
+        ),
+        ("source = [\"127.0.1.9/24\"]", "source = [\"127.0.1.0/24\"]"),
+    ] {
+        assert_eq!(from_toml(one).unwrap(), from_toml(other).unwrap(), "{one}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_named_with_its_key() {
+    for (text, why) in [
+        (
+            "pipeline = 0",
+            "`pipeline` is 0; it must be at least 1 and at most 1024",
+        ),
+        ("pipeline = 1025", "at most 1024"),
+        ("clients = 0", "`clients` is 0"),
+        ("size = 0", "from 1 to"),
+        ("size = true", "bytes in a request, like"),
+        ("duration = \"0s\"", "`duration` must be longer than 0"),
+        ("duration = 5", "expected a time, like \"10s\""),
+        ("think = \"soon\"", "`soon` is no time"),
+        ("rate = 0", "from 0.001 to"),
+        ("rate = -1.5", "from 0.001 to"),
+        ("probe-rate = 5.0", "`probe-rate` needs `probe-clients`"),
+        ("connect-rate = 0.0", "`connect-rate` is 0: a rate must"),
+        (
+            "rate = 5\nthink = \"1s\"",
+            "`rate` and `think` cannot be used together",
+        ),
+        ("rate = 5\neach = 1", "`rate` and `requests-per-client`"),
+        ("at-once = 5", "`at-once` needs `requests-per-client`"),
+        ("requests = 5", "5 requests are fewer than 50 clients"),
+        ("send = \"a\"", "`send` needs `expect`"),
+        (
+            "send = \"a\"\nexpect = \"nothing\"",
+            "`nothing` says nothing about a reply",
+        ),
+        ("protocol = \"ecko\"", "did you mean `echo`"),
+        (
+            "protocol = \"echo\"\npath = \"/a\"",
+            "`path` is for http, not for echo",
+        ),
+        ("path = []", "there is nothing in it"),
+        ("close = \"slowly\"", "expected `orderly` or `reset`"),
+        ("syn-retries = 128", "at most 127"),
+        ("thnk = \"1s\"", "unknown field `thnk`"),
+    ] {
+        let error = from_toml(text).unwrap_err();
+        assert!(error.contains(why), "{text}: {error}");
+    }
+    let error = SpecError {
+        key: "at-once",
+        is_value: false,
+        why: "`at-once` needs `requests-per-client`".to_owned(),
+    };
+    assert_eq!(error.of_flags(), "--at-once needs --requests-per-client");
+}
+
+#[test]
+fn differences_are_named_by_their_keys() {
+    let one = from_toml("think = \"10ms\"\npipeline = 2").unwrap();
+    let other = from_toml("rate = 5").unwrap();
+    let keys: Vec<String> = one
+        .differing(&other)
+        .into_iter()
+        .map(|(key, ..)| key)
+        .collect();
+    assert_eq!(keys, ["arrival", "pipeline", "rate", "think"]);
+    assert_eq!(one.differing(&one), []);
+    assert_eq!(one.flags(), ["--pipeline=2", "--think=10ms"]);
+}
+
+proptest! {
+    #[test]
+    fn json_and_toml_give_the_same_load_back(seed in any::<u64>()) {
+        let load = made_up(seed);
+        let json = serde_json::to_string(&load).unwrap();
+        prop_assert_eq!(&serde_json::from_str::<LoadSpec>(&json).unwrap(), &load, "{}", json);
+        let text = toml::to_string(&load).unwrap();
+        prop_assert_eq!(&toml::from_str::<LoadSpec>(&text).unwrap(), &load, "{}", text);
+        prop_assert_eq!(load.clone().checked().unwrap(), load, "it has one form");
+    }
+}

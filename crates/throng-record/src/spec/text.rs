@@ -1,0 +1,161 @@
+//! How values of a load are written: the same on the command line, in study files and in records.
+
+use std::fmt::{self, Display};
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use serde::de::Visitor;
+use serde::{Deserializer, Serializer};
+
+/// The longest time that can be asked for: ten years.
+const LONGEST: Duration = Duration::from_hours(24 * 3650);
+
+/// Reads a time such as `10s`, `1m 30s` or `250ms`.
+///
+/// # Errors
+/// When it is none.
+pub fn read_time(text: &str) -> Result<Duration, String> {
+    let time = jiff::SignedDuration::from_str(text)
+        .map_err(|_| format!("`{text}` is no time; write it like 10s, 250ms or 1m30s"))?;
+    match Duration::try_from(time) {
+        Ok(time) if time <= LONGEST => Ok(time),
+        Ok(_) => Err(format!("`{text}` is longer than ten years")),
+        Err(_) => Err(format!("`{text}` is negative, which no time can be")),
+    }
+}
+
+/// Writes a time as a whole number of the largest unit that can say it: `90s`, `250ms`.
+pub fn write_time(time: Duration) -> String {
+    let nanoseconds = time.as_nanos();
+    for (unit, length) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)] {
+        if nanoseconds.is_multiple_of(length) {
+            return format!("{}{unit}", nanoseconds / length);
+        }
+    }
+    format!("{nanoseconds}ns")
+}
+
+/// Serde for times.
+pub(super) mod time {
+    use super::{Deserializer, Duration, Serializer, read_time, write_time};
+
+    pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&write_time(*time))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        super::deserialize(from, "a time, like \"10s\" or \"250ms\"", read_time)
+    }
+}
+
+/// Serde for times that may be absent.
+pub mod optional_time {
+    use super::{Deserializer, Duration, Serializer, time};
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => time::serialize(time, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    /// Reads one that is there.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+        time::deserialize(from).map(Some)
+    }
+}
+
+/// Reads a value from the text that stands for it, and says what was `expected` where there is no text.
+pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(
+    from: D,
+    expected: &'static str,
+    read: fn(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    struct Reader<T> {
+        expected: &'static str,
+        read: fn(&str) -> Result<T, String>,
+    }
+
+    impl<T> Visitor<'_> for Reader<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+            (self.read)(text).map_err(E::custom)
+        }
+    }
+
+    from.deserialize_str(Reader { expected, read })
+}
+
+/// Writes a value as text.
+pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+/// Serde for a type that has a text, which is described in words.
+macro_rules! as_text {
+    ($type:ty, $expected:literal) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                $crate::spec::text::serialize(self, to)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::spec::text::deserialize(from, $expected, |text| text.parse())
+            }
+        }
+    };
+}
+pub(super) use as_text;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, milliseconds) in [
+            ("250ms", 250),
+            ("1m30s", 90_000),
+            ("1m 30s", 90_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(read_time(text), Ok(Duration::from_millis(milliseconds)));
+        }
+        for (text, why) in [
+            ("", "no time"),
+            ("10", "no time"),
+            ("soon", "no time"),
+            ("-1s", "negative"),
+            ("88000h", "longer than ten years"),
+        ] {
+            assert!(read_time(text).unwrap_err().contains(why), "{text}");
+        }
+        for (text, written) in [
+            ("90s", "90s"),
+            ("1500us", "1500us"),
+            ("0.5s", "500ms"),
+            ("0ms", "0s"),
+            ("1ns", "1ns"),
+        ] {
+            assert_eq!(write_time(read_time(text).unwrap()), written);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(seconds in 0..LONGEST.as_secs(), nanoseconds in 0..1_000_000_000_u32) {
+            let time = Duration::new(seconds, nanoseconds);
+            prop_assert_eq!(read_time(&write_time(time)), Ok(time));
+        }
+    }
+}

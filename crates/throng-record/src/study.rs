@@ -1,0 +1,187 @@
+//! What a study of several parts leaves on disk beside their records: `study.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::Lock;
+use super::claim::Claim;
+use super::error::{StoreError, file_error};
+use super::reading::{self, is_plain};
+use super::trials::TRIALS;
+use super::writing::write_whole;
+
+/// `study.json`: a study and its parts. Each part has a record of its own in the directory of its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// Version of this form.
+    pub schema_version: u32,
+    /// Version of throng that wrote it.
+    pub throng_version: String,
+    /// Its name.
+    pub name: String,
+    /// The question it answers, one line.
+    pub question: String,
+    /// What it does, in a few sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Where the published figures come from, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// How it was made smaller, where it was: "quick", or a factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+    /// UTC, RFC 3339.
+    pub started_at: String,
+    /// The command line that started it.
+    pub arguments: Vec<String>,
+    /// Its parts, in the order in which they run.
+    pub parts: Vec<StudyPart>,
+    /// What was claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
+}
+
+/// One part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyPart {
+    /// Its name, and that of its directory.
+    #[serde(deserialize_with = "directory_name")]
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// Numbers of clients that the study names, whichever of them were run.
+    pub clients: Vec<u32>,
+    /// Why it does not run on this machine, where it does not; it has no directory then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// What of it was left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+    /// In what it was changed, smaller or by the command line, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaled: Vec<String>,
+    /// What was published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+}
+
+/// A name that becomes a directory, and part of links, leads nowhere else.
+fn directory_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    if is_plain(&name) {
+        Ok(name)
+    } else {
+        let why = format!("`{name}` is no name of a part: letters, digits, `-` and `_` only");
+        Err(D::Error::custom(why))
+    }
+}
+
+/// Numbers of clients, or a server, that a part does without.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// The numbers of clients; none: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u32>,
+    /// The server; absent: every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+impl StudyPart {
+    /// Whether it ran in another way than it was written, beyond how often and with how many clients.
+    pub fn is_another(&self) -> bool {
+        let same = ["clients ", "runs ", "counted-runs "];
+        let another = |change: &String| !same.iter().any(|what| change.starts_with(what));
+        self.scaled.iter().any(another)
+    }
+}
+
+impl LeftOut {
+    /// What is left out and why, in words.
+    pub fn words(&self) -> String {
+        let clients: Vec<String> = self.clients.iter().map(ToString::to_string).collect();
+        let clients = clients.join(", ");
+        let what = match (&self.server, clients.as_str()) {
+            (Some(server), "") => server.clone(),
+            (Some(server), clients) => format!("{server} with {clients} clients"),
+            (None, clients) => format!("{clients} clients"),
+        };
+        format!("without {what}: {}", self.reason)
+    }
+}
+
+/// Values of one metric as they were published.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Name of the metric.
+    pub metric: String,
+    /// What the values are in.
+    pub unit: String,
+    /// Numbers of clients that they are for; none for a value over all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u32>,
+    /// What else is to be known about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The values of each server.
+    pub values: BTreeMap<String, Vec<PublishedValue>>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PublishedValue {
+    /// The number.
+    Number(f64),
+    /// Why there is none.
+    Absent(String),
+}
+
+pub(super) const FILE: &str = "study.json";
+
+impl Study {
+    /// Whether the directory holds one.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(FILE).exists()
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When there is none, or it is not of a form this version knows.
+    pub fn read(directory: &Path) -> Result<Self, StoreError> {
+        let path = directory.join(FILE);
+        let study: Option<Self> = reading::file(&path)?;
+        study.ok_or_else(|| StoreError::Missing(directory.to_owned()))
+    }
+
+    /// Writes it into a directory, which is made, whole or not at all.
+    ///
+    /// # Errors
+    /// When it cannot be written, the directory holds a record already, or somebody else is about to write
+    /// one there.
+    pub fn create(&self, directory: &Path) -> Result<Lock, StoreError> {
+        std::fs::create_dir_all(directory).map_err(file_error("create", directory))?;
+        let lock = Lock::take(directory)?;
+        let taken = [FILE, "run.json"]
+            .iter()
+            .chain(&TRIALS)
+            .any(|file| directory.join(file).exists());
+        if taken {
+            return Err(StoreError::Taken(directory.to_owned()));
+        }
+        write_whole(&directory.join(FILE), self)?;
+        Ok(lock)
+    }
+}

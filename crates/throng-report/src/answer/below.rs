@@ -1,0 +1,178 @@
+//! Response times below the maximum in sentences.
+
+use crate::below::Share;
+use crate::summary::{Row, Summary};
+use throng_record::format::{counted, list, number, time};
+
+/// What is to be said of the largest number of clients, at the greatest part of the maximum that was
+/// tried; nothing where none was.
+pub(super) fn sentences(summary: &Summary) -> Vec<String> {
+    let Some(clients) = summary.clients.last() else {
+        return Vec::new();
+    };
+    let rows: Vec<&Row> = summary.rows_at(*clients).collect();
+    let shares = rows.iter().flat_map(|row| &row.below);
+    let Some(percent) = shares.map(|share| share.percent).max() else {
+        return Vec::new();
+    };
+    [
+        waiting(&rows, percent, *clients),
+        not_compared(&rows, percent, *clients),
+        not_kept(&rows, *clients),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// "At 80 % of the rate that each reached with 1,000 clients (one trial each), ...".
+fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
+    let of_row = |row: &&Row| {
+        row.below
+            .iter()
+            .find(|share| share.percent == percent)
+            .cloned()
+    };
+    let mut kept: Vec<(&Row, Share, f64)> = rows
+        .iter()
+        .filter(|row| row.served_all && !row.client_limited())
+        .filter_map(|row| {
+            let share = of_row(row)?;
+            let p99_us = share.p99_us()?;
+            Some((*row, share, p99_us))
+        })
+        .collect();
+    kept.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let (crowd, told) = (
+        counted(clients, "client"),
+        |(row, share, p99_us): &(&Row, Share, f64)| {
+            let rate = share
+                .rate_reached_per_s()
+                .map_or_else(String::new, |rate| format!(" at {}/s", number(rate)));
+            let full = row.value("latency_p99_us");
+            let full = full.map_or_else(String::new, |full| {
+                format!(" (at full speed its latency has {})", time(full))
+            });
+            format!("{}{rate}{full}", time(*p99_us))
+        },
+    );
+    match kept.as_slice() {
+        [] => None,
+        [only] => Some(format!(
+            "At {percent} % of the rate that it reached with {crowd} (one trial), the response time of {} \
+             has a p99 of {}.",
+            only.0.server,
+            told(only)
+        )),
+        [shortest, .., longest] => Some(format!(
+            "At {percent} % of the rate that each reached with {crowd} (one trial each: small \
+             differences say nothing), {} has the shortest p99 of the response time: {}; {} the longest: {}.",
+            shortest.0.server,
+            told(shortest),
+            longest.0.server,
+            told(longest)
+        )),
+    }
+}
+
+/// Whose maximum was the clients', so that a part of it keeps the clients as busy as the server.
+fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
+    let tried = |row: &&&Row| {
+        row.below
+            .iter()
+            .any(|share| share.percent == percent && share.kept)
+    };
+    let limited: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.client_limited())
+        .filter(tried)
+        .map(|row| row.server.as_str())
+        .collect();
+    (!limited.is_empty()).then(|| {
+        format!(
+            "With {}, the load generator was the limit for {}: response times at {percent} % of their rates \
+             have the generator's own queue in them and are not compared.",
+            counted(clients, "client"),
+            list(&limited)
+        )
+    })
+}
+
+/// Who did not keep a part of their own rate.
+fn not_kept(rows: &[&Row], clients: u32) -> Option<String> {
+    let all = rows.iter().flat_map(|row| {
+        let shares = row.below.iter();
+        shares.map(move |share| (&row.server, share))
+    });
+    let short: Vec<String> = all
+        .filter(|(_, share)| !share.kept)
+        .filter_map(|(server, share)| {
+            Some(format!(
+                "{server} at {} % ({} of {}/s)",
+                share.percent,
+                number(share.rate_reached_per_s()?),
+                number(share.rate_asked_per_s?)
+            ))
+        })
+        .collect();
+    (!short.is_empty()).then(|| {
+        format!(
+            "A part of their own rate was not kept with {}, and so is not below the maximum, by {}.",
+            counted(clients, "client"),
+            list(&short)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::{Purpose, Trial};
+
+    fn said(change: impl Fn(&mut Trial)) -> String {
+        let (run, mut trials) = fixture::below();
+        trials.iter_mut().for_each(change);
+        sentences(&Summary::of(&run, &trials).unwrap()).join("\n")
+    }
+
+    #[test]
+    fn who_waits_shortest_and_longest_is_told_with_its_trials() {
+        insta::assert_snapshot!(said(|_| ()));
+    }
+
+    #[test]
+    fn who_does_not_keep_the_rate_is_named_and_not_ranked() {
+        let text = said(|trial| {
+            let below = trial.purpose == Purpose::Below && trial.server == "io-uring";
+            if let Some(load) = trial.load.as_mut().filter(|_| below) {
+                load.window.replies /= 2;
+                load.window.replies_per_s /= 2.0;
+            }
+        });
+        assert!(!text.contains("io-uring has the shortest"), "{text}");
+        assert!(text.contains("by io-uring at 50 % ("), "{text}");
+    }
+
+    #[test]
+    fn parts_of_what_the_clients_reached_are_not_compared() {
+        let text = said(|trial| {
+            if trial.server == "io-uring" {
+                let side = trial.client_side.as_mut().unwrap();
+                side.metrics.insert("cpu_percent".to_owned(), 99.0);
+            }
+        });
+        assert!(!text.contains("io-uring has the shortest"), "{text}");
+        assert!(
+            text.contains("the limit for io-uring: response times at 80 %"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_run_without() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        assert_eq!(sentences(&summary), [""; 0]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Clients with a job each that did not get it done, in words.
+
+use std::fmt::Write as _;
+
+use crate::summary::{FirstConnectFailure, Row, Summary};
+use throng_record::format::{counted, list, whole};
+
+/// "Not done with 64 clients, all trials together: iterative 31 (connect-timeout); select 3 (reset)."
+pub(super) fn failed(summary: &Summary, clients: u32) -> Option<String> {
+    let of_row = |row: &Row| {
+        let some = |metric| row.value(metric).filter(|count| *count > 0.0);
+        let mut parts = Vec::new();
+        if let Some(failed) = some("clients_failed") {
+            let kinds: Vec<&str> = row.errors.keys().map(String::as_str).collect();
+            parts.push(format!("{} ({})", whole(failed), list(&kinds)));
+        }
+        if let Some(not_done) = some("clients_not_done") {
+            parts.push(format!("{} that still waited", whole(not_done)));
+        }
+        (!parts.is_empty()).then(|| format!("{} {}", row.server, list(&parts)))
+    };
+    let failed: Vec<String> = summary.rows_at(clients).filter_map(of_row).collect();
+    (!failed.is_empty()).then(|| {
+        format!(
+            "Not done with {}, all trials together: {}.",
+            counted(clients, "client"),
+            failed.join("; ")
+        )
+    })
+}
+
+/// From how many clients on some do not get in, and what the accept queue has to do with it.
+pub(super) fn connecting(summary: &Summary) -> Option<String> {
+    let (failing, well): (Vec<_>, Vec<_>) = summary
+        .first_connect_failures
+        .iter()
+        .partition(|first| first.clients.is_some());
+    if failing.is_empty() {
+        return None;
+    }
+    let told = failing.iter().filter_map(|first| {
+        let clients = first.clients?;
+        let mut text = format!(
+            "from {} on with {}",
+            counted(clients, "client"),
+            first.server
+        );
+        if let Some(none_with) = first.none_with {
+            let _ = write!(text, " (not with {})", whole(f64::from(none_with)));
+        }
+        Some(text)
+    });
+    let mut text = format!("Clients did not get in {}", list(&told.collect::<Vec<_>>()));
+    if !well.is_empty() {
+        let names: Vec<&str> = well.iter().map(|first| first.server.as_str()).collect();
+        let _ = write!(text, ", and never with {}", list(&names));
+    }
+    text.push('.');
+    if let Some(queue) = accept_queue(summary, &failing) {
+        let _ = write!(text, " {queue}");
+    }
+    Some(text)
+}
+
+/// "The accept queue holds 5 clients and was full: ..."
+fn accept_queue(summary: &Summary, failing: &[&FirstConnectFailure]) -> Option<String> {
+    let row = |first: &&FirstConnectFailure| {
+        summary
+            .rows
+            .iter()
+            .find(|row| row.server == first.server && Some(row.clients) == first.clients)
+    };
+    let rows = || failing.iter().filter_map(row);
+    let backlog = rows().find_map(|row| row.value("accept_backlog"))?;
+    let overflows: Vec<String> = rows()
+        .filter_map(|row| Some((&row.server, row.value("listen_overflows")?)))
+        .map(|(server, count)| format!("{} times with {server}", whole(count)))
+        .collect();
+    Some(format!(
+        "The accept queue has room for {} clients; in one trial it overflowed up to {}. A SYN that \
+         finds it full is dropped and sent again after 1 s; where the end of a handshake is dropped, only \
+         the client takes it for complete.",
+        whole(backlog),
+        list(&overflows)
+    ))
+}

@@ -1,0 +1,147 @@
+//! Servers under a load that sets the pace: who kept it, since nobody can be faster.
+
+use super::ranking::{COMPLETION, Measure, RATE, value};
+use crate::pace::Pacer;
+use crate::summary::Row;
+use throng_record::format::list;
+
+/// "With 500 clients, the clients' time to think sets the pace, and all kept it: 4,980 requests a second."
+/// None where a pace was not set, or nobody kept it.
+pub(super) fn sentence(with: &str, rows: &[&Row]) -> Option<String> {
+    let (pacer, kept, slower) = parted(rows)?;
+    let who = if slower.is_empty() {
+        "all kept it".to_owned()
+    } else {
+        let names: Vec<&str> = kept.iter().map(|row| row.server.as_str()).collect();
+        format!("{} kept it", list(&names))
+    };
+    let behind: Vec<String> = slower
+        .iter()
+        .map(|row| format!("{} reached {}", row.server, value(row, &RATE)))
+        .collect();
+    let behind = match behind.as_slice() {
+        [] => String::new(),
+        behind => format!("; {}", list(behind)),
+    };
+    Some(format!(
+        "{with}, {} sets the pace, and {who}: {}{behind}.",
+        pacer.name(),
+        reached(&kept)
+    ))
+}
+
+/// The same shorter, to stand among other parts of a sentence.
+pub(super) fn short(rows: &[&Row]) -> Option<String> {
+    let (pacer, kept, slower) = parted(rows)?;
+    let names: Vec<&str> = slower.iter().map(|row| row.server.as_str()).collect();
+    let but = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" but {}", list(&names))
+    };
+    let (pacer, reached) = (pacer.name(), reached(&kept));
+    Some(format!(
+        "{pacer} sets the pace, and all{but} kept it ({reached})"
+    ))
+}
+
+/// What set the pace, who kept it, and who did not. Where clients have a job, a pace is only seen where
+/// everybody kept it.
+fn parted<'a>(rows: &[&'a Row]) -> Option<(Pacer, Vec<&'a Row>, Vec<&'a Row>)> {
+    let (kept, slower): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| row.paced_by.is_some());
+    let pacer = kept.first()?.paced_by?;
+    let has_jobs = rows.iter().any(|row| row.completion.is_some());
+    (slower.is_empty() || !has_jobs).then_some((pacer, kept, slower))
+}
+
+/// What they came to: one value, or the least and the greatest.
+fn reached(rows: &[&Row]) -> String {
+    if rows.iter().any(|row| row.completion.is_some()) {
+        format!("after {}", range(rows, &COMPLETION))
+    } else {
+        format!("{} requests a second", range(rows, &RATE))
+    }
+}
+
+fn range(rows: &[&Row], measure: &Measure) -> String {
+    let mut values: Vec<f64> = rows.iter().filter_map(|row| measure.of(row)).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let ends = [values.first(), values.last()].into_iter().flatten();
+    let mut texts: Vec<String> = ends.map(|value| measure.metric().text(*value)).collect();
+    texts.dedup();
+    texts.join(" to ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::answer::Answer;
+    use crate::fixture;
+    use crate::summary::Summary;
+    use throng_record::{Completion, Trial};
+
+    fn answer(change: impl Fn(&mut Trial)) -> String {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.clients <= 100);
+        trials.iter_mut().for_each(change);
+        let answer = Answer::of(&Summary::of(&run, &trials).unwrap());
+        answer.sentences().collect::<Vec<_>>().join("\n")
+    }
+
+    /// Clients that think, and have their replies at once.
+    fn think(trial: &mut Trial) {
+        let Some(load) = &mut trial.load else { return };
+        load.lateness = Some(fixture::latency(&[1000]));
+        load.service_time = Some(fixture::latency(&[1000]));
+        load.window.replies_per_s = f64::from(load.clients) * 10.0;
+    }
+
+    #[test]
+    fn who_keeps_the_pace_of_thinking_clients_is_not_ranked() {
+        let text = answer(think);
+        let all = "With 100 clients, the clients' time to think sets the pace, and all kept it: 1,000 requests \
+                   a second.";
+        assert!(text.contains(all), "{text}");
+        let brief = "With 10 clients, the clients' time to think sets the pace, and all kept it (100 requests";
+        assert!(text.contains(brief), "{text}");
+        assert!(!text.contains("served most"), "{text}");
+        assert!(text.contains("costs least"), "{text}");
+    }
+
+    #[test]
+    fn who_does_not_keep_it_is_told() {
+        let text = answer(|trial| {
+            think(trial);
+            if let ("select", Some(load)) = (trial.server.as_str(), &mut trial.load) {
+                load.service_time = Some(fixture::latency(&[100_000_000]));
+                load.window.replies_per_s = 500.0;
+            }
+        });
+        assert!(!text.contains("all kept it:"), "{text}");
+        assert!(
+            text.contains("; select reached 500 requests a second."),
+            "{text}"
+        );
+        assert!(text.contains("all but select kept it"), "{text}");
+    }
+
+    #[test]
+    fn jobs_that_were_mostly_thinking_are_not_ranked_by_their_time() {
+        let text = answer(|trial| {
+            let Some(load) = &mut trial.load else { return };
+            load.fairness = None;
+            load.completion = Some(Box::new(Completion {
+                requests_each: 1,
+                clients_done: load.clients,
+                last_done_s: Some(if trial.server == "epoll" { 9.02 } else { 9.0 }),
+                think_s_mean: Some(9.0),
+                ..Completion::default()
+            }));
+        });
+        assert!(
+            text.contains("and all kept it: after 9.00 s to 9.02 s."),
+            "{text}"
+        );
+        assert!(!text.contains("done first"), "{text}");
+    }
+}

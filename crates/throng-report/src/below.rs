@@ -1,0 +1,163 @@
+//! Response times below the maximum: what a server has left for a user while it is not full.
+//!
+//! A response time taken at full speed says how long the queue was, and a closed loop has none. So each
+//! server is tried again in an open loop at parts of the rate that it reached, once each.
+
+use serde::Serialize;
+
+use throng_record::metrics::Values;
+use throng_record::{Load, Purpose, Trial};
+
+/// One server with one number of clients, at a part of the rate that it reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// The part, in percent.
+    pub percent: u32,
+    /// Requests a second that were asked for; absent where no rate had been reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_asked_per_s: Option<f64>,
+    /// Whether replies came as requests came due; if not, this is not below the maximum.
+    pub kept: bool,
+    /// Share of the requests that came due while no client was free; they waited for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_share: Option<f64>,
+    /// Every metric that was measured.
+    pub metrics: Values,
+    /// Why there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl Share {
+    /// Of the trials of one server and one number of clients, those below its maximum, rising.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub(super) fn all<'a>(
+        trials: impl Iterator<Item = &'a Trial>,
+        seed: u64,
+    ) -> anyhow::Result<Vec<Self>> {
+        let below = trials.filter(|trial| trial.purpose == Purpose::Below);
+        let shares = below.filter_map(|trial| Self::of(trial, seed));
+        let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
+        shares.sort_by_key(|share| share.percent);
+        Ok(shares)
+    }
+
+    fn of(trial: &Trial, seed: u64) -> Option<anyhow::Result<Self>> {
+        let below = trial.below?;
+        let nothing = Self {
+            percent: below.percent,
+            rate_asked_per_s: below.rate_per_s,
+            kept: false,
+            waited_share: None,
+            metrics: Values::default(),
+            failure: trial.failure.as_ref().map(|failure| failure.reason.clone()),
+        };
+        Some(match &trial.load {
+            Some(load) if trial.failure.is_none() => {
+                Values::of([trial], seed).map(|metrics| nothing.with(load, metrics))
+            }
+            _ => Ok(nothing),
+        })
+    }
+
+    fn with(self, load: &Load, metrics: Values) -> Self {
+        let open = load.open_loop.as_ref();
+        let due = open.filter(|open| open.due > 0);
+        Self {
+            kept: due.is_some() && !load.falls_short(),
+            waited_share: due.map(|open| open.waited as f64 / open.due as f64),
+            metrics,
+            ..self
+        }
+    }
+
+    /// Requests a second that were answered.
+    pub(super) fn rate_reached_per_s(&self) -> Option<f64> {
+        self.metrics.value("requests_per_s")
+    }
+
+    /// The 99th percentile of the response time, where the rate was kept: one to compare with others.
+    pub(super) fn p99_us(&self) -> Option<f64> {
+        let p99 = self.metrics.value("response_p99_us");
+        p99.filter(|_| self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::summary::Summary;
+
+    fn shares(change: impl Fn(&mut Trial)) -> Vec<Share> {
+        let (run, mut trials) = fixture::below();
+        trials.iter_mut().for_each(change);
+        let summary = Summary::of(&run, &trials).unwrap();
+        let row = summary.rows_at(100).find(|row| row.server == "epoll");
+        row.unwrap().below.clone()
+    }
+
+    fn load(trial: &mut Trial) -> Option<&mut Load> {
+        let below = trial.purpose == Purpose::Below && trial.percent() == Some(80);
+        trial.load.as_mut().filter(|_| below)
+    }
+
+    #[test]
+    fn each_part_has_what_was_asked_and_what_was_reached() {
+        let shares = shares(|_| ());
+        let percents: Vec<u32> = shares.iter().map(|share| share.percent).collect();
+        assert_eq!(percents, [50, 80]);
+        for share in &shares {
+            let (asked, reached) = (share.rate_asked_per_s, share.rate_reached_per_s());
+            assert!((reached.unwrap() / asked.unwrap() - 1.0).abs() < 0.01);
+            assert!(share.kept);
+            for metric in ["response_p50_us", "latency_p50_us"] {
+                assert!(share.metrics.value(metric).is_some(), "{metric}");
+            }
+        }
+        assert!(shares[0].p99_us() < shares[1].p99_us());
+    }
+
+    #[test]
+    fn they_change_nothing_of_what_is_told_at_full_speed() {
+        let (run, trials) = fixture::below();
+        let (_, without) = fixture::record();
+        let with = Summary::of(&run, &trials).unwrap();
+        let without = Summary::of(&run, &without).unwrap();
+        assert_eq!(with.checks, without.checks);
+        assert_eq!(with.scaling, without.scaling);
+        for (row, other) in with.rows.iter().zip(&without.rows) {
+            let mut row = row.clone();
+            assert!(!row.below.is_empty());
+            row.below.clear();
+            assert_eq!(row, *other);
+        }
+    }
+
+    #[test]
+    fn a_rate_that_was_not_kept_is_compared_with_nothing() {
+        let shares = shares(|trial| {
+            if let Some(load) = load(trial) {
+                load.window.replies /= 2;
+            }
+        });
+        assert!(shares[0].kept && !shares[1].kept);
+        assert!(shares[1].metrics.value("response_p99_us").is_some());
+        assert!(shares[1].p99_us().is_none());
+    }
+
+    #[test]
+    fn a_trial_that_failed_has_its_reason_and_no_figures() {
+        let shares = shares(|trial| {
+            if load(trial).is_some() {
+                trial.failure = Some(fixture::failure());
+                trial.load = None;
+            }
+        });
+        assert!(shares[1].failure.as_ref().unwrap().contains("exit code 1"));
+        assert_eq!(shares[1].rate_reached_per_s(), None);
+        assert!(!shares[1].kept);
+    }
+}

@@ -1,0 +1,181 @@
+//! The clients of single trials, read from `clients/*.csv` of a record.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::lines::{Lines, number};
+use throng_record::{self as record, Purpose, Run, Trial};
+
+/// Clients kept for plotting over all servers; more are thinned out evenly.
+const MOST_POINTS: usize = 20_000;
+
+/// The clients of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientLog {
+    /// Name of the server.
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// Clients in the file.
+    pub total: usize,
+    /// Those kept, in order of connection; the ones that never connected come last.
+    pub rows: Vec<ClientRow>,
+}
+
+/// One client.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ClientRow {
+    /// Place in the order of connection, from 1.
+    pub place: usize,
+    /// When it was connected, from the start of the load.
+    pub connected_at_us: Option<f64>,
+    /// From connect() to its first verified reply.
+    pub first_answer_us: Option<f64>,
+    /// Replies in the steady part.
+    pub window_replies: Option<u64>,
+}
+
+/// Reads the clients of the first good trial of each server at the largest number of clients.
+/// A record without such a file has none for that server.
+///
+/// # Errors
+/// When a file is there but cannot be read, naming it.
+pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
+    let share = MOST_POINTS / run.servers.len().max(1);
+    let mut logs = Vec::new();
+    for trial in first_at_largest(run, trials) {
+        let name = trial.file_stem() + ".csv";
+        let Some(file) = record::open_in(dir, "clients", &name)? else {
+            continue;
+        };
+        let rows = parse(BufReader::new(file))
+            .with_context(|| format!("cannot read {}", dir.join("clients").join(name).display()))?;
+        logs.push(ClientLog {
+            server: trial.server.clone(),
+            clients: trial.clients,
+            round: trial.round,
+            total: rows.len(),
+            rows: thin(rows, share),
+        });
+    }
+    Ok(logs)
+}
+
+/// The first good trial of each server that has one at the largest number of clients; of a search, the
+/// last one at what the server held.
+pub(super) fn first_at_largest<'a>(
+    run: &'a Run,
+    trials: &'a [Trial],
+) -> impl Iterator<Item = &'a Trial> {
+    let largest = trials.iter().map(|trial| trial.clients).max();
+    run.servers.iter().filter_map(move |server| {
+        let own = trials.iter().filter(|trial| trial.server == server.name);
+        let mut good = own.filter(|trial| trial.failure.is_none() && trial.load.is_some());
+        if run.limit.is_some() {
+            let held = run.held_by(&server.name)?;
+            return good.rfind(|trial| {
+                let attempt = trial.attempt.as_ref();
+                attempt.is_some_and(|a| a.held && a.share.is_none() && a.value == held)
+            });
+        }
+        good.filter(|trial| Some(trial.clients) == largest)
+            .filter(|trial| trial.purpose == Purpose::Timed)
+            .min_by_key(|trial| trial.round)
+    })
+}
+
+/// Reads the CSV; columns are found by their names in its first line.
+fn parse(reader: impl BufRead) -> anyhow::Result<Vec<ClientRow>> {
+    let mut lines = Lines::of(reader);
+    let header = lines.header()?;
+    let column = |name: &'static str| {
+        let found = header.split(',').position(|title| title == name);
+        let place = found.with_context(|| format!("it has no column {name}"))?;
+        Ok::<_, anyhow::Error>((name, place))
+    };
+    let connected_at = column("connected_at_us")?;
+    let first_answer = column("first_answer_us")?;
+    let window_replies = column("window_replies")?;
+    let mut rows = Vec::new();
+    while let Some((number, line)) = lines.next_line()? {
+        let fields: Vec<&str> = line.split(',').collect();
+        let field = |(name, place): (&str, usize)| {
+            let text = fields.get(place).copied().unwrap_or_default();
+            value(text, number, name)
+        };
+        rows.push(ClientRow {
+            place: 0,
+            connected_at_us: field(connected_at)?,
+            first_answer_us: field(first_answer)?,
+            window_replies: field(window_replies)?.map(|replies| replies as u64),
+        });
+    }
+    let connected_at = |row: &ClientRow| row.connected_at_us.unwrap_or(f64::INFINITY);
+    rows.sort_by(|a, b| connected_at(a).total_cmp(&connected_at(b)));
+    for (place, row) in rows.iter_mut().enumerate() {
+        row.place = place + 1;
+    }
+    Ok(rows)
+}
+
+/// A field as a number; an empty one is absent.
+fn value(text: &str, line: usize, column: &str) -> anyhow::Result<Option<f64>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    number(text, line, column).map(Some)
+}
+
+/// At most `most` rows, evenly spaced.
+fn thin(rows: Vec<ClientRow>, most: usize) -> Vec<ClientRow> {
+    let step = rows.len().div_ceil(most.max(1)).max(1);
+    rows.into_iter().step_by(step).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "client,worker,source,connected_at_us,connect_us,first_answer_us,requests,replies,window_replies,bytes_sent,bytes_received,error";
+
+    #[test]
+    fn clients_come_in_order_of_connection_and_empty_fields_are_absent() {
+        let text = format!(
+            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n2,0,127.0.0.1:3,20.5,5,30,4,4,0,4,4,\n"
+        );
+        let rows = parse(text.as_bytes()).unwrap();
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.place, row.window_replies))
+            .collect();
+        assert_eq!(seen, [(1, Some(0)), (2, Some(8)), (3, None)]);
+        assert_eq!(rows[2].first_answer_us, None);
+    }
+
+    #[test]
+    fn a_bad_number_names_its_line() {
+        let text = format!("{HEADER}\n0,0,x,many,,,,,,,,\n");
+        let error = parse(text.as_bytes()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "line 2, column connected_at_us: `many` is not a number"
+        );
+    }
+
+    #[test]
+    fn too_many_clients_are_thinned_out_evenly() {
+        let rows: Vec<ClientRow> = (1..=100)
+            .map(|place| ClientRow {
+                place,
+                ..ClientRow::default()
+            })
+            .collect();
+        let places: Vec<usize> = thin(rows, 25).iter().map(|row| row.place).collect();
+        assert_eq!(places.len(), 25);
+        assert_eq!(places[..3], [1, 5, 9]);
+    }
+}

@@ -1,0 +1,280 @@
+//! The columns of the tables of results and of costs: metrics of the catalogue as cells of a row.
+
+use throng_record::metrics::{self, Better, Combine, Detail, METRICS, Metric, Subject, Unit};
+
+use super::summary::{Row, Summary};
+use throng_record::format::{ABSENT, hundredths, or_absent, whole};
+
+/// What stands for a value that this machine cannot measure.
+pub(super) const NOT_HERE: &str = "not here";
+/// Where the values of costs come from.
+pub(super) const COSTS_NOTE: &str = "Counted in trials of their own, and divided by the requests of these (of several, the median): \
+    counting makes each system call take a longer way and slows a virtual machine's wake-ups many times \
+    over, so rates and times come from trials without. Small print is what the clients spent.";
+/// System calls that are listed by name in a cell.
+const MOST_CALLS: usize = 7;
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Column {
+    /// Of a metric in the table of results.
+    Result(&'static Metric, metrics::Column),
+    /// Of a metric in the table of costs: the server's, the clients' in small print.
+    Cost(&'static Metric),
+    /// The server's system calls by name.
+    Calls,
+}
+
+/// The columns of the table of results after the server's name, in reading order.
+pub(super) fn results() -> Vec<Column> {
+    let shown = |metric: &'static Metric| Some((metric, metric.shown.results?));
+    let mut columns: Vec<_> = METRICS.iter().filter_map(shown).collect();
+    columns.sort_by_key(|(_, column)| column.place);
+    let columns = columns.into_iter();
+    columns
+        .map(|(metric, column)| Column::Result(metric, column))
+        .collect()
+}
+
+/// The columns of the table of costs.
+pub(super) fn costs() -> Vec<Column> {
+    let metrics = METRICS.iter().filter(|metric| metric.shown.costs);
+    metrics.map(Column::Cost).chain([Column::Calls]).collect()
+}
+
+/// The server's system calls for one request by name, most frequent first.
+pub(super) fn calls(row: &Row) -> Vec<(&'static str, f64)> {
+    let of_server = METRICS
+        .iter()
+        .filter(|metric| metric.subject == Subject::Server && metric.is_per_request());
+    let mut calls: Vec<(&str, f64)> = of_server
+        .filter_map(|metric| Some((metric.call()?, row.value(metric.name)?)))
+        .collect();
+    calls.sort_by(|one, other| other.1.total_cmp(&one.1));
+    calls
+}
+
+impl Column {
+    /// Its metric, where it has a single one.
+    pub(super) fn metric(self) -> Option<&'static Metric> {
+        match self {
+            Self::Result(metric, _) | Self::Cost(metric) => Some(metric),
+            Self::Calls => None,
+        }
+    }
+
+    /// Heading.
+    pub(super) fn title(self) -> &'static str {
+        self.metric().map_or("Calls by name", |metric| metric.label)
+    }
+
+    /// What it means.
+    pub(super) fn note(self) -> String {
+        let Some(metric) = self.metric() else {
+            return "the server's system calls for one request, most frequent first".to_owned();
+        };
+        let combined = match metric.combine {
+            Combine::Median => "median over trials",
+            Combine::Merge => "all trials merged",
+            Combine::Sum => "all trials together",
+            Combine::Greatest => "the worst of all trials",
+        };
+        let small = match self {
+            Self::Cost(_) => "; beside it, of the clients",
+            Self::Result(
+                _,
+                metrics::Column {
+                    detail: Detail::Interval,
+                    ..
+                },
+            ) if !metric.is_exact() => ", with its 95 % interval",
+            _ => "",
+        };
+        format!("{}; {combined}{small}", metric.help)
+    }
+
+    /// What a reader sees.
+    pub(super) fn text(self, row: &Row) -> String {
+        let Some(metric) = self.metric() else {
+            return calls_by_name(row);
+        };
+        let value = row.value(metric.name);
+        match metric.unit {
+            // Elsewhere those who are done are shown.
+            Unit::Clients if metric.name == "clients_served" && row.completion.is_some() => {
+                ABSENT.to_owned()
+            }
+            Unit::Clients => or_absent(value, |value| {
+                format!("{}/{}", whole(value), whole(f64::from(row.clients)))
+            }),
+            _ if value.is_none() && row.not_here.contains(&metric.name) => NOT_HERE.to_owned(),
+            _ => or_absent(value, |value| metric.text(value)),
+        }
+    }
+
+    /// Smaller text beside it: an interval, a share.
+    pub(super) fn detail(self, row: &Row) -> String {
+        let other = |(name, text): &(&str, &str)| {
+            let value = row.value(name)?;
+            let is_shown = value != 0.0 || !text.starts_with(',');
+            is_shown.then_some(())?;
+            Some(text.replace("{}", &metrics::named(name)?.text(value)))
+        };
+        match self {
+            Self::Result(metric, column) => match column.detail {
+                Detail::Interval => {
+                    let quantity = row.quantity(metric.name);
+                    quantity
+                        .and_then(|quantity| metric.range(quantity))
+                        .unwrap_or_default()
+                }
+                Detail::Others(others) => {
+                    let others: Vec<String> = others.iter().filter_map(other).collect();
+                    others.concat().trim_start_matches(", ").to_owned()
+                }
+                Detail::Errors => errors(row),
+            },
+            Self::Cost(metric) => {
+                let of_clients = metric.name.replacen("server_", "client_", 1);
+                let value = row.value(&of_clients);
+                value.map_or_else(String::new, |value| {
+                    format!("clients {}", metric.text(value))
+                })
+            }
+            Self::Calls => String::new(),
+        }
+    }
+
+    /// Whether a bar shows the value.
+    pub(super) fn bar(self) -> bool {
+        matches!(self, Self::Result(_, column) if column.bar)
+    }
+
+    /// The value by which the best of a group is found, and its bar drawn.
+    pub(super) fn value(self, row: &Row) -> Option<f64> {
+        row.value(self.metric()?.name)
+    }
+
+    /// The best value among the rows of a group that served all clients, unless all are alike.
+    pub(super) fn best_of(self, summary: &Summary, clients: u32) -> Option<f64> {
+        let values: Vec<f64> = summary
+            .rows_at(clients)
+            .filter(|row| row.served_all)
+            .filter_map(|row| self.value(row))
+            .collect();
+        let alike = |value: &f64| value.total_cmp(&values[0]).is_eq();
+        if values.iter().all(alike) {
+            return None;
+        }
+        match self.metric()?.better {
+            Better::Higher => values.into_iter().max_by(f64::total_cmp),
+            Better::Lower => values.into_iter().min_by(f64::total_cmp),
+            Better::Neutral => None,
+        }
+    }
+
+    /// Whether `row` has the best value of its group.
+    pub(super) fn is_best(self, row: &Row, best: Option<f64>) -> bool {
+        row.served_all
+            && matches!((self.value(row), best), (Some(value), Some(best)) if value.total_cmp(&best).is_eq())
+    }
+
+    /// Whether any row has anything to show.
+    pub(super) fn has_data(self, summary: &Summary) -> bool {
+        let says = |row| ![ABSENT, NOT_HERE].contains(&&*self.text(row));
+        summary.rows.iter().any(says)
+    }
+
+    /// The greatest value over all rows, for bars.
+    pub(super) fn greatest(self, summary: &Summary, clients: u32) -> f64 {
+        summary
+            .rows_at(clients)
+            .filter_map(|row| self.value(row))
+            .fold(0.0, f64::max)
+    }
+}
+
+/// "reset 3, refused 1, 20 unanswered".
+fn errors(row: &Row) -> String {
+    let mut kinds: Vec<String> = row
+        .errors
+        .iter()
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    if row.requests > row.verified {
+        let unanswered = (row.requests - row.verified) as f64;
+        kinds.push(format!("{} unanswered", whole(unanswered)));
+    }
+    kinds.join(", ")
+}
+
+/// "recvfrom 1.00, sendto 1.00, epoll_pwait 0.03".
+fn calls_by_name(row: &Row) -> String {
+    let mut calls = calls(row);
+    calls.retain(|(_, each)| *each >= 0.005);
+    if calls.is_empty() {
+        return ABSENT.to_owned();
+    }
+    let more = calls.len().saturating_sub(MOST_CALLS);
+    calls.truncate(MOST_CALLS);
+    let mut named: Vec<String> = calls
+        .iter()
+        .map(|(name, each)| format!("{name} {}", hundredths(*each)))
+        .collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::Purpose;
+    use throng_registry::Unsupported;
+
+    fn cost(name: &str) -> Column {
+        Column::Cost(metrics::named(name).unwrap())
+    }
+
+    #[test]
+    fn what_this_machine_cannot_count_is_not_here_and_never_0() {
+        let (run, mut trials) = fixture::record();
+        for trial in trials
+            .iter_mut()
+            .filter(|trial| trial.purpose == Purpose::Counted)
+        {
+            let side = trial.server_side.as_mut().unwrap();
+            side.metrics.remove("instructions");
+            let why = Unsupported {
+                reason: "no".to_owned(),
+                remedy: "yes".to_owned(),
+            };
+            side.unavailable
+                .insert("counters: instructions".to_owned(), why);
+        }
+        let summary = Summary::of(&run, &trials).unwrap();
+        let row = summary.rows_at(100).next().unwrap();
+        let instructions = cost("server_instructions_per_request");
+        assert_eq!(instructions.text(row), NOT_HERE);
+        assert!(!instructions.has_data(&summary));
+        assert!(cost("server_syscalls_per_request").has_data(&summary));
+        trials.retain(|trial| trial.purpose.is_timed());
+        let summary = Summary::of(&run, &trials).unwrap();
+        assert!(costs().iter().all(|column| !column.has_data(&summary)));
+    }
+
+    #[test]
+    fn calls_are_listed_by_name_most_frequent_first() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let row = summary.rows_at(100).find(|row| row.server == "epoll");
+        let row = row.unwrap();
+        let text = Column::Calls.text(row);
+        assert_eq!(text, "recvfrom 1.00, sendto 1.00, epoll_pwait 0.20");
+        let sum: f64 = calls(row).iter().map(|(_, each)| each).sum();
+        let all = row.value("server_syscalls_per_request").unwrap();
+        assert!((sum - all).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,96 @@
+//! Servers beside what they were in an earlier run.
+
+use serde::Serialize;
+
+use super::pair::{Pair, Source, Together};
+use crate::summary::Summary;
+use throng_record::{self as record, Run, Trial};
+
+/// An earlier run compared with.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Baseline {
+    /// Where its record was.
+    pub directory: String,
+    /// UTC.
+    pub started_at: String,
+    /// Servers of the same name, now and then.
+    pub pairs: Vec<Pair>,
+    /// Why less can be said than of servers of one run.
+    pub caveat: String,
+}
+
+impl Baseline {
+    pub(super) fn of(
+        run: &Run,
+        now: Source<'_>,
+        then: &Run,
+        trials: &[Trial],
+    ) -> anyhow::Result<Self> {
+        let summary = Summary::of(then, trials)?;
+        let before = Source {
+            run: then,
+            summary: &summary,
+        };
+        let mut pairs = Vec::new();
+        for &clients in now.summary.clients.iter().rev() {
+            for server in &run.servers {
+                let sides = now
+                    .side(&server.name, clients, &server.name)
+                    .zip(before.side(&server.name, clients, "its baseline"));
+                pairs.extend(
+                    sides.map(|(side, reference)| now.pair(&side, &reference, Together::Apart)),
+                );
+            }
+        }
+        Ok(Self {
+            directory: run
+                .comparison
+                .as_ref()
+                .and_then(|asked| asked.baseline.clone())
+                .unwrap_or_else(|| record::BASELINE.to_owned()),
+            started_at: then.started_at.clone(),
+            pairs,
+            caveat: caveat(run, then),
+        })
+    }
+}
+
+/// What else may be behind a difference from an earlier run.
+fn caveat(run: &Run, then: &Run) -> String {
+    let mut text = format!(
+        "The baseline was measured at {}, not interleaved with this run: whatever else has changed on the \
+         machine since then shows as a difference too.",
+        then.started_at
+    );
+    for (what, before, now) in of_machines(run, then) {
+        text += &format!(" The {what} was {before} and is {now}.");
+    }
+    text
+}
+
+/// In what the machines of two runs differ, and what is measured with: before and now.
+pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, String)> {
+    let cpu = |run: &Run| {
+        run.host
+            .cpu_model
+            .clone()
+            .unwrap_or_else(|| "unknown".to_owned())
+    };
+    [
+        ("kernel", then.host.kernel.clone(), run.host.kernel.clone()),
+        ("CPU", cpu(then), cpu(run)),
+        (
+            "number of CPUs",
+            then.host.cpus.to_string(),
+            run.host.cpus.to_string(),
+        ),
+        (
+            "version of throng",
+            then.throng_version.clone(),
+            run.throng_version.clone(),
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, before, now)| before != now)
+    .collect()
+}

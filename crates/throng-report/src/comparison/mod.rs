@@ -1,0 +1,300 @@
+//! Servers compared with one of them, and with what they were: ratios with intervals, what they allow
+//! to be said, and what was demanded.
+
+mod baseline;
+mod pair;
+mod words;
+
+use serde::Serialize;
+
+use super::summary::{Row, Summary};
+pub use baseline::Baseline;
+pub(super) use baseline::of_machines;
+use pair::Side;
+pub use pair::{Measured, Pair, Word};
+pub(super) use pair::{Source, Together};
+use throng_record::format::counted;
+use throng_record::metrics::{Condition, Judged};
+use throng_record::{Run, Trial};
+use throng_stats::interval::false_alarm_rate;
+
+/// The comparison that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The server that the others are compared with.
+    pub reference: String,
+    /// Every other server beside it, the largest number of clients first.
+    pub pairs: Vec<Pair>,
+    /// Servers beside what they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// What was demanded, and whether it was missed.
+    pub demands: Vec<Judged>,
+}
+
+impl Comparison {
+    /// Compares as `run` asks for it, if it does.
+    ///
+    /// # Errors
+    /// When the baseline's histograms cannot be read.
+    pub fn of(
+        run: &Run,
+        summary: &Summary,
+        baseline: Option<&(Run, Vec<Trial>)>,
+    ) -> anyhow::Result<Option<Self>> {
+        let Some(asked) = &run.comparison else {
+            return Ok(None);
+        };
+        let now = Source { run, summary };
+        let names = || run.servers.iter().map(|server| server.name.as_str());
+        let mut pairs = Vec::new();
+        for &clients in summary.clients.iter().rev() {
+            let Some(reference) = now.side(&asked.reference, clients, &asked.reference) else {
+                continue;
+            };
+            for name in names().filter(|name| *name != asked.reference) {
+                let side = now.side(name, clients, name);
+                pairs.extend(side.map(|side| now.pair(&side, &reference, Together::Interleaved)));
+            }
+        }
+        let baseline = match baseline {
+            Some((then, then_trials)) => Some(Baseline::of(run, now, then, then_trials)?),
+            None => None,
+        };
+        let mut demands = conditions(run, summary);
+        if let Some(percent) = asked.slower_percent {
+            let against = baseline.as_ref().map_or(&pairs, |baseline| &baseline.pairs);
+            demands.extend(against.iter().map(|pair| pair.not_slower(percent)));
+        }
+        Ok(Some(Self {
+            reference: asked.reference.clone(),
+            pairs,
+            baseline,
+            demands,
+        }))
+    }
+
+    /// Whether anything that was demanded was missed.
+    pub fn missed(&self) -> bool {
+        self.demands.iter().any(|judged| judged.missed)
+    }
+
+    /// Every pair, those of one run first.
+    pub fn all_pairs(&self) -> impl Iterator<Item = &Pair> {
+        let then = self.baseline.iter().flat_map(|baseline| &baseline.pairs);
+        self.pairs.iter().chain(then)
+    }
+
+    /// What limits the trust in it.
+    pub(super) fn notes(&self, summary: &Summary) -> Vec<String> {
+        let mut notes: Vec<String> = self
+            .baseline
+            .iter()
+            .map(|baseline| baseline.caveat.clone())
+            .collect();
+        notes.extend(by_chance(self.all_pairs(), summary.rows.iter()));
+        notes
+    }
+}
+
+impl Source<'_> {
+    /// Compares a server of this run with another one, or with what it was in another run.
+    pub(crate) fn pair(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
+        let mut pair = self.unsaid(side, reference, together);
+        pair.sentence = words::sentence(&pair);
+        pair
+    }
+}
+
+/// How many comparisons would tell equal servers apart, where that is to be expected of any.
+pub(super) fn by_chance<'a>(
+    pairs: impl Iterator<Item = &'a Pair>,
+    rows: impl Iterator<Item = &'a Row>,
+) -> Option<String> {
+    let measures: Vec<&Measured> = pairs.flat_map(|pair| &pair.measures).collect();
+    let compared = measures.iter().filter(|m| m.verdict != Word::Withheld);
+    let compared = compared.count();
+    let trials = rows.map(|row| row.trials_ok).filter(|trials| *trials > 1);
+    let alarms = compared as f64 * false_alarm_rate(trials.min().unwrap_or(0) as usize);
+    let controlled = measures.iter().any(|m| m.noise.is_some());
+    (alarms >= 0.25 && !controlled).then(|| {
+        format!(
+            "{} were made, each at 95 %: of equal servers about {alarms:.1} of them would seem to \
+             differ by chance.",
+            counted(compared as u32, "comparison"),
+        )
+    })
+}
+
+/// Judges every condition of every server that it is about.
+fn conditions(run: &Run, summary: &Summary) -> Vec<Judged> {
+    let asked = run.comparison.iter().flat_map(|asked| &asked.fail_if);
+    let read = asked.filter_map(|text| Some((text, Condition::parse(text).ok()?)));
+    let mut judged = Vec::new();
+    for (text, condition) in read {
+        for row in &summary.rows {
+            if condition
+                .server
+                .as_ref()
+                .is_none_or(|server| *server == row.server)
+            {
+                let value = row.quantity(condition.metric.name);
+                judged.push(condition.judge(text, &row.server, row.clients, value));
+            }
+        }
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::{Comparison as Asked, Ending, Purpose};
+    use throng_stats::Interval;
+
+    /// The comparison of the fixture's servers with `thread`, as changed.
+    fn compared(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Comparison {
+        let (mut run, mut trials) = fixture::record();
+        run.servers
+            .retain(|server| ["epoll", "thread", "fork"].contains(&server.name.as_str()));
+        trials.retain(|trial| {
+            trial.clients > 10 && run.servers.iter().any(|s| s.name == trial.server)
+        });
+        run.comparison = Some(Asked {
+            reference: "thread".to_owned(),
+            slower_percent: Some(5.0),
+            ..Asked::default()
+        });
+        change(&mut run, &mut trials);
+        let summary = Summary::of(&run, &trials).unwrap();
+        Comparison::of(&run, &summary, None)
+            .unwrap()
+            .expect("one was asked for")
+    }
+
+    fn sentences(comparison: &Comparison) -> String {
+        let sentences: Vec<&str> = comparison
+            .all_pairs()
+            .map(|pair| pair.sentence.as_str())
+            .collect();
+        sentences.join("\n")
+    }
+
+    #[test]
+    fn servers_beside_the_reference_in_words() {
+        let comparison = compared(|_, _| ());
+        insta::assert_snapshot!(sentences(&comparison));
+        // fork is slower; that it cannot be judged with 1000 clients is no reason to pass it.
+        let missed = comparison.demands.iter().filter(|judged| judged.missed);
+        assert!(missed.count() >= 1 && comparison.missed());
+    }
+
+    #[test]
+    fn where_the_clients_were_the_limit_rates_are_not_compared_and_costs_are() {
+        let comparison = compared(|_, trials| {
+            for side in trials
+                .iter_mut()
+                .filter_map(|trial| trial.client_side.as_mut())
+            {
+                side.metrics.insert("cpu_percent".to_owned(), 100.0);
+            }
+        });
+        let text = sentences(&comparison);
+        assert!(
+            text.contains("Requests a second are not compared: the clients were the limit"),
+            "{text}"
+        );
+        assert!(text.contains("times the requests per CPU-second"), "{text}");
+        let mut seen = comparison.demands.iter().map(|judged| judged.seen.as_str());
+        assert!(seen.any(|seen| seen.ends_with("requests per CPU-second of thread")));
+    }
+
+    #[test]
+    fn what_differs_less_than_a_server_from_itself_is_not_told_apart() {
+        let again = |run: &mut Run, trials: &mut Vec<Trial>, factor: f64| {
+            run.settings.control = Some("thread".to_owned());
+            let of_thread = trials.iter().filter(|trial| trial.server == "thread");
+            let mut more: Vec<Trial> = of_thread.cloned().collect();
+            for trial in &mut more {
+                trial.purpose = Purpose::Control;
+                trial
+                    .load
+                    .as_mut()
+                    .expect("it was loaded")
+                    .window
+                    .replies_per_s *= factor;
+            }
+            trials.extend(more);
+        };
+        let verdict = |comparison: &Comparison| {
+            let pair = comparison.pairs.iter().find(|pair| pair.server == "epoll");
+            pair.expect("epoll is there").measures[0].verdict
+        };
+        assert_eq!(
+            verdict(&compared(|run, trials| again(run, trials, 1.0))),
+            Word::Better
+        );
+        let noisy = compared(|run, trials| again(run, trials, 5.0));
+        assert_eq!(verdict(&noisy), Word::NotDistinguishable);
+    }
+
+    #[test]
+    fn servers_of_clients_with_jobs_are_compared_by_when_all_were_done() {
+        let (mut run, trials) = crate::completion::fixture::record();
+        run.comparison = Some(Asked {
+            reference: "select".to_owned(),
+            slower_percent: Some(5.0),
+            ..Asked::default()
+        });
+        let summary = Summary::of(&run, &trials).unwrap();
+        let comparison = Comparison::of(&run, &summary, None).unwrap();
+        let comparison = comparison.expect("one was asked for");
+        let text = sentences(&comparison);
+        assert!(
+            text.contains("times as long as select until all clients are done"),
+            "{text}"
+        );
+        for wrong in ["requests a second", "time at completion", "time at clients"] {
+            assert!(!text.contains(wrong), "{text}");
+        }
+        let mut seen = comparison.demands.iter().map(|judged| judged.seen.as_str());
+        assert!(seen.any(|seen| seen.ends_with("the clients done a second of select")));
+    }
+
+    #[test]
+    fn a_run_that_compares_nothing_has_no_comparison() {
+        let (mut run, trials) = fixture::record();
+        run.ending = Ending::Interrupted;
+        let summary = Summary::of(&run, &trials).unwrap();
+        assert_eq!(Comparison::of(&run, &summary, None).unwrap(), None);
+    }
+
+    #[test]
+    fn an_earlier_run_is_never_paired_by_round() {
+        let (mut run, trials) = fixture::record();
+        run.comparison = Some(Asked {
+            reference: "epoll".to_owned(),
+            baseline: Some("old".to_owned()),
+            ..Asked::default()
+        });
+        let mut then = run.clone();
+        then.host.kernel = "Linux 5.0".to_owned();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let earlier = (then, trials.clone());
+        let comparison = Comparison::of(&run, &summary, Some(&earlier)).unwrap();
+        let baseline = comparison
+            .and_then(|comparison| comparison.baseline)
+            .expect("one");
+        assert!(
+            baseline
+                .caveat
+                .contains("The kernel was Linux 5.0 and is Linux 6.18.1.")
+        );
+        let measures = baseline.pairs.iter().flat_map(|pair| &pair.measures);
+        let ratios: Vec<Interval> = measures.filter_map(|measured| measured.ratio).collect();
+        assert!(ratios.iter().all(|ratio| ratio.holds(1.0)));
+        // The very same rounds would have ratios of exactly 1.
+        assert!(ratios.iter().any(|ratio| ratio.low < 0.999));
+    }
+}

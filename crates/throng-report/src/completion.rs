@@ -1,0 +1,126 @@
+//! Loads in which each client has a job: when all were done, who failed, and from how many clients on
+//! connecting fails.
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use throng_record::{Load, Trial};
+
+/// How the clients of a row came to an end; the catalogue has the rest.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CompletionRow {
+    /// Requests of each client.
+    pub requests_each: u32,
+    /// Most clients there at the same time, by plan.
+    pub at_once: u32,
+    /// Attempts to connect that failed, by kind, over all trials.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub connect_failures: BTreeMap<String, u64>,
+    /// Clients that took themselves for connected and had no answer, where the accept queue overflowed:
+    /// the server never heard of them. Over all trials.
+    pub never_accepted: u64,
+}
+
+impl CompletionRow {
+    /// From the good trials of a row; none where clients had no jobs.
+    pub(super) fn of(good: &[(&Trial, &Load)]) -> Option<Self> {
+        let all = || {
+            good.iter()
+                .filter_map(|(_, load)| load.completion.as_deref())
+        };
+        let first = all().next()?;
+        let mut connect_failures = BTreeMap::new();
+        for (kind, count) in all().flat_map(|jobs| &jobs.connect_failures) {
+            *connect_failures.entry(kind.clone()).or_default() += count;
+        }
+        let overflowed = |trial: &Trial| {
+            let network = trial.network.as_ref();
+            network.is_some_and(|side| side.metrics.get("listen_overflows") > Some(&0.0))
+        };
+        let never_accepted = good
+            .iter()
+            .filter(|(trial, _)| overflowed(trial))
+            .map(|(_, load)| u64::from(load.never_served.min(load.connected)))
+            .sum();
+        Some(Self {
+            requests_each: first.requests_each,
+            at_once: first.at_once,
+            connect_failures,
+            never_accepted,
+        })
+    }
+}
+
+/// Clients of a load that had all that they came for.
+pub(super) fn served(load: &Load) -> u32 {
+    let done = load.completion.as_deref().map(|jobs| jobs.clients_done);
+    done.unwrap_or(load.served)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Answer;
+    use crate::document::terminal;
+    use crate::summary::Summary;
+    use crate::{Logs, Report, sections};
+
+    fn summary(change: impl Fn(&mut Trial)) -> Summary {
+        let (run, mut trials) = fixture::record();
+        trials.iter_mut().for_each(change);
+        Summary::of(&run, &trials).unwrap()
+    }
+
+    fn answer(summary: &Summary) -> String {
+        let answer = Answer::of(summary);
+        answer.sentences().collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_answer_says_who_was_first_and_who_did_not_get_in() {
+        insta::assert_snapshot!(answer(&summary(|_| ())));
+    }
+
+    #[test]
+    fn the_table_has_their_columns_and_not_those_of_others() {
+        let (run, trials) = fixture::record();
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let text = terminal::text(&sections::of_run(&report), 200, false);
+        for title in ["Done", "Completion", "Clients/s"] {
+            assert!(text.contains(title), "{text}");
+        }
+        for title in ["Served", "Fairness"] {
+            assert!(!text.contains(title), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_done_is_not_ranked() {
+        let summary = summary(|_| ());
+        let row = |server: &str, clients| {
+            let mut rows = summary.rows_at(clients);
+            rows.find(|row| row.server == server).unwrap()
+        };
+        assert!(row("fork", 10).served_all && !row("fork", 1000).served_all);
+        let fork = row("fork", 1000);
+        assert_eq!(fork.value("clients_failed"), Some(30.0));
+        assert_eq!(fork.value("clients_not_done"), Some(15.0));
+        assert!(summary.scaling.is_empty());
+    }
+
+    #[test]
+    fn nobody_failed_to_get_in_where_the_queue_had_room() {
+        let summary = summary(|trial| {
+            trial.network = None;
+            let jobs = trial.load.as_mut().unwrap().completion.as_mut().unwrap();
+            jobs.connect_failures.clear();
+        });
+        assert!(!answer(&summary).contains("get in"));
+        let first = &summary.first_connect_failures[0];
+        assert_eq!((first.clients, first.none_with), (None, Some(1000)));
+    }
+}

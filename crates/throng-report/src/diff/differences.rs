@@ -1,0 +1,227 @@
+//! In what two runs were not made alike, as facts beside each other and as what that means.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::comparison::of_machines;
+use crate::facts::{self, command_line};
+use throng_record::format::{ABSENT, counted, list};
+use throng_record::{Run, ServerInfo};
+
+/// What no two runs have in common, and what bears on nothing by itself.
+const OF_EACH: [&str; 4] = ["Seed", "Started", "Finished", "Load average at the start"];
+
+/// Names that are listed before the rest is only counted.
+const NAMED: usize = 4;
+
+/// Something about both runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// What.
+    pub name: String,
+    /// In A.
+    pub a: String,
+    /// In B.
+    pub b: String,
+    /// Whether that is a difference in how they were made.
+    pub differs: bool,
+}
+
+impl Fact {
+    /// One in which runs may differ.
+    pub(super) fn new(name: &str, a: String, b: String) -> Self {
+        let differs = a != b && !OF_EACH.contains(&name);
+        let name = name.to_owned();
+        Self {
+            name,
+            a,
+            b,
+            differs,
+        }
+    }
+
+    /// One in which runs always differ, or that is no matter of how they were made.
+    pub(super) fn plain(name: &str, a: String, b: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            a,
+            b,
+            differs: false,
+        }
+    }
+
+    /// The difference in a word.
+    pub fn word(&self) -> &'static str {
+        if self.differs { "differs" } else { "" }
+    }
+}
+
+/// Settings and machines beside each other; of long lists only what differs.
+pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
+    let clients = |run: &Run| {
+        let clients: Vec<String> = run.settings.clients.iter().map(u32::to_string).collect();
+        list(&clients)
+    };
+    let mut all = vec![Fact::new("Clients", clients(a), clients(b))];
+    let (of_a, of_b) = (facts::of_run(a), facts::of_run(b));
+    let mut names: Vec<&str> = of_a.iter().map(|(name, _)| *name).collect();
+    names.extend(of_b.iter().map(|(name, _)| *name));
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    for name in names {
+        let value = |facts: &[(&'static str, String)]| {
+            let found = facts.iter().find(|(fact, _)| *fact == name);
+            found.map_or_else(|| ABSENT.to_owned(), |(_, value)| value.clone())
+        };
+        all.push(Fact::new(name, value(&of_a), value(&of_b)));
+    }
+    let probes = |run: &Run| run.settings.probes.join(", ");
+    all.push(Fact::new("Probes", probes(a), probes(b)));
+    let hosts = |run: &Run| run.client_hosts.len().max(1).to_string();
+    all.push(Fact::new("Hosts with clients", hosts(a), hosts(b)));
+    for name in of_machine(a, b) {
+        let value = |run: &Run| values(run).get(&name).cloned();
+        let text = |run: &Run| value(run).unwrap_or_else(|| ABSENT.to_owned());
+        all.push(Fact::new(&name, text(a), text(b)));
+    }
+    for (server, then) in servers_that_differ(a, b) {
+        let name = format!("How {} is started", server.name);
+        all.push(Fact::new(&name, started(then), started(server)));
+    }
+    all
+}
+
+/// What the ratios cannot be trusted with, the weightiest first.
+pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
+    let mut caveats = Vec::new();
+    let load: Vec<String> = b
+        .settings
+        .differing(&a.settings)
+        .into_iter()
+        // Only what both have is compared.
+        .filter(|(what, ..)| *what != "clients")
+        .map(|(what, in_b, in_a)| format!("{what} {in_a} in A and {in_b} in B"))
+        .collect();
+    if !load.is_empty() {
+        caveats.push(format!(
+            "The load was another: {}. What differs is then no property of the server.",
+            load.join("; ")
+        ));
+    }
+    let (versions, mut machines): (Vec<_>, Vec<_>) = of_machines(b, a)
+        .into_iter()
+        .partition(|(what, ..)| *what == "version of throng");
+    let memory = |run: &Run| run.host.memory_bytes.map(|bytes| bytes.to_string());
+    if let (Some(in_a), Some(in_b)) = (memory(a), memory(b))
+        && in_a != in_b
+    {
+        machines.push(("memory in bytes", in_a, in_b));
+    }
+    if !machines.is_empty() {
+        let machines: Vec<String> = machines
+            .into_iter()
+            .map(|(what, in_a, in_b)| format!("{what} {in_a} in A and {in_b} in B"))
+            .collect();
+        caveats.push(format!(
+            "The machine was another: {}. A ratio then tells of the machines and says nothing of the server.",
+            machines.join("; ")
+        ));
+    }
+    if a.client_hosts.len() != b.client_hosts.len() {
+        let hosts = |run: &Run| counted(run.client_hosts.len().max(1) as u32, "host");
+        caveats.push(format!(
+            "The clients of A came from {}, those of B from {}.",
+            hosts(a),
+            hosts(b)
+        ));
+    }
+    let kernel = of_machine(a, b);
+    if !kernel.is_empty() {
+        caveats.push(format!(
+            "The machine was set otherwise: {}.",
+            first_of(&kernel)
+        ));
+    }
+    for (_, in_a, in_b) in versions {
+        caveats.push(format!(
+            "A was measured with throng {in_a} and B with {in_b}: its own servers, and what measures, may differ."
+        ));
+    }
+    let servers: Vec<String> = servers_that_differ(a, b)
+        .map(|(server, _)| server.name.clone())
+        .collect();
+    if !servers.is_empty() {
+        caveats.push(format!(
+            "Started in another way in B than in A, so that they may be other programs of the same name: {}.",
+            first_of(&servers)
+        ));
+    }
+    caveats
+}
+
+fn first_of(names: &[String]) -> String {
+    match names.len().checked_sub(NAMED) {
+        None | Some(0) => list(names),
+        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
+/// Kernel settings, limits and mitigations that both have, and not alike.
+fn of_machine(a: &Run, b: &Run) -> Vec<String> {
+    let (a, b) = (values(a), values(b));
+    a.into_iter()
+        .filter(|(name, value)| b.get(name).is_some_and(|other| other != value))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Kernel settings, limits and mitigations, by name.
+fn values(run: &Run) -> BTreeMap<String, String> {
+    let host = &run.host;
+    let named = |kind: &str, values: &BTreeMap<String, String>| -> Vec<(String, String)> {
+        let values = values.iter();
+        let named = values.map(|(name, value)| (format!("{kind}{name}"), value.clone()));
+        named.collect()
+    };
+    let all = [
+        named("", &host.sysctls),
+        named("limit of ", &host.limits),
+        named("mitigation of ", &host.mitigations),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// Servers of both that are started in different ways: in B and in A.
+fn servers_that_differ<'a>(
+    a: &'a Run,
+    b: &'a Run,
+) -> impl Iterator<Item = (&'a ServerInfo, &'a ServerInfo)> {
+    b.servers.iter().filter_map(|server| {
+        let then = a.servers.iter().find(|then| then.name == server.name)?;
+        (started(then) != started(server)).then_some((server, then))
+    })
+}
+
+/// All that a server is started with, in words.
+fn started(server: &ServerInfo) -> String {
+    let environment = server
+        .environment
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let limits = server
+        .limits
+        .iter()
+        .map(|(name, value)| format!("limit {name}={value}"));
+    let more: Vec<String> = environment.chain(limits).collect();
+    let mut text = command_line(&server.command);
+    if !more.is_empty() {
+        text += &format!(" ({})", more.join(", "));
+    }
+    for (when, command) in [("before", &server.prepare), ("after", &server.conclude)] {
+        if !command.is_empty() {
+            text += &format!("; {when} each trial {}", command_line(command));
+        }
+    }
+    text
+}

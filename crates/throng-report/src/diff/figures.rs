@@ -1,0 +1,182 @@
+//! Two runs in one plot, and the ratio of one to the other.
+
+use super::Compared;
+use crate::figures::{AgainstClients, Axis, Figure, Kind, OfMetric, Point, Series, Trace};
+use crate::palette::LAP;
+use crate::summary::Summary;
+use throng_record::format::{counted, number};
+
+/// The places of a server that both runs have: in the later one, whose lines are whole, and in the earlier
+/// one, whose lines have the same hue and are dashed.
+pub(crate) fn places(server: usize) -> [usize; 2] {
+    let later = server / LAP * 2 * LAP + server % LAP;
+    [later, later + LAP]
+}
+
+/// Every figure that there is data for, of the servers that both runs have.
+pub(crate) fn figures(
+    servers: &[String],
+    pairs: &[Compared],
+    [a, b]: [&Summary; 2],
+) -> Vec<Figure> {
+    let titles = [
+        (
+            ["ratio-rate", "ratios-rate"],
+            "Requests per second, B over A",
+            "requests_per_s",
+        ),
+        (
+            ["ratio-cpu", "ratios-cpu"],
+            "Requests per second of server CPU, B over A",
+            "requests_per_server_cpu_s",
+        ),
+        (
+            ["ratio-completion", "ratios-completion"],
+            "Until all are done, B over A",
+            "completion_s",
+        ),
+    ];
+    let at_most = titles
+        .iter()
+        .filter_map(|([id, _], title, metric)| at_most(id, title, ratios(metric, servers, pairs)));
+    let against_clients = titles.iter().filter_map(|([_, id], title, metric)| {
+        against_clients(id, title, ratios(metric, servers, pairs))
+    });
+    let curves = [
+        (OfMetric::REQUESTS, "both-rates"),
+        (OfMetric::CPU, "both-cpu"),
+    ];
+    let curves = curves.iter().filter_map(|(metric, id)| {
+        let mut curve = metric.against_clients();
+        curve.id = id;
+        curve.title = format!("{}, both runs", curve.title);
+        curve.caption += " A is dashed.";
+        both(curve, servers, [a, b])
+    });
+    at_most.chain(against_clients).chain(curves).collect()
+}
+
+/// The ratio of each server by a metric, with each number of clients.
+fn ratios(metric: &str, servers: &[String], pairs: &[Compared]) -> Vec<Series> {
+    let point = |compared: &Compared| {
+        let mut measures = compared.pair.measures.iter();
+        let ratio = measures.find(|one| one.name == metric)?.ratio?;
+        Some(Point {
+            x: f64::from(compared.pair.clients),
+            y: ratio.estimate,
+            low: Some(ratio.low),
+            high: Some(ratio.high),
+            partial: false,
+        })
+    };
+    let of_server = |(place, server): (usize, &String)| {
+        let own = pairs.iter().filter(|compared| compared.server == *server);
+        let mut points: Vec<Point> = own.filter_map(point).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        (!points.is_empty()).then(|| Series {
+            name: server.clone(),
+            place: places(place)[0],
+            points,
+            trace: Trace::Joined,
+        })
+    };
+    servers.iter().enumerate().filter_map(of_server).collect()
+}
+
+/// Where these series begin and end.
+fn ends(series: &[Series]) -> Option<(f64, f64)> {
+    let places = || {
+        series
+            .iter()
+            .flat_map(|one| &one.points)
+            .map(|point| point.x)
+    };
+    Some((
+        places().min_by(f64::total_cmp)?,
+        places().max_by(f64::total_cmp)?,
+    ))
+}
+
+/// The ratios with the most clients, beside each other.
+fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Figure> {
+    let (_, most) = ends(&series)?;
+    let title = format!("{title}, {}", counted(most as u32, "client"));
+    for one in &mut series {
+        one.points.retain(|point| point.x >= most);
+    }
+    series.retain(|one| !one.points.is_empty());
+    Some(figure(id, title, Kind::Bars, series, (most, most)))
+}
+
+/// The ratios against the number of clients, where there are several numbers.
+fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option<Figure> {
+    let (least, most) = ends(&series)?;
+    let title = format!("{title}, against clients");
+    (least < most).then(|| figure(id, title, Kind::Lines, series, (least, most)))
+}
+
+/// Ratios, with a line where both runs would be alike. Twice and half lie as far from it.
+fn figure(
+    id: &'static str,
+    title: String,
+    kind: Kind,
+    mut series: Vec<Series>,
+    (first, last): (f64, f64),
+) -> Figure {
+    let told: Vec<String> = series
+        .iter()
+        .filter_map(|series| Some((&series.name, series.points.last()?)))
+        .map(|(name, point)| {
+            let clients = counted(point.x as u32, "client");
+            format!("{name} {} with {clients}", number(point.y))
+        })
+        .collect();
+    let at = |x| Point {
+        x,
+        y: 1.0,
+        low: None,
+        high: None,
+        partial: false,
+    };
+    series.push(Series {
+        name: "alike".to_owned(),
+        place: 0,
+        points: vec![at(first), at(last)],
+        trace: Trace::Level,
+    });
+    Figure {
+        id,
+        alternative: format!("{title}: {}.", told.join(", ")),
+        title,
+        caption: "Ratio of medians with its 95 % interval over trials. At 1 (dotted) both runs are alike; \
+                  an interval that holds 1 tells nothing apart."
+            .to_owned(),
+        x: Axis::logarithmic("clients", None),
+        y: Axis::logarithmic("ratio", None),
+        kind,
+        series,
+        parts: Vec::new(),
+        maps: Vec::new(),
+    }
+}
+
+/// A curve of each server in each run; none where there is a single number of clients, which the tables
+/// show as well.
+fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) -> Option<Figure> {
+    let mut series = Vec::new();
+    let mut clients: Vec<u32> = Vec::new();
+    for (place, server) in servers.iter().enumerate() {
+        let [later, earlier] = places(place);
+        for (summary, run, place) in [(b, "B", later), (a, "A", earlier)] {
+            let rows = || summary.rows.iter().filter(|row| row.server == *server);
+            clients.extend(rows().map(|row| row.clients));
+            series.extend(curve.series(format!("{server} in {run}"), place, rows()));
+        }
+    }
+    clients.sort_unstable();
+    clients.dedup();
+    if clients.len() < 2 {
+        return None;
+    }
+    curve.figure(series, &clients)
+}

@@ -1,0 +1,93 @@
+//! The limits that two runs found, beside each other.
+
+use serde::Serialize;
+
+use crate::comparison::Word;
+use crate::limit::{Limits, ServerLimit};
+use throng_record::format::{ABSENT, hundredths};
+use throng_record::{Run, Tried};
+
+/// The limit of a server in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LimitDiff {
+    /// Its name.
+    pub server: String,
+    /// What was raised: "clients", "requests a second".
+    pub unit: &'static str,
+    /// In A, in words.
+    pub a: String,
+    /// In B.
+    pub b: String,
+    /// Of what held, B over A. A search is one, so there is no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// What that says of the server in B: apart only where what held in one broke in the other.
+    pub verdict: Word,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl LimitDiff {
+    /// Both limits, the ratio and the verdict, as they stand in tables.
+    pub fn cells(&self) -> [String; 4] {
+        let ratio = self.ratio.map_or_else(|| ABSENT.to_owned(), hundredths);
+        let verdict = self.verdict.text().to_owned();
+        [self.a.clone(), self.b.clone(), ratio, verdict]
+    }
+}
+
+/// Of the servers that both runs searched, in the order of B.
+pub(super) fn limits(a: Option<&Limits>, b: Option<&Limits>, run: &Run) -> Vec<LimitDiff> {
+    let (Some(a), Some(b)) = (a, b) else {
+        return Vec::new();
+    };
+    let of_server = |name: &str| {
+        let find = |limits: &Limits| {
+            let mut servers = limits.servers.iter();
+            servers.find(|limit| limit.server == name).cloned()
+        };
+        Some((find(a)?, find(b)?))
+    };
+    run.servers
+        .iter()
+        .filter_map(|server| of_server(&server.name))
+        .map(|(in_a, in_b)| {
+            let other = (a.find != b.find).then(|| a.unit());
+            diff(&in_a, &in_b, b.unit(), other)
+        })
+        .collect()
+}
+
+/// `other`: what A raised, where that was something else.
+fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str>) -> LimitDiff {
+    let value = |tried: Option<Tried>| tried.map(|tried| tried.value);
+    let held = value(a.held).zip(value(b.held));
+    let apart = |lower: &ServerLimit, upper: &ServerLimit| {
+        let ends = value(lower.broke).zip(value(upper.held));
+        ends.is_some_and(|(broke, held)| held >= broke)
+    };
+    let (verdict, why) = match (other, held) {
+        (Some(other), _) => (Word::Withheld, Some(format!("A was searched for {other}"))),
+        (None, None) => {
+            let without = if a.held.is_none() { "A" } else { "B" };
+            (
+                Word::Withheld,
+                Some(format!("nothing is known to have held in {without}")),
+            )
+        }
+        (None, Some(_)) if apart(a, b) => (Word::Better, None),
+        (None, Some(_)) if apart(b, a) => (Word::Worse, None),
+        (None, Some(_)) => (Word::NotDistinguishable, None),
+    };
+    let comparable = held.filter(|(a, _)| other.is_none() && *a > 0);
+    LimitDiff {
+        server: b.server.clone(),
+        unit,
+        a: a.text(),
+        b: b.text(),
+        ratio: comparable.map(|(a, b)| b as f64 / a as f64),
+        verdict,
+        why,
+    }
+}

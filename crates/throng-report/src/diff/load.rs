@@ -1,0 +1,94 @@
+//! A record as far as it is needed beside another one.
+
+use std::path::Path;
+
+use throng_record::{self as record, Run, Study, Trial};
+
+/// A record: a run, or a study of several parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Where it is.
+    pub directory: String,
+    /// The study, where it has parts.
+    pub study: Option<Study>,
+    /// Its parts; a run alone is the only one.
+    pub parts: Vec<RecordedPart>,
+}
+
+/// A part of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedPart {
+    /// Its name, where it is one of a study.
+    pub name: Option<String>,
+    /// Its heading.
+    pub title: Option<String>,
+    /// What was measured; none where it was not run.
+    pub measured: Option<(Run, Vec<Trial>)>,
+}
+
+/// Reads the record in `directory`, without the files of single trials.
+///
+/// # Errors
+/// When it holds none, or a file of it is damaged, naming it.
+pub fn load(directory: &Path) -> anyhow::Result<Recorded> {
+    let read = |directory: &Path| -> anyhow::Result<(Run, Vec<Trial>)> {
+        Ok((record::read(directory)?, record::read_trials(directory)?))
+    };
+    let name = directory.display().to_string();
+    if !Study::is_in(directory) {
+        let part = RecordedPart {
+            name: None,
+            title: None,
+            measured: Some(read(directory)?),
+        };
+        return Ok(Recorded {
+            directory: name,
+            study: None,
+            parts: vec![part],
+        });
+    }
+    let study = Study::read(directory)?;
+    let mut parts = Vec::new();
+    for part in &study.parts {
+        let found = match &part.skipped {
+            Some(_) => None,
+            None => record::directory(directory, &part.name)?,
+        };
+        parts.push(RecordedPart {
+            name: Some(part.name.clone()),
+            title: Some(part.title.clone()),
+            measured: found.as_deref().map(read).transpose()?,
+        });
+    }
+    Ok(Recorded {
+        directory: name,
+        study: Some(study),
+        parts,
+    })
+}
+
+impl Recorded {
+    /// All of its parts that were run.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &(Run, Vec<Trial>)> {
+        self.parts.iter().filter_map(|part| part.measured.as_ref())
+    }
+
+    /// The first run.
+    pub(super) fn first(&self) -> Option<&Run> {
+        self.measured().next().map(|(run, _)| run)
+    }
+
+    /// Whether the other one is this run too, wherever it lies.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.study == other.study && self.parts == other.parts
+    }
+
+    /// The directories of its parts.
+    pub(super) fn directories(&self) -> Vec<String> {
+        let names = self.parts.iter().filter_map(|part| part.name.as_ref());
+        let directory = Path::new(&self.directory);
+        names
+            .map(|name| directory.join(name).display().to_string())
+            .collect()
+    }
+}

@@ -1,0 +1,408 @@
+//! Two runs side by side: what each was, in what they were made differently, and every server that both
+//! have with the same number of clients, B over A.
+//!
+//! They were measured at different times, so nothing is interleaved, and what changed on the machine between
+//! them cannot be told from what changed in a server. This is said first, and more where the load or the
+//! machine was another.
+
+mod differences;
+pub(super) mod figures;
+mod limits;
+mod load;
+mod words;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::comparison::{Measured, Pair, Source, Together, Word, by_chance};
+use super::figures::Figure;
+use super::limit::Limits;
+use super::summary::Summary;
+pub use differences::Fact;
+pub use limits::LimitDiff;
+pub use load::{Recorded, RecordedPart, load};
+use throng_record::format::{counted, list};
+use throng_record::{Ending, Run, Trial, Warning};
+
+/// Two runs side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diff {
+    /// The one that is compared with.
+    pub a: Told,
+    /// The other one.
+    pub b: Told,
+    /// What was found, in one sentence.
+    pub headline: String,
+    /// Why the ratios say less than they seem to, where the runs were not made alike.
+    pub caveats: Vec<String>,
+    /// What is always to be known of two runs.
+    pub notes: Vec<String>,
+    /// Both runs of each part that both have; of runs without parts the one.
+    pub parts: Vec<Part>,
+    /// Parts that only A has, and those that only B has.
+    pub only_in: [Vec<String>; 2],
+}
+
+/// What a run was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// Where its record is.
+    pub directory: String,
+    /// The study.
+    pub study: String,
+    /// The question it answers.
+    pub question: String,
+    /// UTC.
+    pub started_at: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// Trials in the record.
+    pub trials: u32,
+    /// Trials that were planned.
+    pub trials_planned: u32,
+    /// The version of throng.
+    pub version: String,
+    /// The command line that started it.
+    pub arguments: Vec<String>,
+    /// What a reader must know of it, each once.
+    pub warnings: Vec<Warning>,
+}
+
+/// A part of both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Its name; none where the runs have no parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Its heading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// How both were made.
+    pub facts: Vec<Fact>,
+    /// Why the ratios say less than they seem to.
+    pub caveats: Vec<String>,
+    /// Each server with each number of clients, the largest first.
+    pub pairs: Vec<Compared>,
+    /// The limits of each server, where both runs searched for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitDiff>,
+    /// What only A has, and what only B has.
+    pub only_in: [Vec<String>; 2],
+    /// The servers that both have, in the order of B.
+    pub servers: Vec<String>,
+    /// How many comparisons would tell equal servers apart, where that is to be expected of any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_chance: Option<String>,
+    /// Plots.
+    #[serde(skip)]
+    pub figures: Vec<Figure>,
+}
+
+/// A server with a number of clients in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// Its name in both.
+    pub server: String,
+    /// By what servers are compared by.
+    #[serde(flatten)]
+    pub pair: Pair,
+    /// By all else that has a better and a worse.
+    pub more: Vec<Measured>,
+}
+
+/// Why two records are not put beside each other.
+#[derive(Debug, thiserror::Error)]
+pub enum Unlike {
+    /// It is one record.
+    #[error("{0} and {1} are the same run; name another one")]
+    Same(String, String),
+    /// One is a study of parts.
+    #[error(
+        "{whole} is a study of several parts and {single} is not; name one of its parts: {parts}"
+    )]
+    Parts {
+        /// The study.
+        whole: String,
+        /// The other record.
+        single: String,
+        /// The directories of its parts.
+        parts: String,
+    },
+    /// No server with any number of clients is in both.
+    #[error("they have nothing in common: {0}")]
+    Nothing(String),
+}
+
+impl Diff {
+    /// Puts `b` beside `a`.
+    ///
+    /// # Errors
+    /// When they are not to be compared, which is an [`Unlike`], or a histogram cannot be read.
+    pub fn of(a: &Recorded, b: &Recorded) -> anyhow::Result<Self> {
+        if a.is_same(b) {
+            return Err(Unlike::Same(a.directory.clone(), b.directory.clone()).into());
+        }
+        for (whole, single) in [(a, b), (b, a)] {
+            if whole.study.is_some() && single.study.is_none() {
+                return Err(Unlike::Parts {
+                    whole: whole.directory.clone(),
+                    single: single.directory.clone(),
+                    parts: list(&whole.directories()),
+                }
+                .into());
+            }
+        }
+        let mut parts = Vec::new();
+        for in_b in &b.parts {
+            let in_a = a.parts.iter().find(|part| part.name == in_b.name);
+            let both =
+                in_a.and_then(|in_a| Some((in_a.measured.as_ref()?, in_b.measured.as_ref()?)));
+            if let Some((in_a, in_b_measured)) = both {
+                let mut part = Part::of(in_a, in_b_measured)?;
+                part.name.clone_from(&in_b.name);
+                part.title.clone_from(&in_b.title);
+                parts.push(part);
+            }
+        }
+        let compared = |part: &Part| !part.pairs.is_empty() || !part.limits.is_empty();
+        if !parts.iter().any(compared) {
+            return Err(Unlike::Nothing(words::apart(a, b)).into());
+        }
+        let shared: Vec<&str> = parts
+            .iter()
+            .filter_map(|part| part.name.as_deref())
+            .collect();
+        let only = |recorded: &Recorded| -> Vec<String> {
+            let names = recorded
+                .parts
+                .iter()
+                .filter_map(|part| part.name.as_deref());
+            let only = names.filter(|name| !shared.contains(name));
+            only.map(str::to_owned).collect()
+        };
+        let mut diff = Self {
+            only_in: [only(a), only(b)],
+            a: Told::of(a),
+            b: Told::of(b),
+            headline: String::new(),
+            caveats: words::caveats(&parts, [a, b]),
+            notes: Vec::new(),
+            parts,
+        };
+        diff.headline = words::headline(&diff);
+        diff.notes = words::notes(&diff);
+        Ok(diff)
+    }
+
+    /// What is compared of both: each of a server by each measure, and limits.
+    pub fn verdicts(&self) -> impl Iterator<Item = Word> {
+        self.parts.iter().flat_map(|part| {
+            let measures = part
+                .pairs
+                .iter()
+                .flat_map(|compared| &compared.pair.measures);
+            let limits = part.limits.iter().map(|limit| limit.verdict);
+            measures.map(|measured| measured.verdict).chain(limits)
+        })
+    }
+
+    /// What each pair of which something is told apart says.
+    pub fn sentences(&self) -> Vec<&str> {
+        let pairs = self.parts.iter().flat_map(|part| &part.pairs);
+        let told = |compared: &&Compared| {
+            let mut measures = compared.pair.measures.iter();
+            measures.any(|one| matches!(one.verdict, Word::Better | Word::Worse))
+        };
+        pairs
+            .filter(told)
+            .map(|compared| compared.pair.sentence.as_str())
+            .collect()
+    }
+
+    /// What the runs were, as facts.
+    pub fn told(&self) -> Vec<Fact> {
+        let fact =
+            |name: &str, of: fn(&Told) -> String| Fact::plain(name, of(&self.a), of(&self.b));
+        let questions = fact("Question", |told| told.question.clone());
+        let mut facts = vec![
+            fact("Record", |told| told.directory.clone()),
+            fact("Study", |told| told.study.clone()),
+            fact("Started", |told| told.started_at.clone()),
+            fact("Ending", |told| {
+                let how = match told.ending {
+                    Ending::Complete => "complete",
+                    Ending::Interrupted => "interrupted",
+                    Ending::HostLost => "a client host was lost",
+                    Ending::Unfinished => "unfinished",
+                };
+                format!(
+                    "{how}, {} of {}",
+                    told.trials,
+                    counted(told.trials_planned, "trial")
+                )
+            }),
+            fact("Warnings", |told| told.warnings.len().to_string()),
+            fact("throng", |told| told.version.clone()),
+        ];
+        if questions.a != questions.b {
+            facts.insert(2, questions);
+        }
+        facts
+    }
+
+    /// The heading of a page.
+    pub fn title(&self) -> String {
+        if self.a.study == self.b.study {
+            format!("{}, two runs side by side", self.b.study)
+        } else {
+            format!("{} beside {}", self.b.study, self.a.study)
+        }
+    }
+}
+
+impl Told {
+    fn of(recorded: &Recorded) -> Self {
+        let runs = || recorded.measured().map(|(run, _)| run);
+        let mut warnings: Vec<Warning> = Vec::new();
+        for warning in runs().flat_map(|run| &run.warnings) {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        let first = recorded.first();
+        let study = recorded.study.as_ref();
+        let of_first = |of: fn(&Run) -> String| first.map(of).unwrap_or_default();
+        Self {
+            directory: recorded.directory.clone(),
+            study: study.map_or_else(
+                || of_first(|run| run.study.name.clone()),
+                |s| s.name.clone(),
+            ),
+            question: study.map_or_else(
+                || of_first(|run| run.study.question.clone()),
+                |study| study.question.clone(),
+            ),
+            started_at: study.map_or_else(
+                || of_first(|run| run.started_at.clone()),
+                |study| study.started_at.clone(),
+            ),
+            ending: Ending::of_parts(runs().map(|run| run.ending)),
+            trials: recorded
+                .measured()
+                .map(|(_, trials)| trials.len() as u32)
+                .sum(),
+            trials_planned: runs()
+                .map(|run| run.trials_planned)
+                .fold(0, u32::saturating_add),
+            version: of_first(|run| {
+                let version = [run.throng_version.as_str(), run.throng_build.as_str()];
+                version.join(" ").trim_end().to_owned()
+            }),
+            arguments: study.map_or_else(
+                || first.map(|run| run.arguments.clone()).unwrap_or_default(),
+                |study| study.arguments.clone(),
+            ),
+            warnings,
+        }
+    }
+}
+
+impl Part {
+    fn of(
+        (run_a, trials_a): &(Run, Vec<Trial>),
+        (run_b, trials_b): &(Run, Vec<Trial>),
+    ) -> anyhow::Result<Self> {
+        let summaries = [Summary::of(run_a, trials_a)?, Summary::of(run_b, trials_b)?];
+        let [a, b] = [(run_a, &summaries[0]), (run_b, &summaries[1])]
+            .map(|(run, summary)| Source { run, summary });
+        let limits = [Limits::of(run_a, trials_a), Limits::of(run_b, trials_b)];
+        let names = |run: &Run| -> BTreeSet<String> {
+            run.servers
+                .iter()
+                .map(|server| server.name.clone())
+                .collect()
+        };
+        let in_a = names(run_a);
+        let servers: Vec<String> = run_b
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect();
+        let servers: Vec<String> = servers
+            .into_iter()
+            .filter(|name| in_a.contains(name))
+            .collect();
+        let pairs = compared(&servers, a, b);
+        let limits = limits::limits(limits[0].as_ref(), limits[1].as_ref(), run_b);
+        Ok(Self {
+            name: None,
+            title: None,
+            facts: differences::facts_of(run_a, run_b),
+            caveats: differences::caveats(run_a, run_b),
+            limits,
+            only_in: [only(a, b), only(b, a)],
+            figures: figures::figures(&servers, &pairs, [&summaries[0], &summaries[1]]),
+            by_chance: by_chance(
+                pairs.iter().map(|compared| &compared.pair),
+                summaries.iter().flat_map(|summary| &summary.rows),
+            ),
+            pairs,
+            servers,
+        })
+    }
+}
+
+/// Each of these servers with each number of clients that both have, the largest first.
+fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<Compared> {
+    let mut pairs = Vec::new();
+    for &clients in b.summary.clients.iter().rev() {
+        for server in servers {
+            let [in_a, in_b] = ["A", "B"].map(|run| format!("{server} in {run}"));
+            let sides = b
+                .side(server, clients, &in_b)
+                .zip(a.side(server, clients, &in_a));
+            pairs.extend(sides.map(|(side, reference)| Compared {
+                server: server.clone(),
+                pair: b.pair(&side, &reference, Together::Apart),
+                more: b.others(&side, &reference, Together::Apart),
+            }));
+        }
+    }
+    pairs
+}
+
+/// What one run has and the other one has not: servers, numbers of clients, and servers with a number of
+/// clients where both have either.
+fn only(of: Source<'_>, other: Source<'_>) -> Vec<String> {
+    let has = |source: Source<'_>, server: &str| {
+        let mut servers = source.run.servers.iter();
+        servers.any(|known| known.name == server)
+    };
+    let mut only: Vec<String> = of
+        .run
+        .servers
+        .iter()
+        .filter(|server| !has(other, &server.name))
+        .map(|server| server.name.clone())
+        .collect();
+    let clients = of.summary.clients.iter();
+    let alone: Vec<u32> = clients
+        .filter(|clients| !other.summary.clients.contains(clients))
+        .copied()
+        .collect();
+    only.extend(alone.iter().map(|clients| counted(*clients, "client")));
+    let rows = of.summary.rows.iter();
+    let others = rows.filter(|row| has(other, &row.server) && !alone.contains(&row.clients));
+    let missing = others.filter(|row| {
+        let mut there = other.summary.rows_at(row.clients);
+        !there.any(|there| there.server == row.server)
+    });
+    only.extend(
+        missing.map(|row| format!("{} with {}", row.server, counted(row.clients, "client"))),
+    );
+    only
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,267 @@
+use super::*;
+use crate::document::{markdown, terminal};
+use crate::fixture;
+use crate::page_diff;
+use crate::palette::look;
+use crate::render::interactive;
+use crate::sections::of_diff;
+
+fn recorded(directory: &str, measured: (Run, Vec<Trial>)) -> Recorded {
+    Recorded {
+        directory: directory.to_owned(),
+        study: None,
+        parts: vec![RecordedPart {
+            name: None,
+            title: None,
+            measured: Some(measured),
+        }],
+    }
+}
+
+/// The fixture's run, and the same changed.
+fn diff(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> anyhow::Result<Diff> {
+    let mut other = fixture::record();
+    change(&mut other.0, &mut other.1);
+    Diff::of(
+        &recorded("then", fixture::record()),
+        &recorded("now", other),
+    )
+}
+
+fn later(run: &mut Run) {
+    run.started_at = "2026-02-02T12:00:00Z".to_owned();
+}
+
+/// Every rate of a server times a factor.
+fn faster(trials: &mut [Trial], server: &str, factor: f64) {
+    for trial in trials.iter_mut().filter(|trial| trial.server == server) {
+        if let Some(load) = &mut trial.load {
+            load.window.replies_per_s *= factor;
+        }
+    }
+}
+
+#[test]
+fn a_server_that_became_faster_is_better_and_the_others_are_not_told_apart() {
+    let diff = diff(|run, trials| {
+        later(run);
+        faster(trials, "epoll", 3.0);
+    })
+    .unwrap();
+    let part = &diff.parts[0];
+    let of = |server: &str| {
+        let pairs = part.pairs.iter();
+        let mut own = pairs.filter(move |compared| compared.server == server);
+        own.next().expect("it is in both").pair.clone()
+    };
+    let rate = &of("epoll").measures[0];
+    assert_eq!(rate.verdict, Word::Better);
+    let ratio = rate.ratio.expect("there are runs");
+    assert!((ratio.estimate - 3.0).abs() < 1e-9 && ratio.low > 1.0 && ratio.high > ratio.low);
+    assert_eq!(of("poll").measures[0].verdict, Word::NotDistinguishable);
+    // Never paired by round: the very same rounds would have ratios of exactly 1.
+    assert!(of("poll").measures[0].ratio.expect("one").low < 0.999);
+    assert_eq!(
+        diff.headline.matches("B is better in 3").count(),
+        1,
+        "{}",
+        diff.headline
+    );
+    assert!(
+        diff.sentences()
+            .iter()
+            .all(|sentence| sentence.contains("epoll in B"))
+    );
+    assert!(diff.caveats.is_empty(), "{:?}", diff.caveats);
+    assert!(
+        diff.notes[0].contains("not interleaved"),
+        "{:?}",
+        diff.notes
+    );
+    let text = terminal::text(&of_diff(&diff), 100, false);
+    assert!(
+        text.contains("better") && text.contains("not told apart"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_load_and_another_machine_are_said_and_marked() {
+    let diff = diff(|run, _| {
+        later(run);
+        run.settings.load.duration = Some(std::time::Duration::from_millis(7500));
+        run.host.kernel = "Linux 5.0".to_owned();
+        run.host
+            .sysctls
+            .insert("net.core.somaxconn".to_owned(), "7".to_owned());
+        run.throng_version = "9.9.9".to_owned();
+        run.servers[0].command.push("--more".to_owned());
+    })
+    .unwrap();
+    let all = diff.caveats.join("\n");
+    for said in [
+        "The load was another: duration",
+        "and 7500ms in B",
+        "kernel Linux 6.18.1 in A and Linux 5.0 in B",
+        "says nothing of the server",
+        "and B with 9.9.9",
+        "Started in another way",
+    ] {
+        assert!(all.contains(said), "{said}: {all}");
+    }
+    let differs: Vec<&str> = diff.parts[0]
+        .facts
+        .iter()
+        .filter(|fact| fact.differs)
+        .map(|fact| fact.name.as_str())
+        .collect();
+    for name in [
+        "Steady part",
+        "Kernel",
+        "throng",
+        "How iterative is started",
+    ] {
+        assert!(differs.contains(&name), "{name}: {differs:?}");
+    }
+    assert!(!differs.contains(&"Started"), "{differs:?}");
+    let page = page_diff(&diff);
+    assert!(page.contains("<td class=\"text bad\"><span class=\"value\">differs</span>"));
+}
+
+#[test]
+fn what_only_one_run_has_is_listed() {
+    let diff = diff(|run, trials| {
+        later(run);
+        run.servers.retain(|server| server.name != "fork");
+        trials.retain(|trial| trial.server != "fork" && trial.clients != 10);
+        trials.retain(|trial| trial.server != "poll" || trial.clients != 100);
+        run.servers[0].name = "new".to_owned();
+        for trial in trials
+            .iter_mut()
+            .filter(|trial| trial.server == "iterative")
+        {
+            trial.server = "new".to_owned();
+        }
+    })
+    .unwrap();
+    let [a, b] = &diff.parts[0].only_in;
+    assert_eq!(
+        a,
+        &["iterative", "fork", "10 clients", "poll with 100 clients"]
+    );
+    assert_eq!(b, &["new"]);
+}
+
+#[test]
+fn the_same_run_twice_and_runs_with_nothing_in_common_are_refused() {
+    let error = diff(|_, _| ()).unwrap_err().to_string();
+    assert_eq!(error, "then and now are the same run; name another one");
+    let error = diff(|run, trials| {
+        run.servers.truncate(1);
+        run.servers[0].name = "mine".to_owned();
+        trials.retain(|trial| trial.server == "iterative");
+        for trial in trials {
+            trial.server = "mine".to_owned();
+        }
+    })
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.starts_with("they have nothing in common: then has iterative, fork"),
+        "{error}"
+    );
+    assert!(
+        error.ends_with("and now has mine with 10, 100 and 1000 clients"),
+        "{error}"
+    );
+}
+
+#[test]
+fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
+    let with = |held: u64, broke: u64| {
+        let (mut run, trials) = fixture::searched();
+        let found = &mut run.limit.as_mut().expect("it searched").found;
+        let mut found = found.iter_mut();
+        let found = found.find(|found| found.broke.is_some()).expect("one");
+        found.held = found.held.map(|tried| throng_record::Tried {
+            value: held,
+            ..tried
+        });
+        found.broke = found.broke.map(|tried| throng_record::Tried {
+            value: broke,
+            ..tried
+        });
+        recorded("run", (run, trials))
+    };
+    for (a, b, verdict) in [
+        ((100, 110), (150, 160), Word::Better),
+        ((100, 110), (110, 120), Word::Better),
+        ((150, 160), (100, 110), Word::Worse),
+        ((100, 110), (105, 115), Word::NotDistinguishable),
+    ] {
+        let diff = Diff::of(&with(a.0, a.1), &with(b.0, b.1)).unwrap();
+        let limits = &diff.parts[0].limits;
+        let apart = limits.iter().map(|limit| limit.verdict);
+        let apart: Vec<Word> = apart
+            .filter(|found| *found != Word::NotDistinguishable)
+            .collect();
+        let told = verdict != Word::NotDistinguishable;
+        assert_eq!(apart.contains(&verdict), told, "{a:?} {b:?}: {limits:?}");
+        assert!(page_diff(&diff).contains(verdict.text()));
+    }
+}
+
+#[test]
+fn nothing_from_outside_is_read_as_html() {
+    const EVIL: &str = "<script>alert(1)</script>";
+    let evil = |directory: &str, change: fn(&mut Run)| {
+        let (mut run, mut trials) = fixture::record();
+        change(&mut run);
+        for text in [
+            &mut run.study.name,
+            &mut run.study.question,
+            &mut run.servers[3].name,
+        ] {
+            EVIL.clone_into(text);
+        }
+        run.arguments.push(EVIL.to_owned());
+        run.warnings[0].message = EVIL.to_owned();
+        for trial in trials.iter_mut().filter(|trial| trial.server == "thread") {
+            trial.server = EVIL.to_owned();
+        }
+        recorded(directory, (run, trials))
+    };
+    let diff = Diff::of(&evil(EVIL, |_| ()), &evil("now", later)).unwrap();
+    let page = page_diff(&diff);
+    let ours = page.replace(&interactive::script(), "");
+    assert!(!ours.contains(EVIL) && ours.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert_eq!(
+        ours.matches("<script").count(),
+        3,
+        "data, plotly.js once and the page's own"
+    );
+    assert!(!ours.contains("http:") && !ours.contains("https:") && !ours.contains("@import"));
+    let markdown = markdown::text(&of_diff(&diff));
+    let fenced: String = markdown.split("```").skip(1).step_by(2).collect();
+    assert_eq!(markdown.matches(EVIL).count(), fenced.matches(EVIL).count());
+}
+
+#[test]
+fn both_runs_are_drawn_and_their_hues_are_those_of_one_server() {
+    let diff = diff(|run, trials| {
+        later(run);
+        faster(trials, "epoll", 1.5);
+    })
+    .unwrap();
+    let figures = &diff.parts[0].figures;
+    let ids: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
+    let wanted = ["ratio-rate", "ratio-cpu", "ratios-rate", "ratios-cpu"];
+    assert_eq!(ids[..4], wanted);
+    assert_eq!(ids[4..], ["both-rates", "both-cpu"]);
+    assert!(figures.iter().all(|figure| !figure.alternative.is_empty()));
+    for server in 0..30 {
+        let [b, a] = super::figures::places(server).map(look);
+        assert_eq!(a.light, b.light, "server {server}");
+        assert!(a.dashed && !b.dashed, "server {server}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What two runs side by side say, and why they say less than they seem to.
+
+use super::{Diff, Part, Recorded};
+use crate::comparison::Word;
+use throng_record::format::{counted, list};
+use throng_record::{Ending, Run};
+
+/// What was found, in one sentence.
+pub(super) fn headline(diff: &Diff) -> String {
+    let count = |word: Word| diff.verdicts().filter(|verdict| *verdict == word).count();
+    let [better, worse, level, withheld] = [
+        Word::Better,
+        Word::Worse,
+        Word::NotDistinguishable,
+        Word::Withheld,
+    ]
+    .map(count);
+    let made = better + worse + level;
+    let mut text = match (made, better, worse) {
+        (0, ..) => "Nothing of the two runs can be compared".to_owned(),
+        (_, 0, 0) => format!(
+            "The two runs are not told apart in any of {}",
+            counted(made as u32, "comparison")
+        ),
+        _ => format!(
+            "Of {}, B is better in {better} and worse in {worse}; {level} {} not told apart",
+            counted(made as u32, "comparison"),
+            if level == 1 { "is" } else { "are" }
+        ),
+    };
+    if withheld > 0 && made > 0 {
+        text += &format!("; {withheld} more could not be made");
+    }
+    text + "."
+}
+
+/// Why the ratios say less than they seem to, each once, with the parts that it is about unless it is all.
+pub(super) fn caveats(parts: &[Part], [a, b]: [&Recorded; 2]) -> Vec<String> {
+    let mut caveats: Vec<(String, Vec<&str>)> = Vec::new();
+    for part in parts {
+        let name = part.name.as_deref().unwrap_or_default();
+        for caveat in &part.caveats {
+            match caveats.iter_mut().find(|(known, _)| known == caveat) {
+                Some((_, names)) => names.push(name),
+                None => caveats.push((caveat.clone(), vec![name])),
+            }
+        }
+    }
+    let scale = |recorded: &Recorded| {
+        let study = recorded.study.as_ref();
+        study.and_then(|study| study.scale.clone())
+    };
+    let mut all = Vec::new();
+    let (in_a, in_b) = (scale(a), scale(b));
+    if in_a != in_b {
+        let words = |scale: Option<String>| scale.unwrap_or_else(|| "not at all".to_owned());
+        let (in_a, in_b) = (words(in_a), words(in_b));
+        all.push(format!(
+            "The study was made smaller ({in_a}) in A and ({in_b}) in B."
+        ));
+    }
+    all.extend(caveats.into_iter().map(|(caveat, names)| {
+        if names.len() == parts.len() {
+            caveat
+        } else {
+            format!("{}: {caveat}", list(&names))
+        }
+    }));
+    all
+}
+
+/// What is always to be known of two runs.
+pub(super) fn notes(diff: &Diff) -> Vec<String> {
+    let (a, b) = (&diff.a, &diff.b);
+    let mut notes = vec![format!(
+        "A was started at {} and B at {}, each measured by itself and not interleaved with the other: whatever \
+         changed on the machine between them shows as a difference too. Intervals are over the trials of each \
+         run: they tell how far trials of one sitting lie apart, not how far two sittings do. Servers measured \
+         in one run, as by throng compare, are told apart more surely.",
+        a.started_at, b.started_at
+    )];
+    for (name, run) in [("A", a), ("B", b)] {
+        let how = match run.ending {
+            Ending::Complete => continue,
+            Ending::Interrupted => "was interrupted",
+            Ending::HostLost => "ended when a client host was lost",
+            Ending::Unfinished => "has not been finished",
+        };
+        notes.push(format!(
+            "{name} {how}: it has {} of {}.",
+            run.trials,
+            counted(run.trials_planned, "trial")
+        ));
+    }
+    for part in &diff.parts {
+        notes.extend(part.by_chance.iter().map(|note| match &part.name {
+            Some(name) => format!("{name}: {note}"),
+            None => note.clone(),
+        }));
+    }
+    notes
+}
+
+/// What either has, where they have nothing in common.
+pub(super) fn apart(a: &Recorded, b: &Recorded) -> String {
+    let of_run = |run: &Run| {
+        let servers: Vec<&str> = run
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+        let clients: Vec<String> = run.settings.clients.iter().map(u32::to_string).collect();
+        let what = match &run.limit {
+            Some(_) => "in a search for limits".to_owned(),
+            None => format!("with {} clients", list(&clients)),
+        };
+        format!("{} {what}", list(&servers))
+    };
+    let of = |recorded: &Recorded| {
+        let runs: Vec<String> = match &recorded.study {
+            Some(_) => recorded.directories(),
+            None => recorded.measured().map(|(run, _)| of_run(run)).collect(),
+        };
+        format!("{} has {}", recorded.directory, list(&runs))
+    };
+    format!("{}, and {}", of(a), of(b))
+}

@@ -1,0 +1,120 @@
+//! The numbers and the answer as JSON, for other programs.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::Exporter;
+use crate::Report;
+use crate::answer::Answer;
+use crate::comparison::Comparison;
+use crate::limit::Limits;
+use crate::study::claims::Judged;
+use crate::study::published::Table;
+use crate::study::{PartReport, StudyReport};
+use crate::summary::Summary;
+use throng_record::{Ending, LeftOut};
+use throng_registry::{Entry, Info};
+
+/// See the module.
+pub(super) struct Json;
+
+impl Entry for Json {
+    fn info(&self) -> Info {
+        Info {
+            name: "json",
+            summary: "the summary for other programs",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Whole<'a> {
+    answer: &'a Answer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'a Limits>,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
+impl Exporter for Json {
+    fn file_name(&self) -> &'static str {
+        "summary.json"
+    }
+
+    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        serde_json::to_writer_pretty(&mut *to, &Whole::of(report))?;
+        writeln!(to)?;
+        Ok(())
+    }
+
+    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+        let whole = Study {
+            name: &report.study.name,
+            question: &report.study.question,
+            source: report.study.source.as_deref(),
+            scale: report.study.scale.as_deref(),
+            ending: report.ending(),
+            claims: &report.claims,
+            parts: report.parts.iter().map(part).collect(),
+        };
+        serde_json::to_writer_pretty(&mut *to, &whole)?;
+        writeln!(to)?;
+        Ok(())
+    }
+}
+
+fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {
+    Part {
+        name: &part.record.name,
+        title: &part.record.title,
+        skipped: part.record.skipped.as_deref(),
+        left_out: &part.record.left_out,
+        scaled: &part.record.scaled,
+        published: &part.published,
+        summary: part.report.as_ref().map(Whole::of),
+    }
+}
+
+/// A study of several parts.
+#[derive(Serialize)]
+struct Study<'a> {
+    #[serde(rename = "study")]
+    name: &'a str,
+    question: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<&'a str>,
+    ending: Ending,
+    claims: &'a [Judged],
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    name: &'a str,
+    title: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [LeftOut],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    scaled: &'a [String],
+    published: &'a Table,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Whole<'a>>,
+}
+
+impl<'a> Whole<'a> {
+    fn of(report: &'a Report<'_>) -> Self {
+        Self {
+            answer: &report.answer,
+            comparison: report.comparison.as_ref(),
+            limits: report.limits.as_ref(),
+            summary: &report.summary,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! How a run was made, as names and values.
+
+use std::time::Duration;
+
+use throng_record::format::{ABSENT, bytes, list, or_absent, whole};
+use throng_record::{Run, Settings};
+
+/// The settings and the machine, as (name, value).
+pub(crate) fn of_run(run: &Run) -> Vec<(&'static str, String)> {
+    let mut facts = of_settings(run);
+    facts.extend(of_host(run));
+    facts
+}
+
+fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
+    let settings = &run.settings;
+    let cpus = |cpus: &[u32]| {
+        if cpus.is_empty() {
+            "not bound".to_owned()
+        } else {
+            list(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>())
+        }
+    };
+    let facts = vec![
+        ("Protocol", said(run)),
+        ("Load", options(settings)),
+        ("Repeats", settings.runs.to_string()),
+        ("Steady part", steady_part(settings)),
+        ("Connect timeout", seconds(settings.load.connect_timeout)),
+        (
+            "Patience",
+            seconds(settings.load.patience) + " without a new first answer",
+        ),
+        ("Accept queue asked for", whole(f64::from(settings.backlog))),
+        ("Server CPUs", cpus(&settings.server_cpus)),
+        ("Client CPUs", cpus(&settings.client_cpus)),
+        ("Load threads", settings.load_threads.to_string()),
+        ("Seed", run.seed.to_string()),
+    ];
+    facts
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+/// When replies count.
+fn steady_part(settings: &Settings) -> String {
+    if settings.load.has_jobs() {
+        return "the whole load, until all clients are done".to_owned();
+    }
+    format!(
+        "{}, after {} of warm-up",
+        seconds(settings.load.duration.unwrap_or_default()),
+        seconds(settings.load.warm_up)
+    )
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+/// What is said, in words.
+pub(crate) fn said(run: &Run) -> String {
+    let settings = &run.settings;
+    if settings.dialogue.is_empty() {
+        let load = &settings.load;
+        return format!(
+            "{}, {} bytes a request",
+            load.protocol.as_deref().unwrap_or("custom"),
+            whole(load.size.largest() as f64)
+        );
+    }
+    settings.dialogue.clone()
+}
+
+/// What else a load was told about what to say and when.
+fn options(settings: &Settings) -> String {
+    let shown_by_itself = [
+        "clients",
+        "protocol",
+        "size",
+        "path",
+        "send",
+        "expect",
+        "duration",
+        "warm-up",
+        "connect-timeout",
+        "patience",
+    ];
+    settings.load.flags_without(&shown_by_itself).join(" ")
+}
+
+fn of_host(run: &Run) -> Vec<(&'static str, String)> {
+    let host = &run.host;
+    let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
+    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
+    vec![
+        ("Kernel", host.kernel.clone()),
+        (
+            "CPU",
+            format!("{}, {} usable", optional(&host.cpu_model), host.cpus),
+        ),
+        (
+            "Memory",
+            or_absent(host.memory_bytes.map(|value| value as f64), bytes),
+        ),
+        (
+            "Virtual machine",
+            host.virtual_machine
+                .clone()
+                .unwrap_or_else(|| "no sign of one".to_owned()),
+        ),
+        ("Governor", optional(&host.governor)),
+        (
+            "Simultaneous multithreading",
+            optional(&host.simultaneous_threads),
+        ),
+        ("Clock source", optional(&host.clock_source)),
+        ("Huge pages", optional(&host.huge_pages)),
+        ("C library", optional(&host.libc)),
+        ("somaxconn", count(host.somaxconn.map(u64::from))),
+        (
+            "Descriptors, soft and hard limit",
+            format!(
+                "{} and {}",
+                count(host.descriptors_soft),
+                count(host.descriptors_hard)
+            ),
+        ),
+        (
+            "Ephemeral ports",
+            host.ephemeral_ports.map_or_else(
+                || ABSENT.to_owned(),
+                |(first, last)| format!("{first} to {last}"),
+            ),
+        ),
+        (
+            "Load average at the start",
+            or_absent(host.load_average_1min, |load| format!("{load:.2}")),
+        ),
+        ("Started", run.started_at.clone()),
+        ("Finished", optional(&run.finished_at)),
+        (
+            "throng",
+            [run.throng_version.as_str(), run.throng_build.as_str()]
+                .join(" ")
+                .trim_end()
+                .to_owned(),
+        ),
+    ]
+}
+
+/// The command line that repeats the run, quoted for a shell.
+pub(crate) fn command_line(arguments: &[String]) -> String {
+    let quoted: Vec<String> = arguments.iter().map(|argument| quote(argument)).collect();
+    quoted.join(" ")
+}
+
+fn quote(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !argument.is_empty() && argument.chars().all(plain) {
+        argument.to_owned()
+    } else {
+        format!("'{}'", argument.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_quoted_for_a_shell() {
+        let arguments = ["throng", "compare", "node server.js {port}", "it's"].map(str::to_owned);
+        assert_eq!(
+            command_line(&arguments),
+            r"throng compare 'node server.js {port}' 'it'\''s'"
+        );
+    }
+}

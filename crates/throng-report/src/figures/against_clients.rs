@@ -1,0 +1,124 @@
+//! Figures of one value against the number of clients.
+
+use super::{Axis, Figure, Kind, Point, Series, Trace};
+use crate::summary::{Row, Summary};
+use throng_record::format::{counted, number};
+use throng_record::metrics::{Combine, Quantity};
+
+/// The value of a row.
+pub(crate) type Value<'a> = Box<dyn Fn(&Row) -> Option<Quantity> + 'a>;
+
+/// What a figure against the number of clients is made of.
+pub(crate) struct AgainstClients<'a> {
+    pub(crate) id: &'static str,
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    pub(crate) y: Axis,
+    pub(crate) value: Value<'a>,
+    /// How trials make one value.
+    pub(crate) combine: Combine,
+}
+
+impl AgainstClients<'_> {
+    /// Lines against the number of clients, or bars when there is one number only.
+    pub(crate) fn build(self, summary: &Summary) -> Option<Figure> {
+        let servers = summary.servers.iter().enumerate();
+        let series = servers.filter_map(|(place, name)| {
+            let rows = summary.rows.iter().filter(|row| row.server == *name);
+            self.series(name.clone(), place, rows)
+        });
+        let series = series.collect();
+        self.figure(series, &summary.clients)
+    }
+
+    /// The points of a server in these rows.
+    pub(crate) fn series<'r>(
+        &self,
+        name: String,
+        place: usize,
+        rows: impl Iterator<Item = &'r Row>,
+    ) -> Option<Series> {
+        let points: Vec<Point> = rows.filter_map(|row| self.point(row)).collect();
+        (!points.is_empty()).then_some(Series {
+            name,
+            place,
+            points,
+            trace: Trace::Joined,
+        })
+    }
+
+    /// Of these series, at these numbers of clients.
+    pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
+        if series.is_empty() {
+            return None;
+        }
+        let single = clients.len() == 1;
+        let hollow = series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.partial);
+        let mut caption = self.caption;
+        if series
+            .iter()
+            .flat_map(|series| &series.points)
+            .any(|point| point.low.is_some())
+        {
+            caption.push_str(match self.combine {
+                Combine::Merge => " All trials merged, with the 95 % interval over trials.",
+                _ => " Median over trials with its 95 % interval.",
+            });
+        }
+        if hollow {
+            let look = if single { "Pale" } else { "Hollow" };
+            caption.push_str(&[" ", look, ": not all clients were served."].concat());
+        }
+        let mut figure = Figure {
+            id: self.id,
+            title: self.title,
+            caption,
+            alternative: String::new(),
+            x: Axis::logarithmic("clients", None),
+            y: self.y,
+            kind: if single { Kind::Bars } else { Kind::Lines },
+            series,
+            parts: Vec::new(),
+            maps: Vec::new(),
+        };
+        if single {
+            figure.y.log = false;
+            figure.y.from_zero = true;
+        }
+        figure.alternative = alternative(&figure, *clients.last()?);
+        Some(figure)
+    }
+
+    fn point(&self, row: &Row) -> Option<Point> {
+        let value = (self.value)(row)?;
+        let drawable = |value: f64| value.is_finite() && (value > 0.0 || !self.y.log);
+        drawable(value.value).then(|| Point {
+            x: f64::from(row.clients),
+            y: value.value,
+            low: value.low.filter(|low| drawable(*low)),
+            high: value.high.filter(|high| drawable(*high)),
+            partial: !row.served_all,
+        })
+    }
+}
+
+/// The values at the largest number of clients, in words.
+fn alternative(figure: &Figure, clients: u32) -> String {
+    let values: Vec<String> = figure
+        .series
+        .iter()
+        .filter_map(|series| Some((&series.name, series.points.last()?)))
+        .filter(|(_, point)| point.x >= f64::from(clients))
+        .map(|(name, point)| format!("{name} {}", number(point.y)))
+        .collect();
+    format!(
+        "{}, {}. With {}: {}.",
+        figure.title,
+        figure.y.title(),
+        counted(clients, "client"),
+        values.join(", ")
+    )
+}

@@ -1,0 +1,87 @@
+//! Clients that did not get in, against the number of clients.
+
+use super::{AgainstClients, Axis, Figure, FigureKind, Source};
+use crate::summary::Row;
+use throng_record::format::{list, whole};
+use throng_record::metrics::{Combine, Quantity};
+use throng_registry::{Entry, Info};
+
+/// See the module.
+pub(super) struct ConnectFailures;
+
+impl Entry for ConnectFailures {
+    fn info(&self) -> Info {
+        Info {
+            name: "connect-failures",
+            summary: "Clients that did not get in",
+        }
+    }
+}
+
+impl FigureKind for ConnectFailures {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let rows = || source.summary.rows.iter();
+        let failed = |row: &Row| kept_out(row).is_some_and(|share| share.value > 0.0);
+        if !rows().any(failed) {
+            return None;
+        }
+        let mut figure = AgainstClients {
+            id: self.info().name,
+            title: self.info().summary.to_owned(),
+            caption: "Lower is better. Clients whose attempt to connect failed, or whom the server never heard of since the queue before it was full.".to_owned(),
+            y: Axis::linear("of all clients", Some("%")),
+            value: Box::new(kept_out),
+            combine: Combine::Sum,
+        }
+        .build(source.summary)?;
+        let mut queues: Vec<f64> = rows()
+            .filter(|row| row.completion.is_some())
+            .filter_map(|row| row.value("accept_backlog"))
+            .collect();
+        queues.sort_unstable_by(f64::total_cmp);
+        queues.dedup();
+        if !queues.is_empty() {
+            let rooms: Vec<String> = queues.into_iter().map(whole).collect();
+            figure.caption += &format!(" Room for {} in that queue.", list(&rooms));
+        }
+        Some(figure)
+    }
+}
+
+/// Percent of the clients, over all trials.
+fn kept_out(row: &Row) -> Option<Quantity> {
+    let jobs = row.completion.as_ref()?;
+    let clients = f64::from(row.clients) * f64::from(row.trials_ok);
+    let failed = jobs.connect_failures.values().sum::<u64>() + jobs.never_accepted;
+    (clients > 0.0).then(|| Quantity::bare(100.0 * failed as f64 / clients))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::completion::fixture;
+    use crate::summary::Summary;
+
+    #[test]
+    fn who_did_not_get_in_is_a_share_of_all_with_the_room_of_the_queue() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            summary: &summary,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        };
+        let figure = ConnectFailures.build(&source).unwrap();
+        assert!(figure.caption.ends_with("Room for 5 in that queue."));
+        let ends: Vec<(&str, f64)> = figure
+            .series
+            .iter()
+            .map(|series| (series.name.as_str(), series.points.last().unwrap().y))
+            .collect();
+        // Ten refused and five never heard of, of a thousand.
+        assert!(ends.contains(&("fork", 1.5)), "{ends:?}");
+        assert!(ends.contains(&("epoll", 0.0)), "{ends:?}");
+    }
+}

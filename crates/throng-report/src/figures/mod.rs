@@ -1,0 +1,390 @@
+//! Figures as data: what is plotted, not how. Each file builds one from a record; the renderers in
+//! [`super::render`] draw them.
+//!
+//! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
+
+mod against_clients;
+mod below;
+mod completion;
+mod heat;
+mod limit;
+mod lorenz;
+mod of_metric;
+mod over_time;
+mod per_client;
+mod percentiles;
+mod scalability;
+mod syscalls;
+
+use serde::Serialize;
+
+use super::clients::ClientLog;
+use super::limit::Limits;
+use super::series::TimeSeries;
+use super::summary::Summary;
+pub(crate) use against_clients::AgainstClients;
+pub(crate) use of_metric::OfMetric;
+use throng_record::Trial;
+use throng_registry::Entry;
+use throng_stats::median;
+
+/// Every figure, in the order in which they are shown.
+pub const FIGURES: &[&dyn FigureKind] = &[
+    &limit::AgainstTried::SERVED,
+    &limit::AgainstTried::P99,
+    &OfMetric::COMPLETION,
+    &completion::ConnectFailures,
+    &OfMetric::REQUESTS,
+    &scalability::Scalability,
+    &scalability::Residuals,
+    &OfMetric::CPU,
+    &OfMetric::REQUESTS_PER_CPU,
+    &syscalls::ByName,
+    &OfMetric::SYSCALLS,
+    &OfMetric::INSTRUCTIONS,
+    &OfMetric::P50,
+    &OfMetric::P99,
+    &percentiles::Percentiles,
+    &below::Below,
+    &OfMetric::FIRST_ANSWER,
+    &OfMetric::FLOW_THROUGHPUT,
+    &OfMetric::FLOW_TIME,
+    &OfMetric::MEMORY,
+    &OfMetric::MEMORY_PER_CLIENT,
+    &OfMetric::FAIRNESS,
+    &lorenz::Lorenz,
+    &per_client::PerClient::REPLIES,
+    &per_client::PerClient::FIRST_ANSWER,
+    &over_time::OverTime::SERVED,
+    &heat::Heat,
+    &over_time::OverTime::ESTABLISHED,
+    &over_time::OverTime::RATE,
+    &over_time::OverTime::SERVER_CPU,
+    &over_time::OverTime::CLIENT_CPU,
+    &over_time::OverTime::MEMORY,
+];
+
+/// A kind of figure.
+pub trait FigureKind: Entry + Sync {
+    /// The figure, or `None` when the record lacks what it shows.
+    fn build(&self, source: &Source<'_>) -> Option<Figure>;
+}
+
+/// What figures are built from.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The numbers.
+    pub summary: &'a Summary,
+    /// The clients of one trial of each server, at the largest number of clients.
+    pub clients: &'a [ClientLog],
+    /// What was measured over the time of these trials.
+    pub series: &'a [TimeSeries],
+    /// All trials.
+    pub trials: &'a [Trial],
+    /// What a search for limits found.
+    pub limits: Option<&'a Limits>,
+}
+
+/// A plot as data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// Stable name; also that of its files.
+    pub id: &'static str,
+    /// What it shows, a few words.
+    pub title: String,
+    /// How to read it, one or two sentences.
+    pub caption: String,
+    /// What stands for the picture where it cannot be seen.
+    pub alternative: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// How points are drawn.
+    pub kind: Kind,
+    /// One a server.
+    pub series: Vec<Series>,
+    /// What stacked bars are made of, from the foot on; elsewhere nothing.
+    pub parts: Vec<String>,
+    /// What a heat map shows, one a server; elsewhere nothing.
+    pub maps: Vec<HeatMap>,
+}
+
+/// How points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Points joined by lines.
+    Lines,
+    /// Many points, of which only the lines between them are drawn: something over time.
+    Course,
+    /// Many points by themselves.
+    Points,
+    /// One bar a series: there is a single number of clients. Where the vertical axis is logarithmic a bar has
+    /// no foot, and its end is marked instead.
+    Bars,
+    /// One bar a series, lying, made of its points: the x of a point is its place in
+    /// [`Figure::parts`].
+    Stacked,
+    /// A map a server, one below the other: how values are divided at each time.
+    Heat,
+}
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Axis {
+    /// What it shows.
+    pub label: &'static str,
+    /// Its unit, where it has one.
+    pub unit: Option<&'static str>,
+    /// Logarithmic.
+    pub log: bool,
+    /// Starts at 0 when it is not logarithmic.
+    pub from_zero: bool,
+}
+
+/// The points of one server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers, which gives it its look.
+    pub place: usize,
+    /// In order of x.
+    pub points: Vec<Point>,
+    /// How they are drawn among [`Kind::Lines`] and [`Kind::Course`].
+    pub trace: Trace,
+}
+
+/// How the values of one server are divided, over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HeatMap {
+    /// Name of the server.
+    pub name: String,
+    /// Its place among the servers.
+    pub place: usize,
+    /// Where each column begins, and at last where the last one ends.
+    pub columns: Vec<f64>,
+    /// Where each row begins, from below, and at last where the highest one ends.
+    pub rows: Vec<f64>,
+    /// For each column, how many of its values lie in each row, of all in it; nothing where it has none.
+    pub shares: Vec<Vec<f64>>,
+}
+
+/// How the points of a series are drawn among [`Kind::Lines`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trace {
+    /// Markers joined by lines.
+    Joined,
+    /// Markers by themselves.
+    Markers,
+    /// A line without markers: a curve put through the markers of another series.
+    Curve,
+    /// A line without markers that shows where something is.
+    Mark,
+    /// The same all across, at the height of its points: what the others lie above or below.
+    Level,
+    /// Among [`Kind::Course`]: a dotted line, another view of what the series before it shows.
+    Dotted,
+}
+
+impl Trace {
+    /// Whether it is no measurement, but drawn in among them.
+    pub(super) fn is_drawn_in(self) -> bool {
+        [Self::Curve, Self::Mark, Self::Level].contains(&self)
+    }
+}
+
+/// One point.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Point {
+    /// Horizontal place.
+    pub x: f64,
+    /// Vertical place.
+    pub y: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Not all clients were served: drawn hollow.
+    pub partial: bool,
+}
+
+impl Figure {
+    /// Where measurements lie horizontally, each place once, rising.
+    pub(super) fn marked(&self) -> Vec<f64> {
+        let mut places: Vec<f64> = self
+            .series
+            .iter()
+            .filter(|series| !series.trace.is_drawn_in())
+            .flat_map(|series| series.points.iter().map(|point| point.x))
+            .collect();
+        places.sort_unstable_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// Whether it shows something over the time of a trial.
+    pub fn is_over_time(&self) -> bool {
+        self.x == Axis::OF_A_TRIAL
+    }
+
+    /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
+    /// seen: none when all can be drawn to one scale.
+    pub fn cut(&self) -> Option<f64> {
+        let totals: Vec<f64> = self.series.iter().map(Series::total).collect();
+        let most = 3.0 * median(&totals)?;
+        let within = totals.iter().copied().filter(|total| *total <= most);
+        let cut = 1.15 * within.fold(0.0, f64::max);
+        totals
+            .iter()
+            .any(|total| *total > most && *total > cut)
+            .then_some(cut)
+    }
+}
+
+impl Series {
+    /// Of all its points.
+    pub fn total(&self) -> f64 {
+        self.points.iter().map(|point| point.y).sum()
+    }
+}
+
+impl Axis {
+    /// The time of a trial.
+    const OF_A_TRIAL: Self = Self {
+        from_zero: false,
+        ..Self::linear("time since replies count", Some("s"))
+    };
+
+    /// Linear, from 0.
+    pub(crate) const fn linear(label: &'static str, unit: Option<&'static str>) -> Self {
+        Self {
+            label,
+            unit,
+            log: false,
+            from_zero: true,
+        }
+    }
+
+    /// Logarithmic.
+    pub(crate) const fn logarithmic(label: &'static str, unit: Option<&'static str>) -> Self {
+        Self {
+            label,
+            unit,
+            log: true,
+            from_zero: false,
+        }
+    }
+
+    /// "memory (MiB)".
+    pub fn title(&self) -> String {
+        self.unit.map_or_else(
+            || self.label.to_owned(),
+            |unit| format!("{} ({unit})", self.label),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::completion::fixture as completion_fixture;
+    use crate::fixture;
+
+    #[test]
+    fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
+        let (run, mut trials) = fixture::below();
+        trials.extend(fixture::captured(&trials));
+        let summary = Summary::of(&run, &trials).unwrap();
+        let logs = fixture::logs(&run);
+        let source = Source {
+            summary: &summary,
+            clients: &logs.clients,
+            series: &logs.series,
+            trials: &trials,
+            limits: None,
+        };
+        let (run, trials) = fixture::growing();
+        let growing = Summary::of(&run, &trials).unwrap();
+        let growing = Source {
+            summary: &growing,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        };
+        let (run, trials) = fixture::searched();
+        let limits = Limits::of(&run, &trials);
+        let searched = Source {
+            limits: limits.as_ref(),
+            ..growing
+        };
+        let (run, trials) = completion_fixture::record();
+        let jobs = Summary::of(&run, &trials).unwrap();
+        let jobs = Source {
+            summary: &jobs,
+            ..growing
+        };
+        for kind in FIGURES {
+            let built = [source, growing, jobs, searched];
+            let built = built.iter().find_map(|source| kind.build(source));
+            let figure = built.unwrap();
+            assert_eq!(figure.id, kind.info().name);
+            assert!(!figure.alternative.is_empty());
+        }
+        let empty = Summary::of(&run, &[]).unwrap();
+        let source = Source {
+            summary: &empty,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        };
+        assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
+    }
+
+    #[test]
+    fn bars_are_cut_where_one_would_leave_nothing_of_the_others() {
+        let bars = |totals: &[f64]| {
+            let (run, trials) = fixture::record();
+            let summary = Summary::of(&run, &trials).unwrap();
+            let source = Source {
+                summary: &summary,
+                clients: &[],
+                series: &[],
+                trials: &[],
+                limits: None,
+            };
+            let mut figure = syscalls::ByName.build(&source).unwrap();
+            figure.series.truncate(totals.len());
+            for (series, total) in figure.series.iter_mut().zip(totals) {
+                series.points = vec![Point {
+                    y: *total,
+                    ..series.points[0]
+                }];
+            }
+            figure.cut()
+        };
+        assert_eq!(bars(&[2.0, 2.0, 3.0]), None);
+        let cut = bars(&[2.0, 2.0, 3.0, 50.0]).unwrap();
+        assert!(cut > 3.0 && cut < 5.0, "{cut}");
+        assert_eq!(bars(&[0.04, 2.0]), None);
+    }
+
+    #[test]
+    fn one_number_of_clients_gives_bars() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.clients == 100);
+        let summary = Summary::of(&run, &trials).unwrap();
+        let figure = OfMetric::REQUESTS.build(&Source {
+            summary: &summary,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        });
+        assert_eq!(figure.unwrap().kind, Kind::Bars);
+    }
+}

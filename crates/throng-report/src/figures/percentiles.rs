@@ -1,0 +1,131 @@
+//! All percentiles of the latency at the largest number of clients, as HdrHistogram plots them: the
+//! further to the right, the rarer.
+
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use crate::histograms;
+use throng_record::format::{counted, list, time};
+use throng_record::{Latency, Purpose, Trial};
+use throng_registry::{Entry, Info};
+
+/// See the module.
+pub(super) struct Percentiles;
+
+/// Points for each doubling of how rare a time is.
+const STEPS: i32 = 4;
+/// A percentile rests on so many values at least that lie beyond it.
+const BEYOND: f64 = 10.0;
+/// The rarest that is drawn: one in so many.
+const RAREST: f64 = 1e7;
+
+impl Entry for Percentiles {
+    fn info(&self) -> Info {
+        Info {
+            name: "latency-percentiles",
+            summary: "Latency by percentile",
+        }
+    }
+}
+
+/// The times that one in so many requests took longer than; none where there are too few requests.
+fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
+    // What cannot be read was told when the summary was made.
+    let whole = histograms::whole(times).ok()??;
+    let rarest = (whole.len() as f64 / BEYOND).min(RAREST);
+    let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));
+    let points = rare
+        .skip(1)
+        .take_while(|one_in| *one_in <= rarest)
+        .map(|one_in| Point {
+            x: one_in,
+            y: whole.value_at_quantile(1.0 - 1.0 / one_in) as f64 / 1e6,
+            low: None,
+            high: None,
+            partial: false,
+        });
+    let points: Vec<Point> = points.filter(|point| point.y > 0.0).collect();
+    (points.len() > 1).then_some(points)
+}
+
+/// The rarest time of a server, in words.
+fn rarest(series: &Series) -> Option<String> {
+    let point = series.points.last()?;
+    let (name, longer) = (&series.name, time(point.y * 1e3));
+    Some(format!("{name} one in {:.0} longer than {longer}", point.x))
+}
+
+impl FigureKind for Percentiles {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let clients = *source.summary.clients.last()?;
+        let is_timed = |trial: &&Trial| {
+            trial.purpose == Purpose::Timed && trial.clients == clients && trial.failure.is_none()
+        };
+        let timed: Vec<&Trial> = source.trials.iter().filter(is_timed).collect();
+        let series: Vec<Series> = source
+            .summary
+            .servers
+            .iter()
+            .enumerate()
+            .filter_map(|(place, name)| {
+                let own = timed.iter().filter(|trial| trial.server == *name);
+                let loads = own.filter_map(|trial| trial.load.as_ref());
+                Some(Series {
+                    name: name.clone(),
+                    place,
+                    points: curve(loads.filter_map(|load| load.service_time.as_ref()))?,
+                    trace: Trace::Joined,
+                })
+            })
+            .collect();
+        let words = list(&series.iter().filter_map(rarest).collect::<Vec<_>>());
+        (!series.is_empty()).then(|| Figure {
+            id: self.info().name,
+            title: self.info().summary.to_owned(),
+            caption: format!(
+                "{}, all trials together. Lower is better. At 10, one request in ten took longer (the 90th \
+                 percentile), at 100 one in a hundred (the 99th), at 1,000 one in a thousand, as far as the \
+                 requests were enough to tell.",
+                counted(clients, "client")
+            ),
+            alternative: format!("{}: {words}.", self.info().summary),
+            x: Axis::logarithmic("one request in so many took longer", None),
+            y: Axis::logarithmic("time", Some("ms")),
+            kind: Kind::Course,
+            series,
+            parts: Vec::new(),
+            maps: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::latency;
+
+    #[test]
+    fn a_percentile_is_drawn_as_far_as_ten_requests_lie_beyond_it() {
+        let quick = latency(&[1_000_000; 990]);
+        let slow = latency(&[50_000_000; 10]);
+        let points = curve([&quick, &slow].into_iter()).unwrap();
+        let last = points.last().unwrap();
+        assert!(last.x > 80.0 && last.x <= 100.0, "{last:?}");
+        assert!((last.y - 1.0).abs() < 0.01, "{last:?}");
+        assert!(
+            points
+                .windows(2)
+                .all(|pair| pair[0].x < pair[1].x && pair[0].y <= pair[1].y)
+        );
+        let slower = latency(&[50_000_000; 40]);
+        let points = curve([&quick, &slower].into_iter()).unwrap();
+        assert!(
+            (points.last().unwrap().y - 50.0).abs() < 0.1,
+            "more than one in a hundred"
+        );
+    }
+
+    #[test]
+    fn too_few_requests_make_no_curve() {
+        assert!(curve([&latency(&[1000; 9])].into_iter()).is_none());
+        assert!(curve(std::iter::empty()).is_none());
+    }
+}

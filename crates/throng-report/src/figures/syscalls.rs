@@ -1,0 +1,222 @@
+//! System calls of the server for one reply: which they are, and how many against the number of
+//! clients.
+
+use std::collections::BTreeMap;
+
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use crate::columns::calls;
+use crate::palette::{Role, role};
+use crate::summary::Row;
+use throng_record::format::counted;
+use throng_registry::{Entry, Info};
+
+/// Calls that are drawn by name; the rest is one part.
+const MOST_PARTS: usize = 13;
+/// What that part is called.
+const REST: &str = "other calls";
+/// A call that no server makes this often for one reply is part of the rest.
+const LEAST: f64 = 0.004;
+
+/// What a reply costs by name, a bar for each server.
+pub(super) struct ByName;
+
+impl Entry for ByName {
+    fn info(&self) -> Info {
+        Info {
+            name: "syscalls",
+            summary: "System calls per request, by name",
+        }
+    }
+}
+
+impl FigureKind for ByName {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let summary = source.summary;
+        let with_calls = |row: &&Row| !calls(row).is_empty();
+        let clients = summary.clients.iter().rev();
+        let clients = *clients
+            .copied()
+            .collect::<Vec<_>>()
+            .iter()
+            .find(|clients| summary.rows_at(**clients).any(|row| with_calls(&row)))?;
+        let rows: Vec<&Row> = summary.rows_at(clients).filter(with_calls).collect();
+        let parts = parts(&rows);
+        let series: Vec<Series> = rows
+            .iter()
+            .filter_map(|row| {
+                let place = summary
+                    .servers
+                    .iter()
+                    .position(|name| *name == row.server)?;
+                Some(Series {
+                    name: row.server.clone(),
+                    place,
+                    trace: Trace::Joined,
+                    points: points(row, &parts),
+                })
+            })
+            .collect();
+        let mut figure = Figure {
+            id: self.info().name,
+            title: "System calls per request".to_owned(),
+            caption: format!(
+                "Fewer is better. With {}, counted in trials of their own. Blue receives, green sends, \
+                 orange waits; the rest is how a server shares work out or finds out what is ready.",
+                counted(clients, "client")
+            ),
+            alternative: String::new(),
+            x: Axis::linear("server", None),
+            y: Axis::linear("system calls per request", None),
+            kind: Kind::Stacked,
+            series,
+            parts,
+            maps: Vec::new(),
+        };
+        if rows.iter().any(|row| !row.served_all) {
+            figure.caption += " Pale: not all clients were served.";
+        }
+        if figure.cut().is_some() {
+            figure.caption += " The longest bars are cut; the number tells how long they are.";
+        }
+        figure.alternative = alternative(&figure);
+        Some(figure)
+    }
+}
+
+/// The calls that matter most to any server, by what they are for; then the rest. How a server waits
+/// tells it from the others, so that matters most.
+fn parts(rows: &[&Row]) -> Vec<String> {
+    let mut largest: BTreeMap<&str, f64> = BTreeMap::new();
+    for row in rows {
+        let calls = calls(row);
+        let total: f64 = calls.iter().map(|(_, each)| each).sum();
+        for (name, each) in calls.into_iter().filter(|(name, _)| *name != "other") {
+            // The share in its server's calls, so that who makes many does not name them all.
+            let share = if each < LEAST { 0.0 } else { each / total };
+            let most = largest.entry(name).or_default();
+            *most = most.max(share);
+        }
+    }
+    let mut names: Vec<(&str, f64)> = largest
+        .into_iter()
+        .filter(|(_, most)| *most > 0.0)
+        .collect();
+    names.sort_by(|one, other| other.1.total_cmp(&one.1));
+    names.sort_by_key(|(name, _)| role(name) != Role::Wait);
+    names.truncate(MOST_PARTS);
+    let mut names: Vec<&str> = names.into_iter().map(|(name, _)| name).collect();
+    names.sort_by_key(|name| role(name));
+    names.push(REST);
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn points(row: &Row, parts: &[String]) -> Vec<Point> {
+    let mut values = vec![0.0; parts.len()];
+    for (name, each) in calls(row) {
+        let place = parts.iter().position(|part| part == name);
+        values[place.unwrap_or(parts.len() - 1)] += each;
+    }
+    let point = |(place, value): (usize, f64)| Point {
+        x: place as f64,
+        y: value,
+        low: None,
+        high: None,
+        partial: !row.served_all,
+    };
+    let drawn = values
+        .into_iter()
+        .enumerate()
+        .filter(|(_, value)| *value > 0.0);
+    drawn.map(point).collect()
+}
+
+fn alternative(figure: &Figure) -> String {
+    let bars: Vec<String> = figure
+        .series
+        .iter()
+        .map(|series| {
+            let parts: Vec<String> = series
+                .points
+                .iter()
+                .filter(|point| point.y >= 0.005)
+                .map(|point| format!("{} {:.2}", figure.parts[point.x as usize], point.y))
+                .collect();
+            format!(
+                "{} {:.2} ({})",
+                series.name,
+                series.total(),
+                parts.join(", ")
+            )
+        })
+        .collect();
+    format!("{}: {}.", figure.title, bars.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::summary::Summary;
+
+    #[test]
+    fn a_bar_is_made_of_all_calls_of_its_server() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            summary: &summary,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        };
+        let figure = ByName.build(&source).unwrap();
+        assert_eq!(
+            figure.parts,
+            [
+                "recvfrom",
+                "sendto",
+                "io_uring_enter",
+                "epoll_pwait",
+                "poll",
+                "pselect6",
+                REST
+            ]
+        );
+        let total = |name: &str| {
+            let series = figure.series.iter().find(|series| series.name == name);
+            series.unwrap().total()
+        };
+        assert!((total("epoll") - 2.2).abs() < 1e-9);
+        assert!((total("io-uring") - 0.04).abs() < 1e-9);
+        assert!(
+            figure
+                .alternative
+                .contains("poll 2.03 (recvfrom 1.00, sendto 1.00, poll 0.03)")
+        );
+    }
+
+    #[test]
+    fn what_has_no_name_is_part_of_the_rest() {
+        let (run, mut trials) = fixture::record();
+        for trial in &mut trials {
+            let metrics = &mut trial.server_side.as_mut().unwrap().metrics;
+            if let Some(replies) = metrics.remove("syscalls_recvfrom") {
+                metrics.insert("syscalls_other".to_owned(), replies);
+            }
+        }
+        let summary = Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            summary: &summary,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        };
+        let figure = ByName.build(&source).unwrap();
+        assert!(
+            figure
+                .alternative
+                .contains("fork 2.00 (sendto 1.00, other calls 1.00)")
+        );
+    }
+}

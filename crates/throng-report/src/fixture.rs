@@ -1,0 +1,333 @@
+//! A made-up record for tests: nine servers, three loads, three repeats.
+
+mod below;
+mod files;
+mod purposes;
+mod searched;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+
+pub(crate) use below::below;
+use throng_record::spec::{LoadSpec, Sizes};
+use throng_record::{
+    Correlation, Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION,
+    ServerInfo, Settings, Side, StudyInfo, TimesOverWindow, Trial, Warning, Window,
+};
+
+pub(super) use files::{logs, write};
+pub(super) use purposes::captured;
+pub(crate) use searched::searched;
+
+/// Fast and slow replies, ever fewer of them slow.
+fn times_over_window() -> TimesOverWindow {
+    TimesOverWindow {
+        from_ns: vec![1 << 19, 5 << 17, 3 << 18, 7 << 17, 1 << 20],
+        counts: (1..=60).map(|part| vec![part, 7, 0, 60 - part]).collect(),
+    }
+}
+
+/// Name, CPU µs a reply at 10 clients, growth for each tenfold, limit of clients, bytes a client.
+type Server = (&'static str, f64, f64, u32, f64);
+
+const SERVERS: [Server; 9] = [
+    ("iterative", 6.2, 1.0, 1, 100.0),
+    ("fork", 11.0, 1.35, u32::MAX, 410_000.0),
+    ("prefork", 8.4, 1.1, 64, 90_000.0),
+    ("thread", 9.1, 1.12, u32::MAX, 33_000.0),
+    ("select", 8.0, 1.9, u32::MAX, 1_300.0),
+    ("poll", 7.6, 1.7, u32::MAX, 1_200.0),
+    ("epoll", 6.6, 1.03, u32::MAX, 1_250.0),
+    ("epoll-et", 6.4, 1.03, u32::MAX, 1_250.0),
+    ("io-uring", 5.9, 1.01, u32::MAX, 2_700.0),
+];
+
+const LOADS: [u32; 3] = [10, 100, 1000];
+
+/// A whole record; two trials of fork with 1000 clients have failed.
+pub(crate) fn record() -> (Run, Vec<Trial>) {
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut trials = Vec::new();
+    for round in 0..3 {
+        for clients in LOADS {
+            for server in &SERVERS {
+                let index = trials.len() as u32;
+                trials.push(trial(index, round, clients, server, &mut random));
+            }
+        }
+    }
+    for trial in trials
+        .iter_mut()
+        .filter(|t| t.server == "fork" && t.clients == 1000 && t.round > 0)
+    {
+        trial.failure = Some(failure());
+        trial.load = None;
+    }
+    for clients in LOADS {
+        for server in &SERVERS {
+            let index = trials.len() as u32;
+            trials.push(purposes::counted(trial(
+                index,
+                0,
+                clients,
+                server,
+                &mut random,
+            )));
+        }
+    }
+    (run(&SERVERS), trials)
+}
+
+/// The same servers under enough numbers of clients to see how they scale.
+pub(crate) fn growing() -> (Run, Vec<Trial>) {
+    let mut random = fastrand::Rng::with_seed(17);
+    let mut run = run(&SERVERS);
+    run.settings.clients = vec![1, 5, 20, 100, 300, 600, 900];
+    run.trials_planned = 189;
+    let mut trials = Vec::new();
+    for round in 0..3 {
+        for clients in run.settings.clients.clone() {
+            for server in &SERVERS {
+                let index = trials.len() as u32;
+                let mut trial = trial(index, round, clients, server, &mut random);
+                if let Some(load) = &mut trial.load {
+                    // A few clients do not keep a server busy.
+                    load.window.replies_per_s *= f64::from(clients) / f64::from(clients + 4);
+                }
+                trials.push(trial);
+            }
+        }
+    }
+    (run, trials)
+}
+
+/// A failure of the server.
+pub(crate) fn failure() -> Failure {
+    Failure {
+        stage: "load".to_owned(),
+        reason: "the server ended by itself with exit code 1".to_owned(),
+        output: "error: cannot fork: Resource temporarily unavailable (os error 11)\n".to_owned(),
+    }
+}
+
+/// A distribution of these times, given in nanoseconds.
+pub(crate) fn latency(nanoseconds: &[u64]) -> Latency {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for value in nanoseconds {
+        histogram.record(*value).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(&histogram, &mut bytes)
+        .unwrap();
+    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+    Latency {
+        count: histogram.len(),
+        min_us: histogram.min() as f64 / 1e3,
+        mean_us: histogram.mean() / 1e3,
+        p50_us: at(0.5),
+        p90_us: at(0.9),
+        p99_us: Some(at(0.99)),
+        p999_us: None,
+        p9999_us: None,
+        max_us: histogram.max() as f64 / 1e3,
+        histogram: BASE64_STANDARD.encode(bytes),
+    }
+}
+
+fn run(servers: &[Server]) -> Run {
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        throng_build: "release, x86_64-linux-gnu".to_owned(),
+        study: StudyInfo {
+            name: "overview".to_owned(),
+            question: "Which way of serving many clients costs least on this machine?".to_owned(),
+        },
+        seed: 42,
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        finished_at: Some("2026-01-02T03:09:45Z".to_owned()),
+        ending: Ending::Complete,
+        arguments: ["throng", "run", "--clients", "10,100,1000", "--runs", "3"].map(str::to_owned).to_vec(),
+        settings: Settings {
+            load: LoadSpec {
+                clients: 1000,
+                protocol: Some("echo".to_owned()),
+                size: Sizes::one(64),
+                duration: Some(Duration::from_secs(2)),
+                connect_timeout: Duration::from_secs(5),
+                patience: Duration::from_secs(2),
+                ..LoadSpec::default()
+            },
+            clients: LOADS.to_vec(),
+            counted_runs: 1,
+            runs: 3,
+            start_timeout_s: 10.0,
+            hook_timeout_s: 60.0,
+            dialogue: String::new(),
+            backlog: 4096,
+            server_cpus: vec![0],
+            client_cpus: vec![1],
+            load_threads: 1,
+            probes: vec!["cpu".to_owned()],
+            ..Settings::default()
+        },
+        servers: servers
+            .iter()
+            .map(|(name, _, _, limit, _)| ServerInfo {
+                name: (*name).to_owned(),
+                summary: format!("the {name} server"),
+                structural_limit: match limit {
+                    1 => Some("it serves one client at a time".to_owned()),
+                    64 => Some("it serves 64 clients at a time, one for each worker".to_owned()),
+                    _ => None,
+                },
+                command: vec!["throng".to_owned(), "serve".to_owned(), (*name).to_owned()],
+                ..ServerInfo::default()
+            })
+            .collect(),
+        null_server: None,
+        client_hosts: Vec::new(),
+        host: Host {
+            kernel: "Linux 6.18.1".to_owned(),
+            cpu_model: Some("Example CPU 3000".to_owned()),
+            cpus: 2,
+            memory_bytes: Some(8 << 30),
+            virtual_machine: Some("kvm".to_owned()),
+            somaxconn: Some(4096),
+            libc: Some("glibc 2.41".to_owned()),
+            sysctls: [("net.ipv4.tcp_rmem".to_owned(), "4096 131072 6291456".to_owned())].into(),
+            limits: [("nofile".to_owned(), "1024 soft, 1048576 hard".to_owned())].into(),
+            mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
+            ..Host::default()
+        },
+        comparison: None,
+        limit: None,
+        unavailable: BTreeMap::new(),
+        trials_planned: 108,
+        warnings: vec![Warning {
+            kind: "loopback".to_owned(),
+            message: "server and clients share one machine and talk over loopback, which is not a network".to_owned(),
+            remedy: "read the results as CPU costs; use two machines for rates".to_owned(),
+        }],
+    }
+}
+
+fn trial(
+    index: u32,
+    round: u32,
+    clients: u32,
+    server: &Server,
+    random: &mut fastrand::Rng,
+) -> Trial {
+    let (name, base, growth, limit, bytes_a_client) = *server;
+    let noise = 0.99 + 0.02 * random.f64();
+    let cost = base * growth.powf(f64::from(clients).log10() - 1.0) * noise;
+    let reached = clients.min(limit);
+    let rate = (1e6 / cost).round();
+    let replies = (rate * 2.0) as u64;
+    let typical = f64::from(reached) * 1e9 / rate;
+    let times: Vec<u64> = (0..400)
+        .map(|_| (typical * (0.6 + random.f64() + 2.0 * random.f64().powi(12))) as u64)
+        .collect();
+    let most = replies / u64::from(reached);
+    let uneven = if name == "thread" { 0.04 } else { 0.004 };
+    Trial {
+        index,
+        round,
+        server: name.to_owned(),
+        clients,
+        purpose: Purpose::Timed,
+        attempt: None,
+        started_at: "2026-01-02T03:04:06Z".to_owned(),
+        took_s: 3.1,
+        failure: None,
+        load: Some(Load {
+            clients,
+            connected: clients,
+            served: reached,
+            never_served: clients - reached,
+            connections: clients.into(),
+            requests: replies * 5 / 4,
+            verified: replies * 5 / 4,
+            declined: BTreeMap::new(),
+            window: Window {
+                duration_s: 2.0,
+                replies,
+                replies_per_s: rate,
+                bytes_sent: replies * 64,
+                bytes_received: replies * 64,
+                slices: vec![replies / 20; 20],
+                slices_by_tenth: by_tenth(replies / 200, if name == "thread" { 0.04 } else { 0.0 }),
+                times: Some(times_over_window()),
+            },
+            service_time: Some(latency(&times)),
+            connect_time: Some(latency(&[40_000, u64::from(clients) * 9_000])),
+            first_answer: Some(latency(&[90_000, u64::from(clients) * 30_000])),
+            fairness: Some(Fairness {
+                early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
+                early_bias_life: Some(correlation(0.6)),
+                bias_absent: None,
+                mean: most as f64,
+                min: most * 9 / 10,
+                max: most * 11 / 10,
+                jain: 1.0 - uneven * noise,
+                slowest_decile_share: 0.097,
+                starved: u32::from(name == "thread" && clients == 1000) * 3,
+            }),
+            stopped_by: "duration".to_owned(),
+            threads: 1,
+            engine: "epoll".to_owned(),
+            ..Load::default()
+        }),
+        server_side: Some(side(
+            cost * replies as f64 / 1e3,
+            99.0,
+            f64::from(reached) * bytes_a_client,
+        )),
+        client_side: Some(side(4.0 * replies as f64 / 1e3, 70.0, 9e6)),
+        ..Trial::default()
+    }
+}
+
+fn correlation(coefficient: f64) -> Correlation {
+    Correlation {
+        coefficient,
+        low: Some(coefficient - 0.06),
+        high: Some(coefficient + 0.06),
+    }
+}
+
+/// Replies of each tenth in each slice: every later tenth gets less by a part of the first one's.
+fn by_tenth(replies: u64, less: f64) -> Vec<Vec<u64>> {
+    let of = |tenth: u32| (replies as f64 * (1.0 - less * f64::from(tenth))) as u64;
+    (0..10).map(|tenth| vec![of(tenth); 20]).collect()
+}
+
+fn side(cpu_ms: f64, cpu_percent: f64, memory: f64) -> Side {
+    let metrics = [
+        ("cpu_ms", cpu_ms),
+        ("cpu_user_ms", cpu_ms * 0.2),
+        ("cpu_system_ms", cpu_ms * 0.8),
+        ("cpu_percent", cpu_percent),
+        ("parent_cpu_percent", cpu_percent / 2.0),
+        ("pss_bytes", 1_400_000.0 + memory),
+        ("peak_bytes", 1_500_000.0 + memory),
+        ("parent_rss_bytes", 2_600_000.0),
+        ("peak_rss_bytes", 2_700_000.0),
+        ("threads", 1.0),
+        ("processes", 1.0),
+        ("descriptors", 12.0),
+        ("voluntary_switches_per_s", 1200.0),
+        ("involuntary_switches_per_s", 90.0),
+    ];
+    Side {
+        metrics: metrics.map(|(name, value)| (name.to_owned(), value)).into(),
+        ..Side::default()
+    }
+}

@@ -1,0 +1,382 @@
+//! Part 3b: a record made into pages, tables and pictures. Runs nothing.
+//!
+//! The way through: [`throng_record`] → [`summary`] (numbers) → [`answer`] (words) and [`figures`] (plots as
+//! data) → [`sections`] (what a report says) → [`document`] (how a medium shows it) and [`exporters`] (files).
+
+pub mod answer;
+pub mod below;
+pub mod checks;
+pub mod clients;
+mod columns;
+pub mod comparison;
+pub mod completion;
+mod counted;
+pub mod diff;
+pub mod document;
+pub mod exporters;
+mod facts;
+pub mod figures;
+mod histograms;
+pub mod limit;
+mod lines;
+pub mod pace;
+pub mod palette;
+pub mod render;
+pub mod sections;
+pub mod series;
+pub mod study;
+pub mod summary;
+mod unserved;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod one_value;
+
+use std::fs;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use answer::Answer;
+use clients::ClientLog;
+use comparison::Comparison;
+use diff::Diff;
+use document::{html, markdown};
+use exporters::{EXPORTERS, Exporter};
+use figures::{FIGURES, Figure, Source};
+use limit::Limits;
+use series::TimeSeries;
+use study::StudyReport;
+use summary::Summary;
+use throng_record::{self as record, Run, Trial};
+use throng_registry::Unsupported;
+
+/// Everything an exporter needs.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its trials, as they are in the record.
+    pub trials: &'a [Trial],
+    /// The numbers.
+    pub summary: Summary,
+    /// The servers compared, where that was asked for.
+    pub comparison: Option<Comparison>,
+    /// The limits found, where they were searched for.
+    pub limits: Option<Limits>,
+    /// The answer in words.
+    pub answer: Answer,
+    /// The figures the record has data for.
+    pub figures: Vec<Figure>,
+    /// What a request costs that could not be counted, and why: each reason once.
+    pub not_here: Vec<(String, Unsupported)>,
+}
+
+impl<'a> Report<'a> {
+    /// Makes the report of a run; the logs may be empty.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn of(run: &'a Run, trials: &'a [Trial], logs: &Logs) -> anyhow::Result<Self> {
+        Self::with_baseline(run, trials, logs, None)
+    }
+
+    /// Makes the report of a run that is compared with an earlier one.
+    ///
+    /// # Errors
+    /// When a histogram in either record cannot be read.
+    pub fn with_baseline(
+        run: &'a Run,
+        trials: &'a [Trial],
+        logs: &Logs,
+        baseline: Option<&(Run, Vec<Trial>)>,
+    ) -> anyhow::Result<Self> {
+        let summary = Summary::of(run, trials)?;
+        let comparison = Comparison::of(run, &summary, baseline)?;
+        let limits = Limits::of(run, trials);
+        let source = Source {
+            summary: &summary,
+            clients: &logs.clients,
+            series: &logs.series,
+            trials,
+            limits: limits.as_ref(),
+        };
+        let figures = FIGURES
+            .iter()
+            .filter_map(|kind| kind.build(&source))
+            .collect();
+        Ok(Self {
+            run,
+            trials,
+            answer: match (&limits, &comparison) {
+                (Some(limits), _) => Answer::of_limits(limits),
+                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison),
+                (None, None) => Answer::of(&summary),
+            },
+            limits,
+            comparison,
+            summary,
+            figures,
+            not_here: counted::not_here(run, trials),
+        })
+    }
+}
+
+/// What single trials at the largest number of clients left in files of their own.
+#[derive(Debug, Clone, Default)]
+pub struct Logs {
+    /// Each server's clients.
+    pub clients: Vec<ClientLog>,
+    /// What was measured over time.
+    pub series: Vec<TimeSeries>,
+}
+
+/// A record read from disk, to make a [`Report`] of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The run.
+    pub run: Run,
+    /// Its trials.
+    pub trials: Vec<Trial>,
+    /// What single trials left beside them.
+    pub logs: Logs,
+    /// An earlier run that it is compared with.
+    pub baseline: Option<(Run, Vec<Trial>)>,
+}
+
+impl Loaded {
+    /// The report of this record.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn report(&self) -> anyhow::Result<Report<'_>> {
+        let baseline = self.baseline.as_ref();
+        Report::with_baseline(&self.run, &self.trials, &self.logs, baseline)
+    }
+}
+
+/// Reads the record in `dir`.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
+    let run = record::read(dir)?;
+    let trials = record::read_trials(dir)?;
+    let logs = Logs {
+        clients: clients::read_largest(dir, &run, &trials)?,
+        series: series::read_largest(dir, &run, &trials)?,
+    };
+    let baseline = match record::directory(dir, record::BASELINE)? {
+        Some(earlier) => Some((record::read(&earlier)?, record::read_trials(&earlier)?)),
+        None => None,
+    };
+    Ok(Loaded {
+        run,
+        trials,
+        logs,
+        baseline,
+    })
+}
+
+/// Writes every export and still figure of a report into `dir`. Returns what was written, the page
+/// first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = export(dir, |exporter, to| exporter.render(report, to))?;
+    if !report.figures.is_empty() {
+        let pictures = dir.join("figures");
+        record::refuse_link(&pictures)?;
+        fs::create_dir_all(&pictures)
+            .with_context(|| format!("cannot make {}", pictures.display()))?;
+        for figure in &report.figures {
+            let (svg, png) = (
+                pictures.join(format!("{}.svg", figure.id)),
+                pictures.join(format!("{}.png", figure.id)),
+            );
+            record::refuse_link(&svg)?;
+            record::refuse_link(&png)?;
+            render::still::svg(figure, &svg)?;
+            render::still::png(figure, &png)?;
+            written.extend([svg, png]);
+        }
+    }
+    Ok(written)
+}
+
+/// Writes every export of a study into `dir`, and those of its parts into theirs. Returns what was
+/// written, the study's page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = export(dir, |exporter, to| exporter.render_study(report, to))?;
+    for part in &report.parts {
+        if let Some(of_part) = &part.report {
+            written.extend(write_all(of_part, &dir.join(&part.record.name))?);
+        }
+    }
+    Ok(written)
+}
+
+/// Writes two runs side by side into `dir`, as `diff.html`, `diff.md` and `diff.json`. Returns what was
+/// written, the page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_diff(diff: &Diff, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let document = sections::of_diff(diff);
+    let files = [
+        ("diff.html", html::page(&document).into_bytes()),
+        ("diff.md", markdown::text(&document).into_bytes()),
+        ("diff.json", serde_json::to_vec_pretty(diff)?),
+    ];
+    let mut written = Vec::new();
+    for (name, bytes) in files {
+        let path = dir.join(name);
+        record::refuse_link(&path)?;
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The page of the record in a directory, as it would be written there.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn page(directory: &Path) -> anyhow::Result<Vec<u8>> {
+    exported(directory, EXPORTERS[0])
+}
+
+/// What an exporter makes of the record in a directory, a run or a study.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn exported(directory: &Path, exporter: &dyn Exporter) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if record::Study::is_in(directory) {
+        let loaded = study::load(directory)?;
+        exporter.render_study(&loaded.report()?, &mut bytes)?;
+    } else {
+        let loaded = load(directory)?;
+        exporter.render(&loaded.report()?, &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// The page of two runs side by side.
+pub fn page_diff(diff: &Diff) -> String {
+    html::page(&sections::of_diff(diff))
+}
+
+/// Writes a file in each form.
+fn export(
+    dir: &Path,
+    render: impl Fn(&dyn Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for exporter in EXPORTERS {
+        let path = dir.join(exporter.file_name());
+        let cannot_write = || format!("cannot write {}", path.display());
+        record::refuse_link(&path)?;
+        let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
+        render(*exporter, &mut to).with_context(cannot_write)?;
+        to.flush().with_context(cannot_write)?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures that three loads are too few for, two of clients with a job each, and two of searches.
+    const OF_OTHER_LOADS: usize = 6;
+
+    fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        write_all(&load(dir)?.report()?, dir)
+    }
+
+    #[test]
+    fn everything_is_written_and_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fixture::write(dir.path());
+        let written = write_again(dir.path()).unwrap();
+        let drawn = load(dir.path()).unwrap().report().unwrap().figures.len();
+        assert_eq!(written.len(), EXPORTERS.len() + 2 * drawn);
+        assert!(
+            written
+                .iter()
+                .all(|path| path.metadata().unwrap().len() > 500)
+        );
+    }
+
+    #[test]
+    fn one_load_and_one_server_are_drawn_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, mut trials) = fixture::below();
+        trials.extend(fixture::captured(&trials));
+        trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
+        let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
+        assert_eq!(report.figures.len(), FIGURES.len() - OF_OTHER_LOADS);
+        for figure in &report.figures {
+            render::still::svg(figure, &dir.path().join("one.svg")).unwrap();
+            render::still::png(figure, &dir.path().join("one.png")).unwrap();
+        }
+        let text = document::terminal::text(&sections::of_run(&report), 80, false);
+        assert!(
+            text.contains("With 100 clients, epoll served all of them"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_record_without_trials_still_gives_a_report() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, _) = fixture::record();
+        fs::write(
+            dir.path().join("run.json"),
+            serde_json::to_vec(&run).unwrap(),
+        )
+        .unwrap();
+        fs::write(dir.path().join("trials.jsonl"), "").unwrap();
+        assert_eq!(write_again(dir.path()).unwrap().len(), EXPORTERS.len());
+        let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+        assert!(page.contains("No trial has finished"));
+    }
+
+    #[test]
+    fn a_record_of_failures_only_still_gives_a_report() {
+        let (run, trials) = fixture::record();
+        let failed: Vec<Trial> = trials
+            .into_iter()
+            .filter(|trial| trial.clients == 100)
+            .map(|trial| Trial {
+                load: None,
+                failure: Some(fixture::failure()),
+                ..trial
+            })
+            .collect();
+        let report = Report::of(&run, &failed, &Logs::default()).unwrap();
+        assert!(report.figures.is_empty());
+        for exporter in EXPORTERS {
+            exporter.render(&report, &mut Vec::new()).unwrap();
+        }
+        let text = document::terminal::text(&sections::of_run(&report), 80, false);
+        assert!(text.contains("failed"), "{text}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fixture::write(dir.path());
+        fs::create_dir(dir.path().join("report.html")).unwrap();
+        let error = write_again(dir.path()).unwrap_err();
+        assert!(error.to_string().ends_with("report.html"), "{error}");
+    }
+}

@@ -1,0 +1,204 @@
+//! The limit of each server: what was tried, what was found, what gave way first.
+
+mod words;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use throng_record::format::{number, or_absent, whole};
+use throng_record::metrics::{Metric, Unit, of_trial};
+use throng_record::{Cause, Find, Found, Purpose, Run, SearchEnding, Trial, Tried};
+
+/// A search for limits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limits {
+    /// What was raised.
+    pub find: Find,
+    /// A search each, in the order of the servers.
+    pub servers: Vec<ServerLimit>,
+}
+
+/// The limit of one server.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerLimit {
+    /// Its name.
+    pub server: String,
+    /// How its search ended; absent: it has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<SearchEnding>,
+    /// The most that held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Tried>,
+    /// The least above it that broke.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broke: Option<Tried>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// What that says: the limit, what gave way, and how certain both are.
+    pub sentences: Vec<String>,
+    /// What was tried, rising.
+    pub tries: Vec<Try>,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Try {
+    /// Place among all trials, from 0.
+    pub trial: u32,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// What was tried: clients, or requests a second.
+    pub value: u64,
+    /// Clients wanted.
+    pub clients: u32,
+    /// What is listed of single trials, by the names of the catalogue.
+    pub metrics: BTreeMap<&'static str, f64>,
+    /// Whether it held.
+    pub held: bool,
+    /// Why not.
+    pub reasons: Vec<String>,
+}
+
+/// The columns of the table of tries after what was tried: the metrics that any of them has.
+pub fn columns(tries: &[Try]) -> Vec<&'static Metric> {
+    let is_there = |metric: &&Metric| tries.iter().any(|one| one.value_of(metric.name).is_some());
+    of_trial().filter(is_there).collect()
+}
+
+impl Limits {
+    /// What a run found, if it searched.
+    pub fn of(run: &Run, trials: &[Trial]) -> Option<Self> {
+        let asked = run.limit.as_ref()?;
+        let servers = run.servers.iter().map(|server| {
+            let mut tries: Vec<Try> = trials
+                .iter()
+                .filter(|trial| trial.server == server.name)
+                .filter_map(Try::of)
+                .collect();
+            tries.sort_by_key(|one| (one.value, one.trial));
+            let found = asked.found.iter().find(|found| found.server == server.name);
+            ServerLimit::of(&server.name, asked.find, found, &asked.most_because, tries)
+        });
+        Some(Self {
+            find: asked.find,
+            servers: servers.collect(),
+        })
+    }
+
+    /// The answer, one server after the other; several first beside each other, each in one piece.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = words::beside(self).into_iter().collect();
+        match self.servers.as_slice() {
+            [only] => sentences.extend(only.sentences.iter().cloned()),
+            several => sentences.extend(several.iter().map(|one| one.sentences.join(" "))),
+        }
+        sentences
+    }
+
+    /// What is raised: "clients", "requests a second".
+    pub fn unit(&self) -> &'static str {
+        unit(self.find)
+    }
+}
+
+impl ServerLimit {
+    fn of(
+        server: &str,
+        find: Find,
+        found: Option<&Found>,
+        most_because: &str,
+        tries: Vec<Try>,
+    ) -> Self {
+        let mut limit = Self {
+            server: server.to_owned(),
+            ending: found.map(|found| found.ending),
+            held: found.and_then(|found| found.held),
+            broke: found.and_then(|found| found.broke),
+            cause: found.and_then(|found| found.cause.clone()),
+            sentences: Vec::new(),
+            tries,
+        };
+        limit.sentences = words::sentences(&limit, find, found, most_because);
+        limit
+    }
+
+    /// The limit as it stands in tables.
+    pub fn text(&self) -> String {
+        let value = |tried: Option<Tried>| tried.map(|tried| whole(tried.value as f64));
+        match (self.ending, value(self.held), value(self.broke)) {
+            (Some(SearchEnding::Found), Some(held), _) => held,
+            (Some(SearchEnding::AtLeast), Some(held), _) => format!("at least {held}"),
+            (Some(SearchEnding::Nothing), ..) => "none".to_owned(),
+            (_, Some(held), Some(broke)) => format!("{held} to {broke}"),
+            (_, Some(held), None) => format!("at least {held}"),
+            _ => throng_record::format::ABSENT.to_owned(),
+        }
+    }
+}
+
+impl Try {
+    fn of(trial: &Trial) -> Option<Self> {
+        let attempt = trial.attempt.as_ref()?;
+        let listed = of_trial().filter_map(|metric| Some((metric.name, metric.of(trial)?)));
+        Some(Self {
+            trial: trial.index,
+            purpose: trial.purpose,
+            value: attempt.value,
+            clients: trial.clients,
+            metrics: listed.collect(),
+            held: attempt.held,
+            reasons: attempt.reasons.clone(),
+        })
+    }
+
+    /// A cell of the table.
+    pub fn text(&self, metric: &Metric) -> String {
+        or_absent(self.value_of(metric.name), |value| match metric.unit {
+            Unit::Clients => format!("{} of {}", whole(value), whole(f64::from(self.clients))),
+            _ => metric.text(value),
+        })
+    }
+
+    /// One of the listed metrics.
+    pub fn value_of(&self, metric: &str) -> Option<f64> {
+        self.metrics.get(metric).copied()
+    }
+
+    /// 99th percentile of the response time in an open loop, of the latency in a closed one.
+    pub fn p99_us(&self) -> Option<f64> {
+        let response = self.value_of("response_p99_us");
+        response.or_else(|| self.value_of("latency_p99_us"))
+    }
+
+    /// "held", "broke", with what it was for where that was not to search.
+    pub fn verdict(&self) -> String {
+        let word = if self.held { "held" } else { "broke" };
+        match self.purpose {
+            Purpose::Confirm => format!("{word} again"),
+            Purpose::Share => format!("{word}, below the limit"),
+            _ => word.to_owned(),
+        }
+    }
+}
+
+fn unit(find: Find) -> &'static str {
+    match find {
+        Find::Clients => "clients",
+        Find::Rate => "requests a second",
+    }
+}
+
+/// "1,234 clients", "500 requests a second".
+fn amount(value: u64, find: Find) -> String {
+    match (value, find) {
+        (1, Find::Clients) => "1 client".to_owned(),
+        (1, Find::Rate) => "1 request a second".to_owned(),
+        (value, Find::Clients) => format!("{} clients", whole(value as f64)),
+        (value, Find::Rate) => format!("{} requests a second", number(value as f64)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

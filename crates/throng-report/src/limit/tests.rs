@@ -1,0 +1,96 @@
+use super::*;
+use crate::document::terminal;
+use crate::{EXPORTERS, Logs, Report, fixture, sections};
+
+fn limits() -> Limits {
+    let (run, trials) = fixture::searched();
+    Limits::of(&run, &trials).expect("it is a search")
+}
+
+/// What is said first of a server whose search ended so.
+fn said(change: impl FnOnce(&mut Found)) -> String {
+    let (mut run, trials) = fixture::searched();
+    let limit = run.limit.as_mut().expect("it is a search");
+    change(&mut limit.found[0]);
+    let limits = Limits::of(&run, &trials).expect("it is a search");
+    let mut servers = limits.servers.iter();
+    let epoll = servers.find(|one| one.server == "epoll");
+    epoll.expect("it was searched").sentences[0].clone()
+}
+
+#[test]
+fn limits_in_words() {
+    insta::assert_snapshot!(limits().sentences().join("\n"));
+}
+
+#[test]
+fn every_end_of_a_search_is_told() {
+    for (ending, says) in [
+        (
+            SearchEnding::Found,
+            "epoll holds 100 clients; with 101 clients: 1 of 101",
+        ),
+        (SearchEnding::Between, "now one way, now the other"),
+        (
+            SearchEnding::AtLeast,
+            "at least 100 clients, where the search ended: --most is",
+        ),
+        (SearchEnding::Nothing, "does not even hold 101 clients"),
+        (SearchEnding::OutOfTries, "(--tries) were used up"),
+        (SearchEnding::OutOfTime, "(--search-time) was up"),
+        (
+            SearchEnding::Interrupted,
+            "was interrupted: it held 100 clients and broke at 101 clients",
+        ),
+        (SearchEnding::Failed, "could not be searched for"),
+    ] {
+        let sentence = said(|found| found.ending = ending);
+        assert!(sentence.contains(says), "{ending:?}: {sentence}");
+    }
+    let nothing = said(|found| {
+        found.ending = SearchEnding::Interrupted;
+        (found.held, found.broke) = (None, None);
+    });
+    assert!(nothing.contains("nothing is known"), "{nothing}");
+    let (mut run, trials) = fixture::searched();
+    if let Some(limit) = &mut run.limit {
+        limit.found.clear();
+    }
+    let open = Limits::of(&run, &trials).unwrap().sentences().join(" ");
+    assert!(
+        open.contains("The search for the limit of epoll has not ended"),
+        "{open}"
+    );
+}
+
+#[test]
+fn limits_in_a_terminal() {
+    let (run, trials) = fixture::searched();
+    let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+    let document = sections::of_run(&report);
+    let text = terminal::text(&document, 100, false);
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    insta::assert_snapshot!(text);
+    let narrow = terminal::text(&document, 50, false);
+    assert!(
+        narrow.lines().all(|line| line.chars().count() <= 50),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn limits_in_every_form() {
+    let (run, trials) = fixture::searched();
+    let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+    assert!(report.summary.rows.is_empty(), "a search ranks nobody");
+    for exporter in EXPORTERS {
+        let mut text = Vec::new();
+        exporter.render(&report, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains("-max-clients is 100"),
+            "{}",
+            exporter.file_name()
+        );
+    }
+}

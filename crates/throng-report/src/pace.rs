@@ -1,0 +1,121 @@
+//! Whether the load set the pace: where requests come due by the clock, or clients take their time between
+//! two of them, a server that keeps up has the rate of the load, and none is faster for it.
+
+use serde::Serialize;
+
+use throng_record::Load;
+
+/// Share of the requests that came due from which on an open loop set the rate, and not the server.
+const KEPT_UP: f64 = 0.99;
+/// Share of a client's time with a server that it thinks, from which on that sets the pace.
+const THINKING: f64 = 0.95;
+
+/// What sets the pace in place of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pacer {
+    /// The rate at which requests come due.
+    Rate,
+    /// The time that clients think.
+    Think,
+}
+
+impl Pacer {
+    /// What set the pace of all of these loads; none where there is none, or the server did in any.
+    pub(super) fn of_all<'a>(loads: impl IntoIterator<Item = &'a Load>) -> Option<Self> {
+        let all: Option<Vec<Self>> = loads.into_iter().map(Self::of).collect();
+        all?.first().copied()
+    }
+
+    fn of(load: &Load) -> Option<Self> {
+        if let Some(open) = &load.open_loop {
+            let kept_up = load.window.replies as f64 >= KEPT_UP * open.due as f64;
+            return kept_up.then_some(Self::Rate);
+        }
+        if let Some(jobs) = &load.completion {
+            let thought = jobs.think_s_mean? * f64::from(jobs.requests_each);
+            return (thought >= THINKING * jobs.last_done_s?).then_some(Self::Think);
+        }
+        // In a closed loop requests come due by themselves only where clients think.
+        load.lateness.as_ref()?;
+        // Little's law: as many wait for a reply at a time as come in the time that one takes.
+        let waiting = load.window.replies_per_s * load.service_time.as_ref()?.mean_us / 1e6;
+        (waiting <= (1.0 - THINKING) * f64::from(load.served)).then_some(Self::Think)
+    }
+
+    /// In a sentence, before "sets the pace".
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "the rate of the load",
+            Self::Think => "the clients' time to think",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::{Completion, OpenLoop, Window};
+
+    /// So many replies a second to 100 clients, each after so many milliseconds.
+    fn closed(replies_per_s: f64, milliseconds: u64) -> Load {
+        Load {
+            served: 100,
+            window: Window {
+                replies_per_s,
+                ..Window::default()
+            },
+            service_time: Some(fixture::latency(&[milliseconds * 1_000_000])),
+            lateness: Some(fixture::latency(&[1000])),
+            ..Load::default()
+        }
+    }
+
+    #[test]
+    fn thinking_sets_the_pace_where_replies_take_little_of_the_time() {
+        let of = |load: Load| Pacer::of_all([&load]);
+        // 100 clients that think 100 ms: 990 replies a second with 1 ms each, 500 with 100 ms each.
+        assert_eq!(of(closed(990.0, 1)), Some(Pacer::Think));
+        assert_eq!(of(closed(500.0, 100)), None);
+        let without = Load {
+            lateness: None,
+            ..closed(990.0, 1)
+        };
+        assert_eq!(of(without), None);
+        assert_eq!(
+            Pacer::of_all([&closed(990.0, 1), &closed(500.0, 100)]),
+            None
+        );
+        assert_eq!(Pacer::of_all([]), None);
+    }
+
+    #[test]
+    fn so_does_a_rate_that_was_kept_and_the_thinking_of_a_job() {
+        let open = |replies| Load {
+            window: Window {
+                replies,
+                ..Window::default()
+            },
+            open_loop: Some(OpenLoop {
+                due: 1000,
+                ..OpenLoop::default()
+            }),
+            ..Load::default()
+        };
+        assert_eq!(Pacer::of(&open(995)), Some(Pacer::Rate));
+        assert_eq!(Pacer::of(&open(900)), None);
+        let jobs = |last_done_s, think_s_mean| Load {
+            completion: Some(Box::new(Completion {
+                requests_each: 2,
+                last_done_s: Some(last_done_s),
+                think_s_mean,
+                ..Completion::default()
+            })),
+            ..Load::default()
+        };
+        assert_eq!(Pacer::of(&jobs(18.1, Some(9.0))), Some(Pacer::Think));
+        assert_eq!(Pacer::of(&jobs(30.0, Some(9.0))), None);
+        assert_eq!(Pacer::of(&jobs(30.0, None)), None);
+    }
+}

@@ -1,0 +1,290 @@
+//! How each server looks, the same in every figure and table.
+//!
+//! Eight hues after Okabe & Ito ("Color Universal Design", 2008), darkened or lightened until each
+//! has at least 3:1 contrast with the page (WCAG 1.4.11); a server is told by dash and marker too,
+//! so that colour is never the only sign. 16 servers differ; after that looks come again.
+
+/// A colour as red, green, blue.
+pub type Rgb = (u8, u8, u8);
+
+/// How a server looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Colour on a light page.
+    pub light: Rgb,
+    /// Colour on a dark page.
+    pub dark: Rgb,
+    /// Whether its lines are dashed.
+    pub dashed: bool,
+    /// Its marker.
+    pub marker: Marker,
+}
+
+/// Shape of a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    /// ●
+    Circle,
+    /// ■
+    Square,
+    /// ◆
+    Diamond,
+    /// ▲
+    TriangleUp,
+    /// ▼
+    TriangleDown,
+    /// ✚
+    Cross,
+    /// ✖
+    Saltire,
+    /// ⬟
+    Pentagon,
+}
+
+/// How many servers have a hue each, before hues come again with the other kind of line.
+pub const LAP: usize = LIGHT.len();
+
+const MARKERS: [Marker; 8] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Diamond,
+    Marker::TriangleUp,
+    Marker::TriangleDown,
+    Marker::Cross,
+    Marker::Saltire,
+    Marker::Pentagon,
+];
+
+const LIGHT: [Rgb; 8] = [
+    (0, 105, 170),
+    (208, 78, 0),
+    (0, 131, 94),
+    (176, 68, 136),
+    (158, 108, 0),
+    (27, 141, 200),
+    (104, 76, 196),
+    (98, 106, 120),
+];
+
+const DARK: [Rgb; 8] = [
+    (77, 166, 230),
+    (255, 127, 64),
+    (46, 194, 150),
+    (232, 145, 196),
+    (240, 186, 68),
+    (146, 212, 247),
+    (170, 150, 245),
+    (168, 176, 189),
+];
+
+/// The look of the server at `place` in [`throng_record::Run::servers`].
+pub fn look(place: usize) -> Look {
+    let (hue, lap) = (place % LAP, place / LAP);
+    Look {
+        light: LIGHT[hue],
+        dark: DARK[hue],
+        dashed: lap % 2 == 1,
+        marker: MARKERS[(hue + 3 * lap) % MARKERS.len()],
+    }
+}
+
+/// What a system call is for, in the order in which bars are made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It takes bytes in.
+    Receive,
+    /// It sends bytes out.
+    Send,
+    /// It waits for, or hands over, many things at once.
+    Wait,
+    /// It begins or ends connections.
+    Connect,
+    /// It shares work out among threads and processes, or makes them.
+    Share,
+    /// It has to do with signals.
+    Signal,
+    /// All else.
+    Rest,
+}
+
+/// What the system call of this name is for.
+pub fn role(call: &str) -> Role {
+    match call {
+        "recvfrom" | "read" | "readv" | "recvmsg" | "pread64" => Role::Receive,
+        "sendto" | "write" | "writev" | "sendmsg" | "pwrite64" | "sendfile64" => Role::Send,
+        "poll" | "ppoll" | "select" | "pselect6" | "io_uring_enter" | "rt_sigtimedwait" => {
+            Role::Wait
+        }
+        "accept" | "accept4" | "socket" | "shutdown" | "close" | "setsockopt" => Role::Connect,
+        "futex" | "sched_yield" | "clone" | "clone3" | "exit" | "wait4" => Role::Share,
+        "getpid" | "getuid" => Role::Signal,
+        name if name.starts_with("epoll_") => Role::Wait,
+        name if name.starts_with("rt_sig") => Role::Signal,
+        _ => Role::Rest,
+    }
+}
+
+/// The colours of the parts of a stacked bar, on a light page and on a dark one: a hue for what a
+/// part is for, a shade for which of those it is.
+pub fn shades(parts: &[String]) -> Vec<(Rgb, Rgb)> {
+    let shade = |(place, part): (usize, &String)| {
+        let alike = parts[..place].iter();
+        let earlier = alike.filter(|other| role(other) == role(part)).count();
+        let hue = match role(part) {
+            Role::Receive => 0,
+            Role::Send => 2,
+            Role::Wait => 1,
+            Role::Connect => 5,
+            Role::Share => 6,
+            Role::Signal => 3,
+            Role::Rest => 7,
+        };
+        // Darker and lighter by turns.
+        let share = 1.0 - 0.7_f64.powi((earlier as i32 + 1) / 2);
+        let goal = if earlier % 2 == 1 { 0.0 } else { 255.0 };
+        let towards = |(red, green, blue): Rgb| {
+            let mix = |channel: u8| {
+                let channel = f64::from(channel);
+                (channel + (goal - channel) * share).round() as u8
+            };
+            (mix(red), mix(green), mix(blue))
+        };
+        (towards(LIGHT[hue]), towards(DARK[hue]))
+    };
+    parts.iter().enumerate().map(shade).collect()
+}
+
+/// The colours of a heat map, on a light page and on a dark one, each with the share that has it. Small
+/// shares are told apart best: what befalls one request in a hundred is what people look for.
+pub const HEAT: [(f64, Rgb, Rgb); 6] = [
+    (0.0, (226, 238, 248), (24, 38, 52)),
+    (0.01, (190, 217, 240), (28, 58, 86)),
+    (0.05, (125, 178, 219), (36, 94, 140)),
+    (0.15, (57, 131, 189), (64, 146, 205)),
+    (0.35, (15, 88, 145), (134, 196, 240)),
+    (0.7, (6, 44, 84), (229, 244, 255)),
+];
+
+/// "#0069aa".
+pub fn hex((red, green, blue): Rgb) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+impl Marker {
+    /// The name plotly.js knows it by.
+    pub fn plotly(self) -> &'static str {
+        match self {
+            Self::Circle => "circle",
+            Self::Square => "square",
+            Self::Diamond => "diamond",
+            Self::TriangleUp => "triangle-up",
+            Self::TriangleDown => "triangle-down",
+            Self::Cross => "cross",
+            Self::Saltire => "x",
+            Self::Pentagon => "pentagon",
+        }
+    }
+
+    /// Its corners in a circle of radius 1, y downwards.
+    pub fn corners(self) -> Vec<(f64, f64)> {
+        match self {
+            Self::Circle => around(20, 0.0, 0.95),
+            Self::Square => around(4, 45.0, 1.2),
+            Self::Diamond => around(4, 0.0, 1.25),
+            Self::TriangleUp => around(3, 0.0, 1.3),
+            Self::TriangleDown => around(3, 180.0, 1.3),
+            Self::Pentagon => around(5, 0.0, 1.15),
+            Self::Cross => cross(0.0),
+            Self::Saltire => cross(45.0),
+        }
+    }
+}
+
+/// The corners of a regular polygon, the first `degrees` clockwise from the top.
+fn around(corners: u32, degrees: f64, radius: f64) -> Vec<(f64, f64)> {
+    (0..corners)
+        .map(|corner| {
+            let angle = degrees.to_radians()
+                + std::f64::consts::TAU * f64::from(corner) / f64::from(corners);
+            (radius * angle.sin(), -radius * angle.cos())
+        })
+        .collect()
+}
+
+/// The twelve corners of a thick cross, turned by `degrees`.
+fn cross(degrees: f64) -> Vec<(f64, f64)> {
+    let (arm, half) = (1.25, 0.42);
+    let quarter = [(-half, -arm), (half, -arm), (half, -half)];
+    let turn = |(x, y): (f64, f64), degrees: f64| {
+        let (sine, cosine) = degrees.to_radians().sin_cos();
+        (x * cosine - y * sine, x * sine + y * cosine)
+    };
+    (0..4)
+        .flat_map(|arm| quarter.map(|corner| turn(corner, f64::from(arm) * 90.0 + degrees)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_servers_look_different_without_their_colour() {
+        for one in 0..16 {
+            for other in 0..one {
+                let (a, b) = (look(one), look(other));
+                assert!(
+                    (a.dashed, a.marker) != (b.dashed, b.marker),
+                    "{one} and {other}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn parts_for_the_same_have_one_hue_in_several_shades() {
+        let parts = [
+            "recvfrom",
+            "read",
+            "sendto",
+            "epoll_pwait",
+            "futex",
+            "other calls",
+        ];
+        let shades = shades(&parts.map(str::to_owned));
+        assert_eq!(shades[0].0, LIGHT[0]);
+        assert_eq!(shades[2], (LIGHT[2], DARK[2]));
+        for (place, shade) in shades.iter().enumerate() {
+            assert!(!shades[..place].contains(shade), "{}", parts[place]);
+        }
+    }
+
+    #[test]
+    fn every_colour_has_contrast_with_its_page() {
+        fn luminance((red, green, blue): Rgb) -> f64 {
+            let linear = |channel: u8| {
+                let share = f64::from(channel) / 255.0;
+                if share <= 0.040_45 {
+                    share / 12.92
+                } else {
+                    ((share + 0.055) / 1.055).powf(2.4)
+                }
+            };
+            0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+        }
+        let contrast = |a: Rgb, b: Rgb| {
+            let (a, b) = (luminance(a), luminance(b));
+            (a.max(b) + 0.05) / (a.min(b) + 0.05)
+        };
+        for place in 0..8 {
+            assert!(
+                contrast(look(place).light, (255, 255, 255)) >= 3.0,
+                "light {place}"
+            );
+            assert!(
+                contrast(look(place).dark, (22, 27, 34)) >= 3.0,
+                "dark {place}"
+            );
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Servers compared with one of them.
+
+use crate::Report;
+use crate::comparison::{Measured, Pair, Word};
+use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Table, Tone};
+use throng_record::format::counted;
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let pairs: Vec<&Pair> = report.comparison.as_ref()?.all_pairs().collect();
+    let mut blocks = vec![Block::paragraph(
+        Role::Hint,
+        "Medians over trials. The ratio is the second server's value over the first one's, with its 95 % \
+         interval over trials; an interval that holds 1 tells nothing apart.",
+    )];
+    let mut names: Vec<[&str; 2]> = Vec::new();
+    for pair in &pairs {
+        let name = [pair.reference.as_str(), &pair.server];
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let of_both = pairs.iter().copied();
+        let of_both = of_both.filter(|pair| [pair.reference.as_str(), &pair.server] == name);
+        blocks.extend(tables(&of_both.collect::<Vec<_>>(), name));
+    }
+    Section::of("comparison", "Comparison", blocks)
+}
+
+/// The same two with each number of clients; their columns have these headings.
+pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
+    let Some(first) = pairs.first() else {
+        return Vec::new();
+    };
+    let caption = format!("{} compared with {}", first.server, first.reference);
+    let measures = pairs
+        .iter()
+        .map(|pair| (pair.clients, pair.measures.as_slice()));
+    let mut blocks = vec![
+        Block::Heading(caption.as_str().into()),
+        Block::Table(table(&caption, headings, measures)),
+    ];
+    for pair in pairs {
+        if let Some(why) = &pair.not_compared {
+            let with = counted(pair.clients, "client");
+            let text = format!("Not compared with {with}: {why}.");
+            blocks.push(Block::paragraph(Role::Hint, text));
+        }
+    }
+    blocks
+}
+
+/// Measures of both with each number of clients.
+pub(super) fn table<'a>(
+    caption: &str,
+    [reference, server]: [&str; 2],
+    groups: impl Iterator<Item = (u32, &'a [Measured])>,
+) -> Table {
+    let groups = groups.map(|(clients, measures)| Group {
+        title: counted(clients, "client"),
+        rows: measures.iter().map(row).collect(),
+    });
+    Table {
+        caption: caption.to_owned(),
+        columns: vec![
+            Column::text(""),
+            Column::number(reference),
+            Column::number(server),
+            Column::number("Ratio (95 %)"),
+            Column::text(format!("{server} is")),
+        ],
+        groups: groups.filter(|group| !group.rows.is_empty()).collect(),
+        best_of: "",
+    }
+}
+
+fn row(measured: &Measured) -> Row {
+    let [reference, value, ratio, verdict] = measured.cells();
+    let verdict = Cell::plain(verdict).toned(tone(measured.verdict));
+    let why = measured.why.as_deref().unwrap_or_default();
+    let cells = [reference, value, ratio].map(Cell::plain).into_iter();
+    Row::of(measured.title, cells.chain([verdict.with(why)]).collect())
+}
+
+/// How a verdict looks, beside what it says.
+pub(super) fn tone(verdict: Word) -> Tone {
+    match verdict {
+        Word::Better => Tone::Good,
+        Word::Worse => Tone::Bad,
+        Word::NotDistinguishable | Word::Withheld => Tone::Quiet,
+    }
+}

@@ -1,0 +1,48 @@
+//! Settings, machine and servers.
+
+use crate::document::{Block, Medium, Section, Style, Text};
+use crate::{Report, facts};
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let facts = facts::of_run(report.run);
+    let facts = facts
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
+    let mut blocks = vec![Block::Facts(facts.collect())];
+    let summary = "More about the machine: kernel settings, limits, mitigations";
+    blocks.push(Block::Fold(summary.into(), machine(report)));
+    blocks.push(Block::Heading("Servers".into()));
+    blocks.push(Block::Facts(servers(report)));
+    Some(Section::of("conditions", "Settings and machine", blocks)?.except(&[Medium::Terminal]))
+}
+
+/// What nobody needs until figures are odd, or two machines differ.
+fn machine(report: &Report<'_>) -> Vec<Block> {
+    let host = &report.run.host;
+    let groups = [
+        ("Kernel settings", &host.sysctls),
+        ("Limits", &host.limits),
+        ("Mitigations", &host.mitigations),
+    ];
+    let groups = groups.into_iter().filter(|(_, values)| !values.is_empty());
+    let blocks = groups.flat_map(|(title, values)| {
+        let values = values.iter();
+        let values = values.map(|(name, value)| (name.into(), value.into()));
+        [Block::Heading(title.into()), Block::Facts(values.collect())]
+    });
+    blocks.collect()
+}
+
+fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
+    let servers = report.run.servers.iter();
+    let servers = servers.map(|info| {
+        let mut text = Text::from(&info.summary);
+        if let Some(limit) = &info.structural_limit {
+            text = text.plain(format!("; limited to {limit}"));
+        }
+        let command = facts::command_line(&info.command);
+        let text = text.plain(" ").then(command, Style::Code);
+        (super::server(report, &info.name), text)
+    });
+    servers.collect()
+}

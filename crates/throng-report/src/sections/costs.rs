@@ -1,0 +1,22 @@
+//! What a request costs, in the trials in which that was counted.
+
+use super::results;
+use crate::Report;
+use crate::columns::{self, COSTS_NOTE};
+use crate::document::{Block, Medium, Role, Section};
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let caption = "What a request costs, for each server and number of clients";
+    let mut blocks = vec![Block::paragraph(Role::Hint, COSTS_NOTE)];
+    let mut rows = report.summary.rows.iter();
+    if rows.any(|row| row.value("counted_requests").is_some()) {
+        blocks.extend(results::table(report, &columns::costs(), caption).map(Block::Table));
+    }
+    blocks.extend(report.not_here.iter().map(|(what, why)| {
+        Block::Warning(
+            format!("Not here: {what}: {}", why.reason),
+            why.remedy.clone(),
+        )
+    }));
+    Some(Section::of("costs", "What a request costs", blocks)?.except(&[Medium::Terminal]))
+}

@@ -1,0 +1,189 @@
+//! The events that were counted on both sides, one row an event: totals of the counted part, with what
+//! comes of it on one reply.
+
+use crate::Report;
+use crate::columns::NOT_HERE;
+use crate::document::{self, Block, Cell, Cells, Column, Medium, Role, Section, Table, Tone};
+use crate::summary::Row;
+use throng_record::Purpose;
+use throng_record::format::{ABSENT, counted};
+use throng_record::metrics::{Better, METRICS, Metric, Subject};
+
+/// What the tables are.
+const NOTE: &str = "From when the clients were let go until their last replies, in trials of their own; \
+    beside it what is for one reply. By that the best and the worst of a row are marked, among servers that served \
+    all clients, since different numbers of requests are answered in the same time.";
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let tables = tables(report);
+    if tables.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE)];
+    blocks.extend(
+        tables
+            .into_iter()
+            .map(|(summary, table)| Block::Fold(summary.into(), vec![Block::Table(table)])),
+    );
+    Some(Section::of("counters", "Counters, both sides", blocks)?.except(&[Medium::Terminal]))
+}
+
+/// The tables, each with what it is about, the largest number of clients first; none where nothing was
+/// counted.
+fn tables(report: &Report<'_>) -> Vec<(String, Table)> {
+    let sides = [
+        (Subject::LoadGenerator, "clients"),
+        (Subject::Server, "server"),
+    ];
+    let is_counted = |clients: &u32| {
+        let mut rows = report.summary.rows_at(*clients);
+        rows.any(|row| row.value("counted_requests").is_some())
+    };
+    let crowds = report
+        .summary
+        .clients
+        .iter()
+        .rev()
+        .filter(|clients| is_counted(clients));
+    crowds
+        .flat_map(|clients| sides.map(|(subject, side)| of(report, *clients, subject, side)))
+        .collect()
+}
+
+fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (String, Table) {
+    let rows: Vec<&Row> = report.summary.rows_at(clients).collect();
+    let of_side = |metric: &&Metric| {
+        metric.purpose == Purpose::Counted
+            && (metric.subject == subject || metric.subject == Subject::Clients)
+            && !metric.is_per_request()
+            && metric.call().is_none()
+    };
+    let events = METRICS.iter().filter(of_side).filter_map(|metric| {
+        let cells = cells(report, metric, &rows);
+        if cells.iter().all(|cell| cell.text == ABSENT) {
+            return None;
+        }
+        Some(document::Row {
+            name: metric.label.trim_end_matches(", clients").into(),
+            cells: for_all(&cells).map_or(Cells::Each(cells), Cells::None),
+            ..document::Row::default()
+        })
+    });
+    let about = format!("{}: {side}", counted(clients, "client"));
+    let mut columns = vec![Column::text("Event")];
+    columns.extend(rows.iter().map(|row| Column::number(&row.server)));
+    let table = Table::of(format!("Events, {about}"), columns, events.collect());
+    let best_of = "its row by what is counted for one reply";
+    (about, Table { best_of, ..table })
+}
+
+/// What all cells say alike: why nobody has a value.
+fn for_all(cells: &[Cell]) -> Option<String> {
+    let first = &cells.first()?.text;
+    let alike = cells.iter().all(|cell| cell.text == *first);
+    (alike && first.starts_with(NOT_HERE)).then(|| first.clone())
+}
+
+fn cells(report: &Report<'_>, metric: &Metric, rows: &[&Row]) -> Vec<Cell> {
+    let each = metric.per_request();
+    let judged: Vec<Option<f64>> = rows
+        .iter()
+        .map(|row| row.value(each.unwrap_or(metric).name))
+        .collect();
+    let comparable = rows.iter().zip(&judged);
+    let comparable = comparable.map(|(row, value)| value.filter(|_| row.served_all));
+    let marks = marks(metric.better, &comparable.collect::<Vec<_>>());
+    let cells = rows.iter().zip(judged).zip(marks);
+    cells
+        .map(|((row, judged), mark)| {
+            let trials = report.trials.iter();
+            let trials =
+                trials.filter(|trial| trial.clients == row.clients && trial.server == row.server);
+            let absent = || match metric.why_absent(report.run, trials) {
+                Some(why) => [NOT_HERE, ": ", &why.reason].concat(),
+                None => ABSENT.to_owned(),
+            };
+            let detail = each.and_then(|each| Some(each.text(judged?)));
+            Cell {
+                text: row
+                    .value(metric.name)
+                    .map_or_else(absent, |value| metric.text(value)),
+                detail: detail.unwrap_or_default(),
+                tone: mark,
+                bar: None,
+            }
+        })
+        .collect()
+}
+
+/// The best and the worst of some values, unless all are alike.
+fn marks(better: Better, values: &[Option<f64>]) -> Vec<Tone> {
+    let of = |pick: fn(f64, f64) -> f64| values.iter().flatten().copied().reduce(pick);
+    let (best, worst) = match (better, of(f64::min), of(f64::max)) {
+        (Better::Lower, Some(low), Some(high)) if low < high => (low, high),
+        (Better::Higher, Some(low), Some(high)) if low < high => (high, low),
+        _ => return vec![Tone::Plain; values.len()],
+    };
+    let is = |value: f64, other: f64| value.total_cmp(&other).is_eq();
+    let mark = |value: &Option<f64>| match value {
+        Some(value) if is(*value, best) => Tone::Best,
+        Some(value) if is(*value, worst) => Tone::Worst,
+        _ => Tone::Plain,
+    };
+    values.iter().map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Logs, fixture};
+    use throng_registry::Unsupported;
+
+    #[test]
+    fn the_best_and_the_worst_of_a_row_are_marked_and_what_is_missing_has_its_reason() {
+        let (run, mut trials) = fixture::record();
+        for trial in &mut trials {
+            let side = trial.client_side.as_mut().unwrap();
+            let why = Unsupported {
+                reason: "no such counter".to_owned(),
+                remedy: "another CPU".to_owned(),
+            };
+            let name = "counters: stalled_cycles_backend".to_owned();
+            side.unavailable.insert(name, why);
+        }
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let tables = tables(&report);
+        assert_eq!(tables.len(), 2 * report.summary.clients.len());
+        let row = |side: &str, title: &str| {
+            let about = format!("1,000 clients: {side}");
+            let (_, table) = tables.iter().find(|(found, _)| *found == about).unwrap();
+            let mut rows = table.groups[0].rows.iter();
+            rows.find(|row| row.name.words() == title).cloned()
+        };
+        let cells = |side, title| match row(side, title).unwrap().cells {
+            Cells::Each(cells) => cells,
+            Cells::None(why) => vec![Cell::plain(why)],
+        };
+        let marked = |side, tone| {
+            let cells = cells(side, "System calls").into_iter();
+            cells.filter(|cell| cell.tone == tone).count()
+        };
+        assert!(marked("server", Tone::Best) > 0 && marked("server", Tone::Worst) > 0);
+        assert_eq!(marked("clients", Tone::Best), 0, "all alike");
+        let missing = cells("clients", "Stalled, back");
+        assert_eq!(missing[0].text, "not here: no such counter");
+        assert!(row("server", "Stalled, back").is_none(), "nobody has it");
+        let alone = &cells("server", "System calls")[0];
+        assert_eq!(alone.tone, Tone::Plain, "it served one client");
+        assert!(!cells("server", "Cycles")[0].detail.is_empty());
+        assert!(cells("server", "Requests counted")[0].detail.is_empty());
+    }
+
+    #[test]
+    fn nothing_counted_makes_no_table() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.purpose.is_timed());
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        assert!(tables(&report).is_empty());
+    }
+}

@@ -1,0 +1,191 @@
+//! Two runs side by side.
+
+use super::comparison::{table, tables, tone};
+use super::{ending, warnings};
+use crate::diff::figures::places;
+use crate::diff::{Diff, Fact, LimitDiff, Part};
+use crate::document::{
+    Block, Cell, Column, Document, Figures, Kind, List, Medium, Role, Row, Section, Table, Text,
+    Tone,
+};
+use crate::facts;
+use throng_record::format::list;
+
+/// Sentences that a page shows at once.
+const AT_ONCE: usize = 6;
+
+/// What both are called in tables.
+const HEADINGS: [&str; 2] = ["A", "B"];
+
+/// The document of two runs.
+pub fn of_diff(diff: &Diff) -> Document {
+    let servers = diff.parts.iter().map(|part| part.servers.len()).max();
+    let last = servers.unwrap_or(0).checked_sub(1);
+    let mut badges = Vec::new();
+    for (name, told) in [("A", &diff.a), ("B", &diff.b)] {
+        let name = Text::default().strong(name);
+        badges.push(name.plain(format!(" {}", told.directory)));
+        badges.extend(ending(told.ending));
+    }
+    let mut sections: Vec<Section> = [answer(diff), runs(diff)].into_iter().flatten().collect();
+    for part in &diff.parts {
+        match &part.name {
+            None => sections.extend(of_part(part)),
+            Some(name) => sections.push(Section {
+                id: name.clone(),
+                title: part.title.as_ref().unwrap_or(name).clone(),
+                kind: Kind::Part,
+                blocks: Vec::new(),
+                sections: of_part(part),
+                omit: &[],
+            }),
+        }
+    }
+    for (id, title, told) in [
+        ("warnings-a", "Warnings of A", &diff.a),
+        ("warnings-b", "Warnings of B", &diff.b),
+    ] {
+        let section = Section::of(id, title, warnings::blocks(&told.warnings));
+        sections.extend(section.map(|section| section.except(&[Medium::Terminal])));
+    }
+    sections.extend(repeat(diff));
+    Document {
+        title: diff.title(),
+        question: diff.b.question.clone(),
+        tagline: "two runs side by side",
+        badges,
+        colours: last.map_or(0, |last| places(last)[1] + 1),
+        sections,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn answer(diff: &Diff) -> Option<Section> {
+    let mut blocks = vec![Block::paragraph(Role::Lead, &diff.headline)];
+    let caveats = diff.caveats.iter();
+    blocks.extend(caveats.map(|caveat| Block::Warning(caveat.clone(), String::new())));
+    let sentences = diff.sentences().into_iter();
+    let items: Vec<(Text, Vec<Block>)> = sentences.map(|text| (text.into(), Vec::new())).collect();
+    blocks.push(Block::List(List {
+        items,
+        at_once: Some(AT_ONCE),
+    }));
+    let notes = diff.notes.iter();
+    blocks.extend(notes.map(|note| Block::paragraph(Role::Fine, note)));
+    let section = Section::of("answer", "The answer", blocks)?;
+    Some(Section {
+        kind: Kind::Answer,
+        ..section
+    })
+}
+
+fn runs(diff: &Diff) -> Option<Section> {
+    let mut blocks = vec![Block::Table(of_facts("The two runs", &diff.told()))];
+    blocks.extend(only("Parts", &diff.only_in));
+    Section::of("runs", "The two runs", blocks)
+}
+
+/// Facts of both; what differs says so.
+fn of_facts(caption: &str, facts: &[Fact]) -> Table {
+    let row = |fact: &Fact| {
+        let tone = if fact.differs { Tone::Bad } else { Tone::Plain };
+        let cells = [&fact.a, &fact.b].map(Cell::plain).into_iter();
+        let word = Cell::plain(fact.word()).toned(tone);
+        Row::of(&fact.name, cells.chain([word]).collect())
+    };
+    let columns = ["", "A", "B", ""].map(Column::text).to_vec();
+    Table::of(caption, columns, facts.iter().map(row).collect())
+}
+
+fn only(what: &str, only: &[Vec<String>; 2]) -> Vec<Block> {
+    let both = HEADINGS.iter().zip(only);
+    let both = both.filter(|(_, only)| !only.is_empty());
+    both.map(|(name, only)| {
+        let text = format!("{what} only in {name}: {}.", list(only));
+        Block::paragraph(Role::Fine, text)
+    })
+    .collect()
+}
+
+fn of_part(part: &Part) -> Vec<Section> {
+    let mut made = vec![Block::Table(of_facts("How both were made", &part.facts))];
+    made.extend(only("Servers and numbers of clients", &part.only_in));
+    let made = Section::of("conditions", "How both were made", made);
+    [
+        limits(&part.limits),
+        comparison(part),
+        figures(part),
+        made.map(|made| made.except(&[Medium::Terminal])),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn limits(limits: &[LimitDiff]) -> Option<Section> {
+    let unit = limits.first()?.unit;
+    let row = |limit: &LimitDiff| {
+        let [a, b, ratio, verdict] = limit.cells();
+        let why = limit.why.as_deref().unwrap_or_default();
+        let verdict = Cell::plain(verdict).toned(tone(limit.verdict)).with(why);
+        let cells = [a, b, ratio].map(Cell::plain).into_iter();
+        Row::of(&limit.server, cells.chain([verdict]).collect())
+    };
+    let [a, b, ratio] = ["A", "B", "Ratio"].map(Column::number);
+    let server = Column::text(format!("Server, {unit}"));
+    let columns = vec![server, a, b, ratio, Column::text("B is")];
+    let table = Table::of("Limits of both", columns, limits.iter().map(row).collect());
+    let hint = "The most that held. A limit is higher only where what broke in one run held in the other; a search is one, so the ratio has no interval.";
+    let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
+    Section::of("limits", "Limits", blocks)
+}
+
+fn comparison(part: &Part) -> Option<Section> {
+    let mut blocks = vec![Block::paragraph(
+        Role::Hint,
+        "Medians over trials. The ratio is the value in B over that in A, with its 95 % interval over trials; an \
+         interval that holds 1 tells nothing apart, and with fewer than five trials it is the widest that they allow.",
+    )];
+    for server in &part.servers {
+        let own = || {
+            part.pairs
+                .iter()
+                .filter(|compared| compared.server == *server)
+        };
+        let pairs: Vec<_> = own().map(|compared| &compared.pair).collect();
+        blocks.extend(tables(&pairs, HEADINGS));
+        let more = own().map(|compared| (compared.pair.clients, compared.more.as_slice()));
+        let more = table(&format!("More metrics of {server}"), HEADINGS, more);
+        let summary = more.caption.as_str().into();
+        blocks.push(Block::Fold(summary, vec![Block::Table(more)]));
+    }
+    Section::of("comparison", "Comparison", blocks)
+}
+
+fn figures(part: &Part) -> Option<Section> {
+    let servers = part.servers.iter().enumerate();
+    let figures = Figures {
+        key: servers
+            .map(|(place, name)| (places(place).to_vec(), name.clone()))
+            .collect(),
+        figures: part.figures.clone(),
+        over_time: String::new(),
+        have_stills: false,
+    };
+    let blocks = vec![Block::Figures(figures)];
+    Some(Section::of("figures", "Figures", blocks)?.except(&[Medium::Markdown, Medium::Terminal]))
+}
+
+fn repeat(diff: &Diff) -> Option<Section> {
+    let both = [("A", &diff.a), ("B", &diff.b)];
+    let mut blocks: Vec<Block> = both
+        .into_iter()
+        .flat_map(|(name, told)| {
+            let command = facts::command_line(&told.arguments);
+            [Block::Heading(name.into()), Block::Code(command)]
+        })
+        .collect();
+    let source = "This page comes from the records of both alone.";
+    blocks.push(Block::paragraph(Role::Hint, source));
+    Some(Section::of("repeat", "How to repeat", blocks)?.except(&[Medium::Terminal]))
+}

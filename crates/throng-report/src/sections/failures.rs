@@ -1,0 +1,28 @@
+//! Trials that failed, with what the server said last.
+
+use crate::Report;
+use crate::document::{Block, Medium, Role, Section};
+use throng_record::format::counted;
+use throng_record::{Failure, Trial};
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let trials = report.trials.iter();
+    let failed = trials.filter_map(|trial| Some(of(report, trial, trial.failure.as_ref()?)));
+    Some(Section::of("failed", "Failed trials", failed.collect())?.except(&[Medium::Terminal]))
+}
+
+fn of(report: &Report<'_>, trial: &Trial, failure: &Failure) -> Block {
+    let clients = counted(trial.clients, "client");
+    let summary = super::server(report, &trial.server).plain(format!(
+        ", {clients}, {}: {}",
+        trial.occasion(),
+        failure.reason
+    ));
+    let output = if failure.output.is_empty() {
+        Block::paragraph(Role::Body, "There was no output.")
+    } else {
+        Block::Code(failure.output.clone())
+    };
+    let stage = format!("Stage: {}.", failure.stage);
+    Block::Fold(summary, vec![Block::paragraph(Role::Body, stage), output])
+}

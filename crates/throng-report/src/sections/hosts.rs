@@ -1,0 +1,208 @@
+//! What each client host had of a load, and all of them together.
+
+use crate::Report;
+use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table};
+use throng_record::format::{ABSENT, counted, number, or_absent, time, whole};
+use throng_record::{HostPart, Purpose, Trial};
+
+/// What the tables are.
+const NOTE: &str = "The clients of a trial were on several hosts. The last row is the whole load: counts \
+    are sums, and its percentiles are those of all times together, not means of those above.";
+
+/// The columns.
+const COLUMNS: [&str; 10] = [
+    "Client host",
+    "Clients",
+    "Served",
+    "Requests",
+    "Requests/s",
+    "p50",
+    "p99",
+    "Errors",
+    "CPU",
+    "Began after",
+];
+
+/// Trials shown.
+const MOST_TABLES: usize = 24;
+/// Hosts shown of one.
+const MOST_ROWS: usize = 64;
+
+/// The name of a row and its cells.
+type Line = [String; COLUMNS.len()];
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let trials = trials(report);
+    if trials.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE)];
+    blocks.extend(trials.into_iter().map(of));
+    Some(Section::of("hosts", "Client hosts", blocks)?.except(&[Medium::Terminal]))
+}
+
+/// Those that are shown: for each server the first with each number of clients, one that times it before
+/// others, and each in which a host failed.
+fn trials<'a>(report: &'a Report<'_>) -> Vec<&'a Trial> {
+    let mut pairs: Vec<(&str, u32)> = Vec::new();
+    let mut shown = Vec::new();
+    let with_hosts = report.trials.iter().filter(|trial| !trial.hosts.is_empty());
+    let mut trials: Vec<&Trial> = with_hosts.collect();
+    trials.sort_by_key(|trial| trial.purpose != Purpose::Timed);
+    for trial in trials {
+        let pair = (trial.server.as_str(), trial.clients);
+        let has_failed = trial.hosts.iter().any(|host| host.failure.is_some());
+        if (has_failed || !pairs.contains(&pair)) && shown.len() < MOST_TABLES {
+            shown.push(trial);
+        }
+        if !has_failed {
+            pairs.push(pair);
+        }
+    }
+    shown
+}
+
+fn of(trial: &Trial) -> Block {
+    let clients = counted(trial.clients, "client");
+    let title = format!("{} with {clients}, {}", trial.server, trial.occasion());
+    let lines = trial.hosts.iter().take(MOST_ROWS).map(line);
+    let row = |line: Line| {
+        let [name, cells @ ..] = line;
+        Row::of(name, cells.map(Cell::plain).to_vec())
+    };
+    let caption = format!("Client hosts, {title}");
+    let rows = lines.chain(total(trial)).map(row).collect();
+    let table = Table::of(caption, COLUMNS.map(Column::number).to_vec(), rows);
+    let mut blocks = notes(trial);
+    blocks.push(Block::Table(table));
+    Block::Fold(title.into(), blocks)
+}
+
+/// How far apart they began, and what failed.
+fn notes(trial: &Trial) -> Vec<Block> {
+    let mut notes = Vec::new();
+    if let Some(skew) = trial.start_skew {
+        notes.push(format!(
+            "The hosts began to count replies within {}, ± {}.",
+            time(skew.skew_us),
+            time(skew.error_us)
+        ));
+    }
+    for host in &trial.hosts {
+        if let Some(failure) = &host.failure {
+            notes.push(format!("{} failed: {}.", name(host), failure.reason));
+        }
+    }
+    let beyond = trial.hosts.len().saturating_sub(MOST_ROWS);
+    if beyond > 0 {
+        notes.push(format!("The record has {beyond} hosts more."));
+    }
+    let notes = notes.into_iter();
+    notes
+        .map(|note| Block::paragraph(Role::Body, note))
+        .collect()
+}
+
+/// The machine, and its number since it may be several hosts.
+fn name(host: &HostPart) -> String {
+    format!("{} (rank {})", host.name, host.rank)
+}
+
+fn line(host: &HostPart) -> Line {
+    let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
+    [
+        name(host),
+        whole(host.clients.into()),
+        count(host.served.map(u64::from)),
+        count(host.replies),
+        or_absent(host.replies_per_s, number),
+        or_absent(host.p50_us, time),
+        or_absent(host.p99_us, time),
+        count(host.errors),
+        or_absent(host.cpu_share, percent),
+        or_absent(host.start_offset_us, time),
+    ]
+}
+
+fn total(trial: &Trial) -> Option<Line> {
+    let load = trial.load.as_ref()?;
+    let times = load.service_time.as_ref();
+    Some([
+        format!("all {}", trial.hosts.len()),
+        whole(load.clients.into()),
+        whole(load.served.into()),
+        whole(load.window.replies as f64),
+        number(load.window.replies_per_s),
+        or_absent(times.map(|times| times.p50_us), time),
+        or_absent(times.and_then(|times| times.p99_us), time),
+        whole(load.errors.values().sum::<u64>() as f64),
+        ABSENT.to_owned(),
+        ABSENT.to_owned(),
+    ])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Logs, fixture};
+    use throng_record::{Failure, StartSkew};
+
+    #[test]
+    fn hosts_are_shown_with_their_whole_and_with_what_failed() {
+        let (run, mut trials) = fixture::record();
+        let host = |rank| HostPart {
+            name: format!("lab{rank}"),
+            rank,
+            clients: 5,
+            served: Some(5),
+            replies: Some(1234),
+            replies_per_s: Some(617.0),
+            p50_us: Some(12.5),
+            errors: Some(0),
+            cpu_share: Some(0.42),
+            start_offset_us: Some(3.0),
+            ..HostPart::default()
+        };
+        trials.truncate(2);
+        trials[0].hosts = (1..=70).map(host).collect();
+        trials[0].start_skew = Some(StartSkew {
+            skew_us: 120.0,
+            error_us: 8.0,
+        });
+        trials[1].hosts = vec![HostPart {
+            failure: Some(Failure {
+                stage: "load".to_owned(),
+                reason: "it was lost: no sign of life".to_owned(),
+                output: String::new(),
+            }),
+            ..host(1)
+        }];
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        let of_trial = |place: usize| match of(super::trials(&report)[place]) {
+            Block::Fold(_, blocks) => blocks,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(super::trials(&report).len(), 2);
+        let [skew, more, Block::Table(table)] = &of_trial(0)[..] else {
+            panic!("two notes and a table");
+        };
+        let note = |text: &str| Block::paragraph(Role::Body, text);
+        let began = "The hosts began to count replies within 120 µs, ± 8.00 µs.";
+        assert_eq!(*skew, note(began));
+        assert_eq!(*more, note("The record has 6 hosts more."));
+        let rows = &table.groups[0].rows;
+        assert_eq!(rows.len(), MOST_ROWS + 1);
+        let cells = [
+            "5", "5", "1,234", "617", "12.5 µs", ABSENT, "0", "42 %", "3.00 µs",
+        ];
+        let expected = Row::of("lab1 (rank 1)", cells.map(Cell::plain).to_vec());
+        assert_eq!(rows[0], expected);
+        assert_eq!(rows[MOST_ROWS].name.words(), "all 70");
+        let failed = note("lab1 (rank 1) failed: it was lost: no sign of life.");
+        assert_eq!(of_trial(1)[0], failed);
+    }
+}

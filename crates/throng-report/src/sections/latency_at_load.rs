@@ -1,0 +1,182 @@
+//! Response times at parts of the rate that each server reached: one table for each number of clients.
+
+use crate::Report;
+use crate::below::Share;
+use crate::document::{self, Block, Cell, Column, Group, Role, Section, Table};
+use crate::summary::{Row, Summary};
+use throng_record::format::{ABSENT, counted, number, or_absent, time};
+
+/// What the tables show.
+const NOTE: &str = "Response time from when a request was due, at parts of the rate \
+    that each server itself reached, in an open loop with random (Poisson) arrivals; one trial each. \
+    Requests that waited for a client to be free count with their wait. Beside it the latency at \
+    full speed (100 %), which says how long the queue was.";
+
+/// Waiting for a client is told from this share of requests on.
+const WAITED: f64 = 0.01;
+
+/// Stands at a time that was taken while a rate was not kept.
+const NOT_KEPT: char = '!';
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let table = table(&report.summary, |name| super::server(report, name))?;
+    let cells = table.groups.iter().flat_map(|group| &group.rows);
+    let mut cells = cells.flat_map(|row| match &row.cells {
+        document::Cells::Each(cells) => cells.as_slice(),
+        document::Cells::None(_) => &[],
+    });
+    let not_kept = cells.any(|cell| cell.text.ends_with(NOT_KEPT));
+    let mut blocks = vec![Block::paragraph(Role::Hint, NOTE), Block::Table(table)];
+    if not_kept {
+        let note = format!("{NOT_KEPT} at the limit: the server did not keep this rate");
+        blocks.push(Block::paragraph(Role::Fine, note));
+    }
+    Section::of("latency-at-load", "Latency at load", blocks)
+}
+
+/// The table, or nothing of a run that tried nothing below its maximum.
+fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Table> {
+    let shares = summary.rows.iter().flat_map(|row| &row.below);
+    let mut percents: Vec<u32> = shares.map(|share| share.percent).collect();
+    percents.sort_unstable();
+    percents.dedup();
+    if percents.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::text("Server")];
+    for percent in &percents {
+        columns.push(Column::number(format!("p50 at {percent} %")).dropped(1));
+        columns.push(Column::number(format!("p99 at {percent} %")));
+    }
+    columns.push(Column::number("Latency p99 at 100 %"));
+    columns.push(Column::number("Requests/s at 100 %").dropped(2));
+    let groups = summary.clients.iter().rev().map(|clients| {
+        let tried = summary.rows_at(*clients);
+        let tried = tried.filter(|row| !row.below.is_empty());
+        Group {
+            title: counted(*clients, "client"),
+            rows: tried
+                .map(|row| document::Row::of(name(&row.server), line(row, &percents)))
+                .collect(),
+        }
+    });
+    Some(Table {
+        caption: "Response times of each server at parts of the rate that it reached".to_owned(),
+        columns,
+        groups: groups.filter(|group| !group.rows.is_empty()).collect(),
+        best_of: "",
+    })
+}
+
+fn line(row: &Row, percents: &[u32]) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = percents
+        .iter()
+        .flat_map(|percent| {
+            let share = row.below.iter().find(|share| share.percent == *percent);
+            share.map_or_else(|| [Cell::plain(ABSENT), Cell::plain(ABSENT)], both)
+        })
+        .collect();
+    cells.extend(full_speed(row));
+    cells
+}
+
+/// Median and 99th percentile of the response time.
+fn both(share: &Share) -> [Cell; 2] {
+    if share.failure.is_some() {
+        return [Cell::plain("failed"), Cell::plain("failed")];
+    }
+    let value = |metric| share.metrics.value(metric);
+    let p50 = Cell::plain(or_absent(value("response_p50_us"), time));
+    let mut p99 = Cell::plain(or_absent(value("response_p99_us"), time));
+    if !share.kept && value("response_p50_us").is_some() {
+        p99.text.push(NOT_KEPT);
+    }
+    let reached = share.rate_reached_per_s();
+    p99.detail = match (share.kept, reached, share.rate_asked_per_s) {
+        (false, Some(reached), Some(asked)) => {
+            format!("not kept: {} of {}/s", number(reached), number(asked))
+        }
+        _ => share
+            .waited_share
+            .filter(|waited| *waited >= WAITED)
+            .map_or_else(String::new, |waited| {
+                format!("{:.0} % waited for a client", waited * 100.0)
+            }),
+    };
+    [p50, p99]
+}
+
+/// The 99th percentile of the latency, and the rate that the parts are of.
+fn full_speed(row: &Row) -> [Cell; 2] {
+    let p99 = row.value("latency_p99_us");
+    let rate = row.value("requests_per_s");
+    let detail = if row.client_limited() {
+        "the clients' limit"
+    } else {
+        ""
+    };
+    [
+        Cell::plain(or_absent(p99, time)),
+        Cell::plain(or_absent(rate, number)).with(detail),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::{Purpose, Trial};
+
+    fn line_of(server: &str, change: impl Fn(&mut Trial)) -> Vec<Cell> {
+        let (run, mut trials) = fixture::below();
+        let below = trials
+            .iter_mut()
+            .filter(|trial| trial.purpose == Purpose::Below);
+        below.for_each(change);
+        let table = table(&Summary::of(&run, &trials).unwrap(), |name| name.into()).unwrap();
+        let titles: Vec<&str> = table.columns.iter().map(|column| &*column.title).collect();
+        let expected = "Server, p50 at 50 %, p99 at 50 %, p50 at 80 %, p99 at 80 %, \
+                        Latency p99 at 100 %, Requests/s at 100 %";
+        assert_eq!(titles.join(", "), expected);
+        let mut rows = table.groups[0].rows.iter();
+        match &rows.find(|row| row.name.words() == server).unwrap().cells {
+            document::Cells::Each(cells) => cells.clone(),
+            document::Cells::None(why) => panic!("{why}"),
+        }
+    }
+
+    #[test]
+    fn a_line_says_who_waited_and_what_was_not_kept() {
+        let cells = line_of("epoll", |_| ());
+        assert_eq!(cells.len(), 6);
+        assert_eq!(cells[1].detail, "");
+        assert!(
+            cells[3].detail.contains("% waited for a client"),
+            "{cells:?}"
+        );
+        let cells = line_of("epoll", |trial| {
+            if let Some(load) = &mut trial.load {
+                load.window.replies /= 2;
+            }
+        });
+        assert!(cells[1].detail.starts_with("not kept: "), "{cells:?}");
+        assert!(cells[1].text.ends_with(NOT_KEPT) && !cells[4].text.ends_with(NOT_KEPT));
+    }
+
+    #[test]
+    fn what_failed_is_not_absent() {
+        let cells = line_of("epoll", |trial| {
+            trial.failure = Some(fixture::failure());
+            trial.load = None;
+        });
+        assert_eq!(cells[0], Cell::plain("failed"));
+        assert_ne!(cells[4].text, ABSENT, "full speed was measured");
+    }
+
+    #[test]
+    fn there_is_none_of_a_run_without() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        assert!(table(&summary, |name| name.into()).is_none());
+    }
+}

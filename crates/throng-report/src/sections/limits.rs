@@ -1,0 +1,65 @@
+//! What was tried of each server in a search for its limit, and what was found.
+
+use crate::Report;
+use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table, Tone};
+use crate::limit::{self, Limits, ServerLimit, Try};
+use throng_record::format::whole;
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let limits = report.limits.as_ref()?;
+    let mut blocks = vec![Block::paragraph(
+        Role::Hint,
+        "Each line is a trial. What held and what broke next to each other are the limit; both were tried again.",
+    )];
+    if limits.servers.len() > 1 {
+        let all = vec![Block::Table(overview(report, limits))];
+        blocks.push(Block::Except(&[Medium::Terminal], all));
+    }
+    for server in limits
+        .servers
+        .iter()
+        .filter(|server| !server.tries.is_empty())
+    {
+        let name = super::server(report, &server.server);
+        blocks.push(Block::Heading(name.plain(format!(": {}", server.text()))));
+        blocks.push(Block::Table(tries(limits, server)));
+    }
+    Section::of("limits", "Limits", blocks)
+}
+
+fn overview(report: &Report<'_>, limits: &Limits) -> Table {
+    let row = |server: &ServerLimit| {
+        let cause = server.cause.as_ref();
+        let cause = cause.map_or("", |cause| &cause.sentence);
+        let cells = vec![Cell::plain(server.text()), Cell::plain(cause)];
+        Row::of(super::server(report, &server.server), cells)
+    };
+    let columns = vec![
+        Column::text("Server"),
+        Column::number(format!("Holds, {}", limits.unit())),
+        Column::text("What gave way first"),
+    ];
+    let rows = limits.servers.iter().map(row).collect();
+    Table::of("Limits of all servers", columns, rows)
+}
+
+fn tries(limits: &Limits, server: &ServerLimit) -> Table {
+    let columns = limit::columns(&server.tries);
+    let row = |one: &Try| {
+        let tone = if one.held { Tone::Good } else { Tone::Bad };
+        let verdict = Cell::plain(one.verdict()).toned(tone);
+        let cells = columns.iter().map(|metric| Cell::plain(one.text(metric)));
+        let why = one.reasons.join("; ");
+        Row::of(
+            whole(one.value as f64),
+            cells.chain([verdict.with(why)]).collect(),
+        )
+    };
+    let mut headings = vec![Column::number(limits.unit())];
+    // Those on the right go first where there is no room.
+    let numbers = (1..).zip(&columns);
+    headings.extend(numbers.map(|(drop, metric)| Column::number(metric.label).dropped(drop)));
+    headings.push(Column::text("Verdict"));
+    let caption = format!("What was tried of {}", server.server);
+    Table::of(caption, headings, server.tries.iter().map(row).collect())
+}

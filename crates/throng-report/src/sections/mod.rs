@@ -1,0 +1,183 @@
+//! What a report says, section by section.
+//!
+//! A new section is one file here, its `mod` line and its line in `SECTIONS`. Each makes blocks of what a
+//! record has, or nothing; which media leave it out, it says itself.
+
+mod answer;
+mod comparison;
+mod conditions;
+mod costs;
+mod counters;
+mod diff;
+mod failures;
+mod figures;
+mod hosts;
+mod latency_at_load;
+mod limits;
+mod repeat;
+mod results;
+mod scalability;
+mod study;
+mod thresholds;
+mod warnings;
+
+pub use diff::of_diff;
+pub use study::of_study;
+
+use crate::document::{Document, Section, Style, Text, Tone};
+use crate::{Report, facts};
+use throng_record::Ending;
+use throng_record::format::counted;
+
+/// Makes a section, if the record has what it is about.
+type Make = fn(&Report<'_>) -> Option<Section>;
+
+/// The sections of a run, in order.
+const SECTIONS: &[Make] = &[
+    answer::section,
+    thresholds::section,
+    comparison::section,
+    limits::section,
+    results::section,
+    latency_at_load::section,
+    scalability::section,
+    figures::section,
+    costs::section,
+    counters::section,
+    hosts::section,
+    warnings::section,
+    failures::section,
+    conditions::section,
+    repeat::section,
+];
+
+/// What every page of measurements is about.
+const TAGLINE: &str = "how a server holds up under a crowd";
+
+/// The document of a run.
+pub fn of_run(report: &Report<'_>) -> Document {
+    let run = report.run;
+    let mut badges = vec![counted(run.servers.len() as u32, "server").into()];
+    if !report.summary.clients.is_empty() {
+        badges.push(counted(report.summary.clients.len() as u32, "load").into());
+    }
+    badges.extend([
+        counted(report.summary.trials_run, "trial").into(),
+        facts::said(run).into(),
+        host(report),
+        run.started_at.as_str().into(),
+    ]);
+    badges.extend(ending(run.ending));
+    Document {
+        title: run.study.name.clone(),
+        question: run.study.question.clone(),
+        tagline: TAGLINE,
+        badges,
+        colours: run.servers.len(),
+        sections: sections(report),
+        version: run.throng_version.clone(),
+    }
+}
+
+fn sections(report: &Report<'_>) -> Vec<Section> {
+    SECTIONS.iter().filter_map(|make| make(report)).collect()
+}
+
+fn host(report: &Report<'_>) -> Text {
+    let host = &report.run.host;
+    format!("{}, {}", host.kernel, counted(host.cpus, "CPU")).into()
+}
+
+/// That a run is not whole.
+fn ending(ending: Ending) -> Option<Text> {
+    let word = match ending {
+        Ending::Complete => return None,
+        Ending::Interrupted => "interrupted",
+        Ending::HostLost => "client host lost",
+        Ending::Unfinished => "unfinished",
+    };
+    Some(Text::default().toned(word, Tone::Bad))
+}
+
+/// A server's name in its colour.
+fn server(report: &Report<'_>, name: &str) -> Text {
+    let mut servers = report.run.servers.iter();
+    let place = servers.position(|info| info.name == name).unwrap_or(0);
+    Text::default().then(name, Style::Server(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Medium, html, markdown, terminal};
+    use crate::render::interactive;
+    use crate::{Logs, fixture};
+    use throng_record::{Comparison, Run, Trial};
+
+    const EVIL: &str = "<script>alert(1)</script>";
+
+    fn document((run, trials): &(Run, Vec<Trial>)) -> Document {
+        of_run(&Report::of(run, trials, &fixture::logs(run)).unwrap())
+    }
+
+    #[test]
+    fn a_whole_record_in_markdown() {
+        let (run, trials) = fixture::record();
+        let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+        insta::assert_snapshot!(markdown::text(&of_run(&report)));
+    }
+
+    #[test]
+    fn a_whole_record_in_a_terminal() {
+        for width in [80, 160] {
+            let text = terminal::text(&document(&fixture::record()), width, false);
+            assert!(text.lines().all(|line| line.chars().count() <= width));
+            insta::assert_snapshot!(format!("{width}_columns"), text);
+        }
+    }
+
+    #[test]
+    fn every_section_has_a_name_of_its_own_and_something_to_show() {
+        let (mut run, trials) = fixture::below();
+        run.comparison = Some(Comparison {
+            reference: "epoll".to_owned(),
+            ..Comparison::default()
+        });
+        let all = document(&(run, trials)).sections;
+        let mut ids: Vec<&str> = all.iter().map(|section| section.id.as_str()).collect();
+        assert!(ids.len() > 10, "{ids:?}");
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all.len());
+        for section in &all {
+            assert!(!section.blocks.is_empty(), "{}", section.id);
+            assert!(!section.omit.contains(&Medium::Html), "a page has all");
+        }
+    }
+
+    #[test]
+    fn nothing_from_outside_is_read_as_html() {
+        let (mut run, mut trials) = fixture::record();
+        let mut logs = fixture::logs(&run);
+        run.servers[8].name = EVIL.to_owned();
+        run.study.question = EVIL.to_owned();
+        run.arguments.push(EVIL.to_owned());
+        run.warnings[0].message = EVIL.to_owned();
+        logs.series[8].server = EVIL.to_owned();
+        logs.clients[8].server = EVIL.to_owned();
+        for trial in trials.iter_mut().filter(|trial| trial.server == "io-uring") {
+            trial.server = EVIL.to_owned();
+        }
+        trials[1].failure = Some(throng_record::Failure {
+            output: EVIL.to_owned(),
+            ..fixture::failure()
+        });
+        let page = html::page(&of_run(&Report::of(&run, &trials, &logs).unwrap()));
+        let ours = page.replace(&interactive::script(), "");
+        assert!(!page.contains(EVIL));
+        assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+        let scripts = ours.matches("<script").count();
+        assert_eq!(scripts, 3, "data, plotly.js once and the page's own");
+        assert!(!ours.contains("http:") && !ours.contains("https:") && !ours.contains("@import"));
+    }
+}

@@ -1,0 +1,118 @@
+//! The table of results: a row for each server, grouped by number of clients.
+
+use crate::Report;
+use crate::columns::{self, Column};
+use crate::document::{
+    self, Block, Cell, Cells, Group, NOT_IN_TERMINAL, Role, Section, Table, Tone,
+};
+use crate::summary::Row;
+use throng_record::format::{ABSENT, counted};
+use throng_record::metrics::Unit;
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let table = table(
+        report,
+        &columns::results(),
+        "Results for each server and number of clients",
+    )?;
+    let hint = "Beside a value is its interval over trials; – was not measured.";
+    let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
+    let section = Section::of("results", "Results", blocks)?;
+    let compared = report.comparison.as_ref();
+    let is_compared = compared.is_some_and(|compared| compared.all_pairs().next().is_some());
+    Some(if is_compared {
+        // The pairs say the same.
+        section.except(&[document::Medium::Terminal])
+    } else {
+        section
+    })
+}
+
+/// The rows with those of `columns` that have anything to show; nothing when none has.
+pub(super) fn table(report: &Report<'_>, columns: &[Column], caption: &str) -> Option<Table> {
+    let summary = &report.summary;
+    let with_data = columns.iter().filter(|column| column.has_data(summary));
+    let columns: Vec<&Column> = with_data.collect();
+    if summary.rows.is_empty()
+        || (columns.is_empty() && summary.rows.iter().any(|row| row.trials_ok > 0))
+    {
+        return None;
+    }
+    let mut headings = vec![document::Column::text("Server")];
+    headings.extend(columns.iter().map(|column| heading(column)));
+    let groups = summary.clients.iter().rev().map(|clients| Group {
+        title: counted(*clients, "client"),
+        rows: summary
+            .rows_at(*clients)
+            .map(|row| line(report, &columns, row))
+            .collect(),
+    });
+    Some(Table {
+        caption: caption.to_owned(),
+        columns: headings,
+        groups: groups.collect(),
+        best_of: "its group, among servers that served all clients",
+    })
+}
+
+fn heading(column: &Column) -> document::Column {
+    let drop = match column {
+        Column::Result(_, shown) => shown.terminal,
+        Column::Cost(_) | Column::Calls => None,
+    };
+    document::Column {
+        note: column.note(),
+        drop: drop.unwrap_or(NOT_IN_TERMINAL),
+        is_text: matches!(column, Column::Calls),
+        ..document::Column::number(column.title())
+    }
+}
+
+fn line(report: &Report<'_>, columns: &[&Column], row: &Row) -> document::Row {
+    let mut flags = Vec::new();
+    if row.client_limited() {
+        flags.push("load generator was the limit".to_owned());
+    }
+    if row.trials_failed > 0 {
+        flags.push(format!("{} failed", counted(row.trials_failed, "trial")));
+    }
+    let cells = if row.trials_ok == 0 {
+        let reason = row.failures.first().map_or(ABSENT, String::as_str);
+        Cells::None(format!("failed: {reason}"))
+    } else {
+        Cells::Each(
+            columns
+                .iter()
+                .map(|column| cell(report, column, row))
+                .collect(),
+        )
+    };
+    document::Row {
+        name: super::server(report, &row.server),
+        flags,
+        is_quiet: !row.served_all,
+        cells,
+    }
+}
+
+fn cell(report: &Report<'_>, column: &Column, row: &Row) -> Cell {
+    let (summary, clients) = (&report.summary, row.clients);
+    let greatest = column.greatest(summary, clients).max(f64::MIN_POSITIVE);
+    let value = column.value(row).filter(|_| column.bar());
+    let of_clients = column
+        .metric()
+        .is_some_and(|metric| metric.unit == Unit::Clients);
+    let tone = if column.is_best(row, column.best_of(summary, clients)) {
+        Tone::Best
+    } else if of_clients && !row.served_all {
+        Tone::Bad
+    } else {
+        Tone::Plain
+    };
+    Cell {
+        text: column.text(row),
+        detail: column.detail(row),
+        tone,
+        bar: value.map(|value| value / greatest),
+    }
+}

@@ -1,0 +1,276 @@
+//! How rate and cost of each server change with the number of clients.
+
+use crate::Report;
+use crate::document::{self, Block, Cell, Medium, Role, Row, Section, Table, Text};
+use crate::summary::Summary;
+use crate::summary::scalability::{Scaling, Why, percent, power, range};
+use throng_record::format::{ABSENT, counted, list, number, or_absent, whole};
+use throng_stats::scalability::{FARTHEST, Growth, Law, Residual};
+
+/// One column.
+struct Column {
+    /// Heading.
+    title: &'static str,
+    /// What it means.
+    note: &'static str,
+    /// What a reader sees.
+    text: fn(&Scaling) -> String,
+    /// Smaller text beside it.
+    detail: fn(&Scaling) -> String,
+}
+
+const COLUMNS: &[Column] = &[
+    Column {
+        title: "CPU/request ∝ nᵉ",
+        note: "the power e with which the server's CPU time for a reply grows with the number of clients: 0 is level, 1 in proportion; the median of the slopes between all pairs of numbers of clients (Theil and Sen)",
+        text: |one| {
+            or_absent(
+                one.cpu_growth.as_ref().map(|growth| growth.exponent.value),
+                power,
+            )
+        },
+        detail: |one| {
+            one.cpu_growth
+                .as_ref()
+                .map_or_else(String::new, |growth| range(&growth.exponent, power))
+        },
+    },
+    Column {
+        title: "Off that power",
+        note: "how far CPU times lie from the power of n, as the median; beside it the farthest. Where this is large, the cost is no power of n, and e only tells its trend",
+        text: |one| {
+            or_absent(
+                one.cpu_growth
+                    .as_ref()
+                    .map(|growth| growth.typical_residual),
+                percent,
+            )
+        },
+        detail: |one| at(one.cpu_growth.as_ref().and_then(Growth::worst)),
+    },
+    Column {
+        title: "λ, of one client",
+        note: "replies a second that one client by itself would reach, by the law",
+        text: |one| {
+            or_absent(
+                one.law.as_ref().map(|law| law.rate_of_one.value),
+                per_second,
+            )
+        },
+        detail: |one| {
+            one.law
+                .as_ref()
+                .map_or_else(String::new, |law| range(&law.rate_of_one, number))
+        },
+    },
+    Column {
+        title: "σ, contention",
+        note: "what clients lose by waiting for what they share: 0 is nothing, 1 is a rate that does not grow with the crowd",
+        text: |one| {
+            or_absent(
+                one.law.as_ref().map(|law| law.contention.value),
+                coefficient,
+            )
+        },
+        detail: |one| {
+            one.law
+                .as_ref()
+                .map_or_else(String::new, |law| range(&law.contention, coefficient))
+        },
+    },
+    Column {
+        title: "κ, coherency",
+        note: "what clients lose because each costs something for every other: 0 is nothing, and anything more makes the rate fall again in a larger crowd",
+        text: |one| or_absent(one.law.as_ref().map(|law| law.coherency.value), coefficient),
+        detail: |one| {
+            one.law
+                .as_ref()
+                .map_or_else(String::new, |law| range(&law.coherency, coefficient))
+        },
+    },
+    Column {
+        title: "Peak",
+        note: "number of clients at which the curve is highest, √((1 − σ) / κ); nothing is said beyond twice the most clients measured, nor below the fewest",
+        text: |one| peak(one).map_or_else(|| ABSENT.to_owned(), |(text, _)| text),
+        detail: |one| peak(one).map_or_else(String::new, |(_, range)| range),
+    },
+    Column {
+        title: "R²",
+        note: "share of the differences between the numbers of clients that the curve explains, in logarithms; small also where there is little to explain",
+        text: |one| {
+            or_absent(one.law.as_ref().and_then(|law| law.r_squared), |share| {
+                format!("{share:.3}")
+            })
+        },
+        detail: |_| String::new(),
+    },
+    Column {
+        title: "Off the curve",
+        note: "how far rates lie from the curve, as a root mean square; beside it the farthest",
+        text: |one| or_absent(one.law.as_ref().map(|law| law.typical_residual), percent),
+        detail: |one| at(one.law.as_ref().and_then(Law::worst)),
+    },
+    Column {
+        title: "Left out",
+        note: "numbers of clients that say nothing of how this server scales, and why; where the load generator was the limit, the CPU time still counts",
+        text: left_out,
+        detail: |_| String::new(),
+    },
+];
+
+pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let scaling = &report.summary.scaling;
+    let shown = |column: &&Column| scaling.iter().any(|one| (column.text)(one) != ABSENT);
+    let columns: Vec<&Column> = COLUMNS.iter().filter(shown).collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let row = |one: &Scaling| {
+        let cell = |column: &&Column| Cell::plain((column.text)(one)).with((column.detail)(one));
+        let name = super::server(report, &one.server);
+        Row::of(name, columns.iter().map(cell).collect())
+    };
+    let heading = |column: &&Column| document::Column {
+        note: column.note.to_owned(),
+        ..document::Column::number(column.title)
+    };
+    let server = document::Column::text("Server");
+    let table = Table::of(
+        "How the rate and the cost of each server change with the number of clients",
+        std::iter::once(server)
+            .chain(columns.iter().map(heading))
+            .collect(),
+        scaling.iter().map(row).collect(),
+    );
+    let hint = "How rate and cost change with the number of clients n. Small print is the 95 % interval over trials.";
+    let missing = missing(&report.summary).into_iter();
+    let missing =
+        missing.map(|(server, why)| Text::default().strong(server).plain(format!(": {why}")));
+    let blocks = vec![
+        Block::paragraph(Role::Hint, hint),
+        Block::Table(table),
+        Block::list(missing),
+    ];
+    Some(Section::of("scalability", "Scalability", blocks)?.except(&[Medium::Terminal]))
+}
+
+/// Why some server lacks something, as (server, sentence).
+fn missing(summary: &Summary) -> Vec<(&str, String)> {
+    summary
+        .scaling
+        .iter()
+        .filter_map(|one| {
+            let law = one.no_law.as_ref().map(|why| format!("no curve ({why})"));
+            let growth = one
+                .no_cpu_growth
+                .as_ref()
+                .map(|why| format!("no power of n ({why})"));
+            let both: Vec<String> = law.into_iter().chain(growth).collect();
+            (!both.is_empty()).then(|| (one.server.as_str(), list(&both)))
+        })
+        .collect()
+}
+
+/// "37 (31–44)" as its two halves, with nothing told where nothing was measured.
+fn peak(one: &Scaling) -> Option<(String, String)> {
+    let law = one.law.as_ref()?;
+    let (fewest, most) = law.range();
+    let text = |clients: f64| {
+        if clients.is_infinite() {
+            format!(">{}", whole(f64::from(most) * f64::from(FARTHEST)))
+        } else if clients <= f64::from(fewest) {
+            if fewest == 1 {
+                "1".to_owned()
+            } else {
+                format!("<{}", whole(f64::from(fewest)))
+            }
+        } else {
+            whole(clients)
+        }
+    };
+    let peak = &law.peak_clients;
+    let (low, high) = (peak.low.map(text), peak.high.map(text));
+    let range = match (low, high) {
+        (Some(low), Some(high)) if low != high => format!("{low}–{high}"),
+        _ => String::new(),
+    };
+    Some((text(peak.value), range))
+}
+
+fn left_out(one: &Scaling) -> String {
+    let kinds = [
+        (Why::NotServed, "not all served"),
+        (Why::Unsteady, "drifted"),
+        (Why::ClientLimited, "clients the limit"),
+    ];
+    let told: Vec<String> = kinds
+        .iter()
+        .filter_map(|(why, words)| {
+            let of_kind = one.left_out.iter().filter(|out| out.why == *why);
+            let clients: Vec<String> = of_kind.map(|out| whole(f64::from(out.clients))).collect();
+            (!clients.is_empty()).then(|| format!("{} ({words})", clients.join(", ")))
+        })
+        .collect();
+    if told.is_empty() {
+        ABSENT.to_owned()
+    } else {
+        told.join("; ")
+    }
+}
+
+/// "−11 % at 20 clients".
+fn at(worst: Option<Residual>) -> String {
+    worst.map_or_else(String::new, |worst| {
+        let sign = if worst.relative < 0.0 { '−' } else { '+' };
+        format!(
+            "{sign}{} at {}",
+            percent(worst.relative.abs()),
+            counted(worst.clients, "client")
+        )
+    })
+}
+
+fn per_second(rate: f64) -> String {
+    format!("{}/s", number(rate))
+}
+
+/// Three digits, small numbers as a power of ten: "0.134", "2.1·10⁻⁶".
+fn coefficient(value: f64) -> String {
+    // Smaller than this the law cannot tell from 0 in any crowd that a machine holds.
+    if value < 1e-12 {
+        return "0".to_owned();
+    }
+    if value >= 0.001 {
+        return number(value);
+    }
+    let text = format!("{value:.1e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let raised: String = exponent
+        .chars()
+        .map(|c| match c.to_digit(10) {
+            Some(digit) => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize],
+            None => '⁻',
+        })
+        .collect();
+    format!("{digits}·10{raised}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_coefficients_are_powers_of_ten_and_nothing_is_zero() {
+        let texts = [0.134_2, 2.14e-6, 9.96e-5, 0.0, 1e-17, 1.5].map(coefficient);
+        assert_eq!(texts, ["0.134", "2.1·10⁻⁶", "1.0·10⁻⁴", "0", "0", "1.50"]);
+    }
+
+    #[test]
+    fn a_residual_names_its_crowd() {
+        let worst = Residual {
+            clients: 1,
+            relative: -0.113,
+        };
+        assert_eq!(at(Some(worst)), "−11 % at 1 client");
+    }
+}

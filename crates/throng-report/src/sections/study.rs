@@ -1,0 +1,84 @@
+//! A study of several parts: its claims, what was published and what was measured, then each part.
+
+mod claims;
+mod published;
+
+use super::{TAGLINE, ending, host, repeat, sections};
+use crate::document::{Block, Document, Kind, Medium, Role, Section, Style, Text};
+use crate::study::{PartReport, StudyReport};
+use throng_record::format::counted;
+
+/// The document of a study.
+pub fn of_study(report: &StudyReport<'_>) -> Document {
+    let study = report.study;
+    let reports = || report.parts.iter().filter_map(|part| part.report.as_ref());
+    let trials: u32 = reports().map(|report| report.summary.trials_run).sum();
+    let mut badges: Vec<Text> = vec![
+        counted(study.parts.len() as u32, "part").into(),
+        counted(study.claims.len() as u32, "claim").into(),
+        counted(trials, "trial").into(),
+    ];
+    badges.extend(reports().next().map(host));
+    badges.push(study.started_at.as_str().into());
+    badges.extend(ending(report.ending()));
+    let servers = reports().map(|report| report.run.servers.len()).max();
+    let mut all: Vec<Section> = [claims::section(report), published::section(report)]
+        .into_iter()
+        .flatten()
+        .collect();
+    all.extend(report.parts.iter().map(part));
+    all.extend(repeat::of(
+        &study.arguments,
+        "This page comes from study.json and the directories of its parts beside it; summary.json has its numbers.",
+    ));
+    Document {
+        title: study.name.clone(),
+        question: study.question.clone(),
+        tagline: TAGLINE,
+        badges,
+        colours: servers.unwrap_or(0),
+        sections: all,
+        version: study.throng_version.clone(),
+    }
+}
+
+fn part(part: &PartReport<'_>) -> Section {
+    let record = part.record;
+    let question = Block::paragraph(Role::Hint, &record.question);
+    let mut blocks = vec![question];
+    if let Some(why) = &record.skipped {
+        blocks.push(Block::Warning(
+            format!("not run here: {why}"),
+            String::new(),
+        ));
+    }
+    let left_out = record.left_out.iter();
+    blocks.extend(left_out.map(|left_out| Block::Warning(left_out.words(), String::new())));
+    if !record.scaled.is_empty() {
+        let scaled = format!("Not as written: {}.", record.scaled.join(", "));
+        blocks.push(Block::paragraph(Role::Hint, scaled));
+    }
+    let mut of_part = Vec::new();
+    if let Some(report) = &part.report {
+        let page = Style::Link(format!("{}/report.html", record.name));
+        let link = Text::default().then("This part on a page of its own", page);
+        let link = vec![Block::Paragraph(Role::Hint, link)];
+        blocks.push(Block::Except(&[Medium::Markdown, Medium::Terminal], link));
+        of_part = sections(report);
+        // A terminal shows what it says in words.
+        for section in of_part
+            .iter_mut()
+            .filter(|section| section.kind != Kind::Answer)
+        {
+            section.omit = &[Medium::Terminal];
+        }
+    }
+    Section {
+        id: record.name.clone(),
+        title: record.title.clone(),
+        kind: Kind::Part,
+        blocks,
+        sections: of_part,
+        omit: &[],
+    }
+}

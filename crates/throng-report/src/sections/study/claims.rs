@@ -1,0 +1,83 @@
+//! What came of each claim, and the answer of each part in a line.
+
+use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
+use crate::study::claims::{Finding, Judged, JudgedCheck};
+use crate::study::{PartReport, StudyReport};
+use throng_record::format::counted;
+
+pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
+    let mut blocks = Vec::new();
+    if let Some(summary) = &report.study.summary {
+        blocks.push(Block::paragraph(Role::Hint, summary));
+    }
+    if let Some(note) = report.scale_note() {
+        blocks.push(Block::Warning(note, String::new()));
+    }
+    blocks.push(Block::List(List {
+        items: report.claims.iter().map(claim).collect(),
+        at_once: None,
+    }));
+    let parts = Block::list(report.parts.iter().map(part));
+    blocks.push(Block::Except(
+        &[Medium::Markdown, Medium::Terminal],
+        vec![parts],
+    ));
+    let section = Section::of("answer", "The answer", blocks)?;
+    Some(Section {
+        kind: Kind::Answer,
+        ..section
+    })
+}
+
+fn claim(claim: &Judged) -> (Text, Vec<Block>) {
+    let mut blocks = vec![Block::paragraph(Role::Body, &claim.sentence)];
+    blocks.extend(
+        claim
+            .why
+            .iter()
+            .map(|why| Block::paragraph(Role::Fine, why)),
+    );
+    let checks = Block::List(List {
+        items: claim.checks.iter().map(check).collect(),
+        at_once: None,
+    });
+    let summary = counted(claim.checks.len() as u32, "check");
+    blocks.push(Block::Fold(summary.into(), vec![checks]));
+    (
+        verdict(claim.verdict).plain(": ").strong(&claim.text),
+        blocks,
+    )
+}
+
+fn check(check: &JudgedCheck) -> (Text, Vec<Block>) {
+    let text = verdict(check.verdict).plain(format!(": {}", check.text));
+    let evidence = check.evidence.iter();
+    let evidence = evidence.map(|one| verdict(one.verdict).plain(format!(": {}", one.sentence)));
+    let missing = check.missing.iter();
+    let missing = missing.map(|why| format!("Not looked at: {why}").into());
+    let all = evidence.chain(missing).collect::<Vec<Text>>();
+    (text, vec![Block::list(all)])
+}
+
+fn verdict(finding: Finding) -> Text {
+    let tone = match finding {
+        Finding::Confirmed => Tone::Good,
+        Finding::Refuted => Tone::Bad,
+        Finding::NotDistinguishable | Finding::NotChecked => Tone::Quiet,
+    };
+    Text::default().toned(finding.text(), tone)
+}
+
+/// "The title: what it says first."
+fn part(part: &PartReport<'_>) -> Text {
+    let says = match (&part.record.skipped, &part.report) {
+        (Some(why), _) => format!("not run here: {why}."),
+        (None, Some(report)) if !report.trials.is_empty() => {
+            report.answer.headline.first().cloned().unwrap_or_default()
+        }
+        (None, _) => "not run yet.".to_owned(),
+    };
+    let to = Style::Link(format!("#part-{}", part.record.name));
+    let title = Text::default().then(&part.record.title, to);
+    title.plain(format!(": {says}"))
+}

@@ -1,0 +1,83 @@
+//! What was published beside what was measured.
+
+use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Style, Table, Text};
+use crate::study::published;
+use crate::study::{PartReport, StudyReport};
+use throng_record::format::{ABSENT, whole};
+
+pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
+    let source = report.study.source.iter();
+    let source = source.map(|source| format!("Published: {source}. "));
+    let hint = "Measured: here; median over trials, with its 95 % interval in small print, and the ratio to what was published.";
+    let mut blocks = vec![Block::paragraph(
+        Role::Hint,
+        source.collect::<String>() + hint,
+    )];
+    let parts = report.parts.iter();
+    for part in parts.filter(|part| !part.published.rows.is_empty()) {
+        blocks.push(Block::Heading(part.record.title.as_str().into()));
+        blocks.push(Block::Table(table(part)));
+        let notes = (1..).zip(part.published.footnotes());
+        blocks.extend(
+            notes.map(|(place, note)| Block::paragraph(Role::Fine, format!("[{place}] {note}."))),
+        );
+    }
+    Section::of("published", "Published and measured", blocks)
+}
+
+/// A row for each server and number of clients, grouped by publication.
+fn table(part: &PartReport<'_>) -> Table {
+    let footnotes = part.published.footnotes();
+    let row = |row: &published::Row, cell: &published::Cell| {
+        let measured = Cell::plain(cell.measured_in_table(&footnotes)).with(&cell.interval_text);
+        let clients = row
+            .clients
+            .map_or_else(|| ABSENT.to_owned(), |clients| whole(f64::from(clients)));
+        Row::of(
+            name(part, &cell.server),
+            vec![
+                Cell::plain(clients),
+                Cell::plain(cell.published_in_table(&footnotes)),
+                measured,
+                Cell::plain(cell.ratio_text().unwrap_or_default()),
+            ],
+        )
+    };
+    let groups = part.published.groups().map(|group| Group {
+        title: group.heading(),
+        rows: group
+            .rows
+            .iter()
+            .flat_map(|of_all| {
+                let cells = of_all.cells.iter();
+                let published = cells.filter(|cell| cell.published.is_some());
+                published.map(|cell| row(of_all, cell))
+            })
+            .collect(),
+    });
+    Table {
+        caption: format!("Published and measured, {}", part.record.title),
+        columns: vec![
+            Column::text("Server"),
+            Column::number("Clients"),
+            Column::number("Published"),
+            Column::number("Measured"),
+            Column::number("Ratio"),
+        ],
+        groups: groups.collect(),
+        best_of: "",
+    }
+}
+
+/// A server that was not run here has no colour.
+fn name(part: &PartReport<'_>, server: &str) -> Text {
+    let report = part.report.as_ref();
+    let place = report.and_then(|report| {
+        let mut servers = report.run.servers.iter();
+        servers.position(|info| info.name == server)
+    });
+    match place {
+        Some(place) => Text::default().then(server, Style::Server(place)),
+        None => server.into(),
+    }
+}

@@ -1,0 +1,294 @@
+//! What was measured over the time of single trials, read from `samples/*.csv` of a record.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use super::clients::first_at_largest;
+use super::lines::{Lines, number, shown};
+use throng_record::{self as record, Load, Run, TimesOverWindow, Trial};
+
+/// Metrics of one file; the probes have a tenth of it.
+const MOST_METRICS: usize = 1000;
+
+/// Points kept of one measurement; more are thinned out evenly.
+const MOST_POINTS: usize = 400;
+
+/// Replies a second, in each slice of the steady part.
+pub const RATE: (&str, &str) = ("client", "replies_per_s");
+
+/// Replies to a client of the tenth that connected first, over those to a mean client.
+pub const FIRST_TENTH: (&str, &str) = ("client", "first_tenth");
+
+/// The same of the tenth that connected last.
+pub const LAST_TENTH: (&str, &str) = ("client", "last_tenth");
+
+/// What was measured over the time of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeSeries {
+    /// Name of the server.
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// In order of their first sample.
+    pub metrics: Vec<Measurement>,
+    /// How long replies had taken when they came.
+    pub times: Option<Times>,
+}
+
+/// How long replies had taken when they came in the steady part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    /// Length of each of its parts, in seconds.
+    pub part_s: f64,
+    /// Whether they are response times, of an open loop.
+    pub response: bool,
+    /// What was counted.
+    pub counted: TimesOverWindow,
+}
+
+/// A side ("server", "client", "network") with a metric, and its samples.
+pub type Measurement = ((String, String), Vec<Sample>);
+
+/// One value at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds since the steady part began; negative before.
+    pub at_s: f64,
+    /// How much.
+    pub value: f64,
+}
+
+impl TimeSeries {
+    /// The samples of one measurement, in order of time; empty when there are none.
+    pub fn of(&self, (side, metric): (&str, &str)) -> &[Sample] {
+        let found = self.metrics.iter().find(|((its_side, its_metric), _)| {
+            (its_side.as_str(), its_metric.as_str()) == (side, metric)
+        });
+        found.map_or(&[], |(_, samples)| samples)
+    }
+}
+
+/// Reads what was measured in the first good trial of each server at the largest number of clients.
+///
+/// # Errors
+/// When a file is there but cannot be read, naming it.
+pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
+    let mut all = Vec::new();
+    for trial in first_at_largest(run, trials) {
+        let name = trial.file_stem() + ".csv";
+        let mut series = TimeSeries {
+            server: trial.server.clone(),
+            clients: trial.clients,
+            metrics: Vec::new(),
+            times: trial.load.as_ref().and_then(times),
+        };
+        if let Some(file) = record::open_in(dir, "samples", &name)? {
+            let path = || dir.join("samples").join(&name);
+            series
+                .parse(BufReader::new(file))
+                .with_context(|| format!("cannot read {}", path().display()))?;
+        }
+        let load = trial.load.as_ref();
+        series.metrics.extend(load.and_then(rates));
+        series.metrics.extend(load.into_iter().flat_map(by_tenth));
+        for (_, samples) in &mut series.metrics {
+            thin(samples);
+        }
+        all.push(series);
+    }
+    Ok(all)
+}
+
+impl TimeSeries {
+    fn parse(&mut self, reader: impl BufRead) -> anyhow::Result<()> {
+        let mut lines = Lines::of(reader);
+        let header = lines.header()?;
+        if header != "at_s,side,metric,value" {
+            bail!("its first line is `{}`", shown(&header));
+        }
+        while let Some((place, line)) = lines.next_line()? {
+            let fields: Vec<&str> = line.split(',').collect();
+            let &[at, side, metric, value] = fields.as_slice() else {
+                bail!("line {place}: `{}` has not four fields", shown(&line));
+            };
+            let sample = Sample {
+                at_s: number(at, place, "at_s")?,
+                value: number(value, place, "value")?,
+            };
+            self.add(side, metric, sample);
+            if self.metrics.len() > MOST_METRICS {
+                bail!("line {place}: `{metric}` is one metric too many");
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, side: &str, metric: &str, sample: Sample) {
+        let known = self.metrics.iter_mut().find(|((its_side, its_metric), _)| {
+            (its_side.as_str(), its_metric.as_str()) == (side, metric)
+        });
+        match known {
+            Some((_, samples)) => samples.push(sample),
+            None => self
+                .metrics
+                .push(((side.to_owned(), metric.to_owned()), vec![sample])),
+        }
+    }
+}
+
+/// Replies a second over the slices of the window.
+fn rates(load: &Load) -> Option<Measurement> {
+    let slices = &load.window.slices;
+    let length = load.window.duration_s / slices.len() as f64;
+    let sample = |(place, replies): (usize, &u64)| Sample {
+        at_s: (place as f64 + 0.5) * length,
+        value: *replies as f64 / length,
+    };
+    let samples: Vec<Sample> = slices.iter().enumerate().map(sample).collect();
+    let (side, metric) = RATE;
+    (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
+}
+
+/// How long replies had taken over the window.
+fn times(load: &Load) -> Option<Times> {
+    let counted = load.window.times.clone()?;
+    let part_s = load.window.duration_s / counted.counts.len() as f64;
+    (part_s.is_finite() && part_s > 0.0).then(|| Times {
+        part_s,
+        response: load.open_loop.is_some(),
+        counted,
+    })
+}
+
+/// What the first and the last tenth of the clients got over the slices of the window, where anybody
+/// got anything.
+fn by_tenth(load: &Load) -> Vec<Measurement> {
+    let tenths = &load.window.slices_by_tenth;
+    if tenths.is_empty() {
+        return Vec::new();
+    }
+    let slices = &load.window.slices;
+    let length = load.window.duration_s / slices.len() as f64;
+    let of = |tenth: usize| -> Option<Vec<Sample>> {
+        let share = load.share_of_tenth(tenth);
+        let replies = tenths.get(tenth)?.iter().zip(slices).enumerate();
+        let samples = replies.filter(|(_, (_, all))| **all > 0);
+        let samples = samples.map(|(place, (replies, all))| Sample {
+            at_s: (place as f64 + 0.5) * length,
+            value: *replies as f64 / (*all as f64 * share),
+        });
+        Some(samples.collect())
+    };
+    [(FIRST_TENTH, 0), (LAST_TENTH, tenths.len() - 1)]
+        .into_iter()
+        .filter_map(|((side, metric), tenth)| {
+            Some(((side.to_owned(), metric.to_owned()), of(tenth)?))
+        })
+        .collect()
+}
+
+/// At most [`MOST_POINTS`] of them, evenly spaced, the last one always.
+fn thin(samples: &mut Vec<Sample>) {
+    let step = samples.len().div_ceil(MOST_POINTS);
+    let last = samples.len().saturating_sub(1);
+    let mut place = 0;
+    samples.retain(|_| {
+        place += 1;
+        (place - 1) % step == 0 || place - 1 == last
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> anyhow::Result<TimeSeries> {
+        let mut series = TimeSeries {
+            server: "epoll".to_owned(),
+            clients: 10,
+            metrics: Vec::new(),
+            times: None,
+        };
+        series.parse(text.as_bytes())?;
+        Ok(series)
+    }
+
+    #[test]
+    fn samples_are_kept_by_what_they_measure() {
+        let text = "at_s,side,metric,value\n-0.5,network,established,3\n0.1,server,cpu_percent,50.5\n0.2,network,established,10\n";
+        let series = parsed(text).unwrap();
+        let values = |side, metric| -> Vec<(f64, f64)> {
+            let samples = series.of((side, metric)).iter();
+            samples.map(|sample| (sample.at_s, sample.value)).collect()
+        };
+        assert_eq!(values("network", "established"), [(-0.5, 3.0), (0.2, 10.0)]);
+        assert_eq!(values("server", "cpu_percent"), [(0.1, 50.5)]);
+        assert_eq!(values("client", "cpu_percent"), []);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        for (line, told) in [
+            (
+                "0.1,server,cpu_percent",
+                "line 2: `0.1,server,cpu_percent` has",
+            ),
+            (
+                "0.1,server,cpu_percent,much",
+                "line 2, column value: `much` is not a number",
+            ),
+        ] {
+            let error = parsed(&format!("at_s,side,metric,value\n{line}\n")).unwrap_err();
+            assert!(error.to_string().starts_with(told), "{error}");
+        }
+        assert!(parsed("time,value\n").is_err());
+    }
+
+    #[test]
+    fn early_and_late_clients_are_told_against_the_mean_client() {
+        let load = Load {
+            clients: 25,
+            window: throng_record::Window {
+                duration_s: 3.0,
+                slices: vec![250, 0, 25],
+                // Of 25 clients, the first tenth has 3 and the last one 2.
+                slices_by_tenth: (0..10).map(|tenth| vec![10 * tenth + 30, 0, 1]).collect(),
+                ..throng_record::Window::default()
+            },
+            ..Load::default()
+        };
+        let [(first, early), (last, late)] = by_tenth(&load).try_into().unwrap();
+        assert_eq!(
+            (first.1.as_str(), last.1.as_str()),
+            (FIRST_TENTH.1, LAST_TENTH.1)
+        );
+        let values = |samples: &[Sample]| -> Vec<(f64, f64)> {
+            samples
+                .iter()
+                .map(|sample| (sample.at_s, sample.value))
+                .collect()
+        };
+        assert_eq!(values(&early), [(0.5, 1.0), (2.5, 1.0 / 3.0)]);
+        assert_eq!(values(&late), [(0.5, 6.0), (2.5, 0.5)]);
+        assert!(
+            by_tenth(&Load::default()).is_empty(),
+            "a load of few clients"
+        );
+    }
+
+    #[test]
+    fn many_samples_are_thinned_out_and_the_last_one_stays() {
+        let mut samples: Vec<Sample> = (0..1001)
+            .map(|place| Sample {
+                at_s: f64::from(place),
+                value: 0.0,
+            })
+            .collect();
+        thin(&mut samples);
+        assert!(samples.len() <= MOST_POINTS + 1, "{}", samples.len());
+        assert!((samples.last().unwrap().at_s - 1000.0).abs() < 1e-9);
+        thin(&mut Vec::new());
+    }
+}

@@ -1,0 +1,414 @@
+//! What is expected of the results of a study's parts, against these results.
+
+use super::missing::{Absent, Missing, told};
+use super::weigh::{Term, Weighed, weigh};
+use super::words::{beside, beside_number, expected, lowered, sentence};
+use super::{Evidence, Finding, JudgedCheck};
+use crate::study::PartReport;
+use crate::summary::Row;
+use throng_record::claim::{Baseline, Expectation, Reference, Relation};
+use throng_record::format::counted;
+use throng_record::metrics::{Metric, find};
+
+/// The results that claims are checked against.
+pub(super) struct Judge<'a> {
+    pub(super) parts: &'a [PartReport<'a>],
+    pub(super) is_scaled: bool,
+}
+
+impl Judge<'_> {
+    /// Judges an expectation in each part that it names.
+    pub(super) fn expectation(&self, expect: &Expectation) -> Vec<JudgedCheck> {
+        match expect.parts.as_slice() {
+            [] => vec![self.in_part(expect, None)],
+            parts => parts
+                .iter()
+                .map(|part| self.in_part(expect, Some(part)))
+                .collect(),
+        }
+    }
+
+    fn in_part(&self, expect: &Expectation, part: Option<&str>) -> JudgedCheck {
+        let (evidence, missing) = match self.check(expect, part) {
+            Ok(mut check) => {
+                check.weigh();
+                (check.evidence, told(&check.missing))
+            }
+            Err(why) => (Vec::new(), told(&[why.into()])),
+        };
+        let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict));
+        JudgedCheck {
+            text: expected(expect, part),
+            verdict,
+            sentence: sentence(verdict, &evidence, &missing),
+            evidence,
+            missing,
+        }
+    }
+
+    /// What is to be compared, or why results say nothing about it.
+    fn check<'a>(
+        &'a self,
+        expect: &'a Expectation,
+        part: Option<&str>,
+    ) -> Result<Check<'a>, String> {
+        let metric = find(&expect.metric).map_err(|unknown| unknown.to_string())?;
+        let own = self.ran(part, |clients| expect.is_about(clients))?;
+        let other = match &expect.baseline {
+            Some(Baseline::Value(other)) => {
+                let name = other.part.as_deref().or(part);
+                let meant = |clients| match other.clients {
+                    Some(pinned) => clients == pinned,
+                    None => expect.is_about(clients),
+                };
+                Other::Value(self.ran(name, meant)?, other)
+            }
+            Some(number) => {
+                let number = metric.unit.parse(&number.number().unwrap_or_default())?;
+                Other::Number(Term::number(number, metric.unit.text(number)))
+            }
+            None => Other::None,
+        };
+        Ok(Check {
+            parts: self.parts,
+            expect,
+            metric,
+            part: own,
+            other,
+            evidence: Vec::new(),
+            missing: Vec::new(),
+        })
+    }
+
+    /// Where a part is, the first if none is named; else why it has nothing to say with the numbers of
+    /// clients that are meant.
+    fn ran(&self, name: Option<&str>, is_meant: impl Fn(u32) -> bool) -> Result<usize, String> {
+        let called = |part: &PartReport<'_>| name.is_none_or(|name| part.record.name == name);
+        let Some(place) = self.parts.iter().position(called) else {
+            return Err(format!("part {} was not run", name.unwrap_or_default()));
+        };
+        let part = &self.parts[place];
+        if let Some(why) = &part.record.skipped {
+            let name = &part.record.name;
+            return Err(format!("part {name} does not run here: {why}"));
+        }
+        let ran = numbers_of_clients(part);
+        let mut meant = part.record.clients.iter().filter(|one| is_meant(**one));
+        match meant.find(|clients| !ran.contains(clients)) {
+            Some(lacking) if self.is_scaled => {
+                let clients = counted(*lacking, "client");
+                Err(format!(
+                    "not at this scale: it is about {clients} too, which were not run"
+                ))
+            }
+            _ => Ok(place),
+        }
+    }
+}
+
+/// An expectation in one part, and what it has come to so far.
+struct Check<'a> {
+    parts: &'a [PartReport<'a>],
+    expect: &'a Expectation,
+    metric: &'static Metric,
+    /// Its part, by its place.
+    part: usize,
+    other: Other<'a>,
+    evidence: Vec<Evidence>,
+    missing: Vec<Missing>,
+}
+
+/// What values are compared with.
+#[derive(Clone)]
+enum Other<'a> {
+    /// Each other.
+    None,
+    /// A number.
+    Number(Term),
+    /// A value of the part at this place.
+    Value(usize, &'a Reference),
+}
+
+/// Values of one server in one part, by number of clients.
+#[derive(Clone, Copy)]
+struct Values<'a> {
+    /// The part's place.
+    part: usize,
+    server: &'a str,
+    /// The one number of clients that they are of; none: all that the expectation is about.
+    clients: Option<u32>,
+    factor: f64,
+}
+
+impl<'a> Check<'a> {
+    fn weigh(&mut self) {
+        let expect = self.expect;
+        let relation = match expect.relation {
+            Relation::Highest | Relation::Grows => Relation::Greater,
+            Relation::Lowest | Relation::Falls => Relation::Less,
+            Relation::Flat => Relation::Alike,
+            relation => relation,
+        };
+        let named: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
+        let all = self.servers();
+        let servers = if named.is_empty() { &all } else { &named };
+        let values = servers.iter().map(|server| self.values(server));
+        let values: Vec<Values<'_>> = values.collect();
+        match self.other.clone() {
+            Other::None if expect.relation.is_trend() => {
+                for one in values {
+                    self.trend(one, relation);
+                }
+            }
+            Other::None if expect.relation.is_extreme() => {
+                let others = all.iter().filter(|server| !servers.contains(server));
+                for other in others.map(|server| self.values(server)).collect::<Vec<_>>() {
+                    for one in &values {
+                        self.pair(*one, relation, other);
+                    }
+                }
+            }
+            Other::None => {
+                for (place, one) in values.iter().enumerate() {
+                    for other in &values[place + 1..] {
+                        self.pair(*one, relation, *other);
+                    }
+                }
+            }
+            Other::Number(number) => {
+                for one in values {
+                    self.beside_number(one, relation, &number);
+                }
+            }
+            Other::Value(part, other) => {
+                for one in values {
+                    let other = Values {
+                        part,
+                        server: other.server.as_deref().unwrap_or(one.server),
+                        clients: other.clients,
+                        factor: other.factor.unwrap_or(1.0),
+                    };
+                    // Every server is every other one, where they are compared with one of them.
+                    let is_itself = (other.part, other.server, other.clients)
+                        == (one.part, one.server, one.clients);
+                    if !(named.is_empty() && is_itself) {
+                        self.pair(one, relation, other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The servers of its part.
+    fn servers(&self) -> Vec<&'a str> {
+        let report = self.parts[self.part].report.as_ref();
+        let servers = report.map_or(&[][..], |report| &report.run.servers);
+        servers.iter().map(|server| server.name.as_str()).collect()
+    }
+
+    /// The values of a server of its part.
+    fn values(&self, server: &'a str) -> Values<'a> {
+        Values {
+            part: self.part,
+            server,
+            clients: None,
+            factor: 1.0,
+        }
+    }
+
+    /// Weighs two values with each number of clients that both have.
+    fn pair(&mut self, first: Values<'_>, relation: Relation, second: Values<'_>) {
+        let (ours, theirs) = (self.clients(first), self.clients(second));
+        let both = |ours: &&u32| theirs.contains(ours);
+        let mut together: Vec<(u32, u32)> =
+            ours.iter().filter(both).map(|one| (*one, *one)).collect();
+        let alone = together.is_empty() && ours.len() == 1 && theirs.len() == 1;
+        if second.clients.is_some() || alone {
+            let theirs = theirs.first().copied().unwrap_or_default();
+            together = ours.iter().map(|ours| (*ours, theirs)).collect();
+        }
+        if together.is_empty() {
+            self.miss("no number of clients was run that it is about");
+        }
+        for (ours, theirs) in together {
+            match (self.term(first, ours), self.term(second, theirs)) {
+                (Ok(a), Ok(b)) => {
+                    let clients = if ours == theirs {
+                        vec![ours]
+                    } else {
+                        vec![ours, theirs]
+                    };
+                    let weighed = self.weighed(&a, relation, &b);
+                    self.found(&a, &b, &clients, relation, weighed);
+                }
+                (a, b) => {
+                    for why in [a.err(), b.err()].into_iter().flatten() {
+                        self.miss(why);
+                    }
+                }
+            }
+        }
+    }
+
+    fn beside_number(&mut self, values: Values<'_>, relation: Relation, number: &Term) {
+        for clients in self.clients(values) {
+            match self.term(values, clients) {
+                Err(why) => self.miss(why),
+                Ok(term) => {
+                    let weighed = self.weighed(&term, relation, number);
+                    let evidence = beside_number(&term, number, clients, weighed);
+                    self.evidence.push(evidence);
+                }
+            }
+        }
+    }
+
+    /// How values go with the number of clients: the last against the first, and no step the other way; where they
+    /// are to stay alike, each against the first.
+    fn trend(&mut self, values: Values<'_>, relation: Relation) {
+        let mut terms = Vec::new();
+        for clients in self.clients(values) {
+            match self.term(values, clients) {
+                Ok(term) => terms.push((clients, term)),
+                Err(why) => self.miss(why),
+            }
+        }
+        let [(fewest, first), .., (most, last)] = terms.as_slice() else {
+            self.miss("it takes two numbers of clients to see how it goes with them");
+            return;
+        };
+        if relation == Relation::Alike {
+            for (clients, other) in &terms[1..] {
+                let weighed = self.weighed(other, relation, first);
+                self.found(other, first, &[*clients, *fewest], relation, weighed);
+            }
+            return;
+        }
+        let mut weighed = self.weighed(last, relation, first);
+        if weighed.finding == Finding::NotDistinguishable
+            && self.weighed(last, Relation::Alike, first).finding == Finding::Confirmed
+        {
+            // It is shown to stay as it is, which is not to grow.
+            weighed.finding = Finding::Refuted;
+        }
+        self.found(last, first, &[*most, *fewest], relation, weighed);
+        let opposite = match relation {
+            Relation::Greater => Relation::Less,
+            _ => Relation::Greater,
+        };
+        for step in terms.windows(2) {
+            let [(from, before), (to, after)] = step else {
+                continue;
+            };
+            let mut back = self.weighed(after, opposite, before);
+            if back.finding == Finding::Confirmed {
+                back.finding = Finding::Refuted;
+                self.found(after, before, &[*to, *from], relation, back);
+            }
+        }
+    }
+
+    fn weighed(&self, first: &Term, relation: Relation, second: &Term) -> Weighed {
+        let report = self.parts[first.part].report.as_ref();
+        let seed = report.map_or(1, |report| report.run.seed);
+        weigh(first, relation, second, self.expect.margin() / 100.0, seed)
+    }
+
+    fn found(
+        &mut self,
+        first: &Term,
+        second: &Term,
+        clients: &[u32],
+        relation: Relation,
+        weighed: Weighed,
+    ) {
+        let evidence = beside(first, second, clients, relation, weighed);
+        self.evidence.push(evidence);
+    }
+
+    fn miss(&mut self, what: impl Into<Missing>) {
+        let what = what.into();
+        if !self.missing.contains(&what) {
+            self.missing.push(what);
+        }
+    }
+
+    /// The numbers of clients that values are of; 0 for a value over all of them.
+    fn clients(&self, values: Values<'_>) -> Vec<u32> {
+        if self.metric.is_over_clients() {
+            return vec![0];
+        }
+        if let Some(clients) = values.clients {
+            return vec![clients];
+        }
+        let ran = numbers_of_clients(&self.parts[values.part]).iter().copied();
+        ran.filter(|clients| self.expect.is_about(*clients))
+            .collect()
+    }
+
+    /// A value, or why there is none.
+    fn term(&self, values: Values<'_>, clients: u32) -> Result<Term, Missing> {
+        let (server, part) = (values.server, &self.parts[values.part]);
+        let unit = self.metric.unit;
+        let within = if self.parts.len() > 1 {
+            format!(" ({})", part.record.name)
+        } else {
+            String::new()
+        };
+        let metric_name = lowered(self.metric.label);
+        let name = format!("{metric_name} of {server}{within}");
+        let absent = |why: String| Missing {
+            value: Some(Absent {
+                metric: metric_name.clone(),
+                server: format!("{server}{within}"),
+                clients: (!self.metric.is_over_clients()).then_some(clients),
+            }),
+            why,
+        };
+        let (sample, low, high, middle, noise, text) = match self.metric.over_clients() {
+            None => {
+                let metric = self.metric;
+                let sample = part.sample(metric, server, clients).map_err(absent)?;
+                let limited = part.row(server, clients).is_some_and(Row::client_limited);
+                if metric.name == "requests_per_s" && limited {
+                    return Err(absent("the clients were the limit".to_owned()));
+                }
+                let (low, high) = match (sample.interval, sample.exact) {
+                    (Some(interval), false) => interval,
+                    _ => (sample.value, sample.value),
+                };
+                let noise = part
+                    .noise(metric, clients)
+                    .unwrap_or(0.0)
+                    .max(metric.least_difference);
+                let (value, text) = (sample.value, unit.text(sample.value));
+                (Some(sample), low, high, value, noise, text)
+            }
+            Some(over) => {
+                let reach = part.over(over, server).map_err(absent)?;
+                let middle = reach.value.unwrap_or(reach.high);
+                (None, reach.low, reach.high, middle, 0.0, reach.evidence)
+            }
+        };
+        let term = Term {
+            name,
+            text,
+            sample,
+            part: values.part,
+            low,
+            high,
+            value: middle,
+            noise,
+        };
+        if term.is_lonely() {
+            return Err(absent("one trial has no interval".to_owned()));
+        }
+        Ok(term.times(values.factor))
+    }
+}
+
+/// The numbers of clients that a part was run with.
+fn numbers_of_clients<'a>(part: &'a PartReport<'_>) -> &'a [u32] {
+    let report = part.report.as_ref();
+    report.map_or(&[][..], |report| &report.run.settings.clients)
+}

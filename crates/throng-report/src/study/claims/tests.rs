@@ -1,0 +1,324 @@
+//! Claims about made-up records.
+
+use serde::Deserialize;
+
+use super::*;
+use crate::study::published::Table;
+use crate::{Logs, Report, fixture};
+use throng_record::claim::Expectation;
+use throng_record::{LeftOut, Purpose, Run, StudyPart, Trial};
+
+/// An expectation of part `a` if no other is named, written as in a study file.
+fn expect(keys: &str) -> Expectation {
+    #[derive(Deserialize)]
+    struct File {
+        expect: Expectation,
+    }
+    let file: File = toml::from_str(&format!("expect = {{ {keys} }}")).unwrap();
+    let mut expect = file.expect;
+    if expect.parts.is_empty() {
+        expect.parts = vec!["a".to_owned()];
+    }
+    expect
+}
+
+/// What an expectation comes to about the fixture's record, as changed.
+fn judged(text: &str, change: impl Fn(&mut Run, &mut Vec<Trial>), is_scaled: bool) -> JudgedCheck {
+    all_judged(&[text], change, is_scaled).remove(0)
+}
+
+fn all_judged(
+    texts: &[&str],
+    change: impl Fn(&mut Run, &mut Vec<Trial>),
+    is_scaled: bool,
+) -> Vec<JudgedCheck> {
+    let (mut run, mut trials) = fixture::record();
+    run.servers
+        .retain(|server| ["epoll", "thread", "fork", "iterative"].contains(&server.name.as_str()));
+    trials.retain(|trial| run.servers.iter().any(|server| server.name == trial.server));
+    change(&mut run, &mut trials);
+    let record = StudyPart {
+        name: "a".to_owned(),
+        clients: vec![10, 100, 1000, 5000],
+        left_out: vec![LeftOut {
+            clients: vec![5000],
+            server: None,
+            reason: "too many".to_owned(),
+        }],
+        ..StudyPart::default()
+    };
+    let absent = StudyPart {
+        name: "b".to_owned(),
+        skipped: Some("no program".to_owned()),
+        ..StudyPart::default()
+    };
+    let of = |record, report| PartReport {
+        record,
+        report,
+        published: Table::default(),
+    };
+    let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+    let parts = [of(&record, Some(report)), of(&absent, None)];
+    let judge = Judge {
+        parts: &parts,
+        is_scaled,
+    };
+    let checks = texts
+        .iter()
+        .flat_map(|text| judge.expectation(&expect(text)));
+    checks.collect()
+}
+
+/// What is expected, and what comes of it.
+const EXPECTED: &str = r#"
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" } => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", baseline = { server = "epoll" } => Refuted
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll", factor = 1.3 } => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", clients = { max = 100 }, baseline = { server = "fork" } => Confirmed
+    metric = "server_cpu_us_per_request", relation = "at-least", baseline = { server = "epoll" } => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["thread", "fork"], relation = "greater", baseline = { server = "epoll" }, clients = [100] => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "epoll" } => NotDistinguishable
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "at-most", baseline = { server = "epoll" } => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" } => Refuted
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" }, margin = 80 => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll", "epoll"], relation = "alike" => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll", "fork"], relation = "alike", clients = [100] => Refuted
+    metric = "server_cpu_us_per_request", servers = ["epoll", "thread"], relation = "alike", margin = 80 => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "alike", baseline = { server = "thread" }, margin = 80 => Confirmed
+    metric = "server_pss_bytes", relation = "alike" => Refuted
+    metric = "server_pss_bytes", servers = ["thread"], relation = "grows" => Confirmed
+    metric = "server_pss_bytes", servers = ["thread"], relation = "falls" => Refuted
+    metric = "server_pss_bytes", servers = ["thread"], relation = "flat" => Refuted
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "flat" => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "grows", clients = { min = 1000 } => NotChecked
+    metric = "server_pss_bytes", servers = ["epoll"], relation = "greater", clients = [1000], baseline = { clients = 10 } => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "lowest", clients = [100] => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["fork"], relation = "lowest", clients = [100] => Refuted
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = "1 ms" => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "greater", baseline = "1 ms" => Refuted
+    metric = "errors", relation = "at-most", baseline = 0 => Confirmed
+    metric = "clients_never_served", servers = ["iterative"], relation = "greater", baseline = 0, clients = { min = 100 } => Confirmed
+    metric = "first_failure", servers = ["epoll"], relation = "at-least", baseline = 1000 => Confirmed
+    metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" } => NotChecked
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", clients = [5000], baseline = "1s" => NotChecked
+    parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s" => NotChecked
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = { part = "b" } => NotChecked
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1 kB" => NotChecked
+    metric = "nonsense", servers = ["epoll"], relation = "lowest" => NotChecked
+"#;
+
+#[test]
+fn results_confirm_refute_and_leave_open() {
+    let rows = EXPECTED.trim().lines().map(|row| row.split_once(" => "));
+    let rows: Vec<(&str, &str)> = rows.map(Option::unwrap).collect();
+    let checks: Vec<&str> = rows.iter().map(|(check, _)| *check).collect();
+    for ((check, expected), found) in rows.iter().zip(all_judged(&checks, |_, _| (), false)) {
+        assert_eq!(
+            format!("{:?}", found.verdict),
+            *expected,
+            "{check}: {found:#?}"
+        );
+        assert!(found.sentence.ends_with('.'), "{found:#?}");
+    }
+}
+
+#[test]
+fn sentences_have_the_numbers() {
+    let found = judged(
+        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = [100], baseline = { server = "thread" }"#,
+        |_, _| (),
+        false,
+    );
+    let (start, end) = (
+        "With 100 clients the CPU/request of epoll (a) is 0.",
+        " µs).",
+    );
+    assert!(
+        found.sentence.starts_with(start) && found.sentence.ends_with(end),
+        "{}",
+        found.sentence
+    );
+    assert!(
+        found
+            .sentence
+            .contains("times the CPU/request of thread (a) ("),
+        "{}",
+        found.sentence
+    );
+    let ratio = found.evidence[0].ratio.unwrap();
+    assert!(ratio.low < ratio.estimate && ratio.estimate < ratio.high && ratio.high < 1.0);
+    let found = judged(
+        r#"metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" }"#,
+        |_, _| (),
+        false,
+    );
+    assert!(
+        found
+            .sentence
+            .contains("it served 1 of 100 clients (it serves one client at a time)"),
+        "{}",
+        found.sentence
+    );
+    let found = judged(
+        r#"parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s""#,
+        |_, _| (),
+        false,
+    );
+    assert_eq!(found.sentence, "Part b does not run here: no program.");
+}
+
+#[test]
+fn what_differs_less_than_a_server_from_itself_is_left_open() {
+    let noisy = |run: &mut Run, trials: &mut Vec<Trial>| {
+        run.settings.control = Some("epoll".to_owned());
+        let again = trials
+            .iter()
+            .filter(|trial| trial.server == "epoll" && trial.purpose == Purpose::Timed);
+        let mut again: Vec<Trial> = again.cloned().collect();
+        for trial in &mut again {
+            trial.purpose = Purpose::Control;
+            let side = trial.server_side.as_mut().unwrap();
+            *side.metrics.get_mut("cpu_ms").unwrap() *= 3.0;
+        }
+        trials.extend(again);
+    };
+    let found = judged(
+        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
+        noisy,
+        false,
+    );
+    assert_eq!(found.verdict, Finding::NotDistinguishable, "{found:#?}");
+    assert!(
+        found.sentence.contains("not told from noise"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn limits_are_told_apart_where_what_they_lie_between_does_not_overlap() {
+    use Finding::{Confirmed, NotChecked, NotDistinguishable, Refuted};
+    use throng_record::SearchEnding::{Between, Found, OutOfTime};
+    let found = |broke_at: Option<u64>, ending| {
+        move |run: &mut Run, trials: &mut Vec<Trial>| {
+            (*run, *trials) = fixture::searched();
+            let found = &mut run.limit.as_mut().unwrap().found;
+            let epoll = found.iter_mut().find(|one| one.server == "epoll").unwrap();
+            epoll.ending = ending;
+            if let (Some(value), Some(broke)) = (broke_at, &mut epoll.broke) {
+                broke.value = value;
+            }
+        }
+    };
+    for (text, broke_at, ending, expected) in [
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
+            None,
+            Found,
+            Confirmed,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
+            Some(1000),
+            Between,
+            Confirmed,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
+            Some(1002),
+            Between,
+            NotDistinguishable,
+        ),
+        (
+            r#"metric = "limit", servers = ["thread"], relation = "less", baseline = { server = "epoll" }"#,
+            None,
+            Found,
+            Refuted,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "greater", baseline = 100"#,
+            None,
+            Found,
+            Refuted,
+        ),
+        (
+            r#"metric = "limit", servers = ["thread"], relation = "greater", baseline = 5000"#,
+            None,
+            Found,
+            NotDistinguishable,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
+            None,
+            OutOfTime,
+            NotChecked,
+        ),
+    ] {
+        let check = judged(text, found(broke_at, ending), false);
+        assert_eq!(check.verdict, expected, "{check:#?}");
+    }
+}
+
+#[test]
+fn one_trial_tells_nothing() {
+    let once = |_: &mut Run, trials: &mut Vec<Trial>| trials.retain(|trial| trial.round == 0);
+    let found = judged(
+        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
+        once,
+        false,
+    );
+    assert_eq!(found.verdict, Finding::NotChecked);
+    assert!(
+        found.sentence.contains("one trial has no interval"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn at_another_scale_only_what_is_about_crowds_that_were_run_is_checked() {
+    let at_scale = |text| judged(text, |_, _| (), true);
+    let found = at_scale(
+        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", clients = { max = 100 }, baseline = { server = "thread" }"#,
+    );
+    assert_eq!(found.verdict, Finding::Confirmed);
+    let found = at_scale(
+        r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
+    );
+    assert_eq!(found.verdict, Finding::NotChecked);
+    assert!(
+        found
+            .sentence
+            .contains("Not at this scale: it is about 5,000 clients"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn expectations_are_told_in_words() {
+    let other = r#"baseline = { server = "poll", part = "b", clients = 10, factor = 1.5 }"#;
+    for (keys, words) in [
+        (
+            r#"metric = "server_pss_bytes", relation = "alike", margin = 2.5"#.to_owned(),
+            "memory of every server is alike within 2.5 %",
+        ),
+        (
+            r#"metric = "latency_p99_us", servers = ["epoll", "select"], relation = "less", baseline = "10ms", clients = [8, 64]"#
+                .to_owned(),
+            "p99 of epoll and select is less than 10ms with 8 and 64 clients",
+        ),
+        (
+            format!(r#"metric = "latency_p99_us", servers = ["epoll"], relation = "at-most", clients = {{ min = 1000 }}, {other}"#),
+            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients within 5 % with 1,000 clients or more",
+        ),
+    ] {
+        assert_eq!(super::words::expected(&expect(&keys), None), words);
+    }
+    let found = judged(
+        r#"metric = "server_pss_bytes", servers = ["thread"], relation = "grows""#,
+        |_, _| (),
+        false,
+    );
+    assert_eq!(found.text, "a: memory of thread grows with clients");
+}

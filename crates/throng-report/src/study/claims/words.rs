@@ -1,0 +1,223 @@
+//! What is expected, and what has come of it, in words.
+
+use super::weigh::{Term, Weighed};
+use super::{Evidence, Finding};
+use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
+use throng_record::format::{counted, list, number, whole};
+use throng_record::metrics::find;
+
+/// What is expected, of a part where one is named.
+pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
+    let metric =
+        find(&expect.metric).map_or_else(|_| expect.metric.clone(), |metric| lowered(metric.label));
+    let servers = match expect.servers.as_slice() {
+        [] => "every server".to_owned(),
+        servers => list(servers),
+    };
+    let relation = match expect.relation {
+        Relation::Less => "is less than",
+        Relation::AtMost => "is at most",
+        Relation::Greater => "is greater than",
+        Relation::AtLeast => "is at least",
+        Relation::Alike if expect.baseline.is_none() => "is alike",
+        Relation::Alike => "is like",
+        Relation::Grows => "grows with clients",
+        Relation::Falls => "falls with clients",
+        Relation::Flat => "is flat with clients",
+        Relation::Highest => "is highest",
+        Relation::Lowest => "is lowest",
+    };
+    let mut words = format!("{metric} of {servers} {relation}");
+    match &expect.baseline {
+        Some(Baseline::Value(other)) => words += &other_value(other),
+        Some(number) => words += &format!(" {}", number.number().unwrap_or_default()),
+        None => {}
+    }
+    if expect.has_margin() {
+        words += &format!(" within {} %", expect.margin());
+    }
+    words += &expect
+        .clients
+        .as_ref()
+        .map_or_else(String::new, with_clients);
+    match part {
+        Some(part) => format!("{part}: {words}"),
+        None => words,
+    }
+}
+
+fn other_value(other: &Reference) -> String {
+    let mut words = other
+        .factor
+        .map_or_else(String::new, |factor| format!(" {factor} times"));
+    words += " that";
+    if let Some(server) = &other.server {
+        words += &format!(" of {server}");
+    }
+    if let Some(part) = &other.part {
+        words += &format!(" in {part}");
+    }
+    if let Some(clients) = other.clients {
+        words += &format!(" with {}", counted(clients, "client"));
+    }
+    words
+}
+
+fn with_clients(clients: &Clients) -> String {
+    let whole = |clients: &u32| whole(f64::from(*clients));
+    match clients {
+        Clients::Numbers(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(whole).collect();
+            format!(" with {} clients", list(&numbers))
+        }
+        Clients::Bounds(Bounds { min, max }) => match (min, max) {
+            (Some(min), Some(max)) => format!(" with {} to {} clients", whole(min), whole(max)),
+            (Some(min), None) => format!(" with {} clients or more", whole(min)),
+            (None, Some(max)) => format!(" with up to {} clients", whole(max)),
+            (None, None) => String::new(),
+        },
+    }
+}
+
+/// Two values in a sentence; of two numbers of clients the first is the first value's.
+pub(super) fn beside(
+    a: &Term,
+    b: &Term,
+    clients: &[u32],
+    relation: Relation,
+    weighed: Weighed,
+) -> Evidence {
+    let same = match clients {
+        [0] | [] => String::new(),
+        [one] => format!("with {} ", counted(*one, "client")),
+        _ => String::new(),
+    };
+    let with = |place: usize| match clients {
+        [_, _] if clients[place] > 0 => format!(" with {}", counted(clients[place], "client")),
+        _ => String::new(),
+    };
+    let (a_text, b_text) = (&a.text, &b.text);
+    let sentence = match weighed.ratio {
+        Some(ratio) => format!(
+            "{same}the {}{} is {} ({}–{}) times the {}{} ({a_text} and {b_text})",
+            a.name,
+            with(0),
+            times(ratio.estimate),
+            times(ratio.low),
+            times(ratio.high),
+            b.name,
+            with(1),
+        ),
+        None => format!(
+            "{same}the {}{} is {a_text} and the {}{} is {b_text}",
+            a.name,
+            with(0),
+            b.name,
+            with(1)
+        ),
+    };
+    let floor = percent(weighed.floor);
+    let apart = match (weighed.finding, relation) {
+        (Finding::NotDistinguishable, Relation::Alike) => {
+            format!(", which may be within {floor} or not")
+        }
+        (Finding::Confirmed, Relation::Alike) => format!(", which is within {floor}"),
+        (Finding::Refuted, Relation::Alike) => format!(", which is apart by more than {floor}"),
+        (Finding::NotDistinguishable, _) if weighed.floor > 0.0 => {
+            format!(", and differences below {floor} are not told from noise there")
+        }
+        (Finding::NotDistinguishable, _) => {
+            ", and the interval does not tell which is more".to_owned()
+        }
+        _ => String::new(),
+    };
+    Evidence {
+        verdict: weighed.finding,
+        sentence: sentence_of(&format!("{sentence}{apart}")),
+        ratio: weighed.ratio,
+        floor: weighed.floor,
+    }
+}
+
+/// A value and a number that was written, in a sentence.
+pub(super) fn beside_number(term: &Term, limit: &Term, clients: u32, weighed: Weighed) -> Evidence {
+    let with = if clients == 0 {
+        String::new()
+    } else {
+        format!("with {} ", counted(clients, "client"))
+    };
+    let interval = term.sample.as_ref().and_then(|sample| sample.interval);
+    let interval = interval.map_or_else(String::new, |(low, high)| {
+        format!(" ({}–{})", number(low), number(high))
+    });
+    let sentence = format!(
+        "{with}the {} is {}{interval}, beside {}",
+        term.name, term.text, limit.text
+    );
+    Evidence {
+        verdict: weighed.finding,
+        sentence: sentence_of(&sentence),
+        ratio: weighed.ratio,
+        floor: weighed.floor,
+    }
+}
+
+/// Why a check has come to this, in a sentence or two.
+pub(super) fn sentence(verdict: Finding, evidence: &[Evidence], missing: &[String]) -> String {
+    let deciding: Vec<&Evidence> = evidence
+        .iter()
+        .filter(|one| one.verdict == verdict)
+        .collect();
+    let Some(last) = deciding.last() else {
+        return match missing {
+            [] => "Nothing was measured that it is about.".to_owned(),
+            reasons => sentence_of(&list(&reasons[..reasons.len().min(3)])),
+        };
+    };
+    let mut text = last.sentence.clone();
+    let (agree, all) = (deciding.len(), evidence.len());
+    if all > 1 {
+        text += &format!(" So it is in {agree} of {all} comparisons.");
+    }
+    if let Some(first) = missing.first() {
+        let more = match missing.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        text += &format!(" Not looked at: {first}{more}.");
+    }
+    text
+}
+
+/// A heading within a sentence; abbreviations keep their letters.
+pub(super) fn lowered(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(title.chars().skip(1)).collect()
+        }
+        _ => title.to_owned(),
+    }
+}
+
+fn sentence_of(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
+fn times(ratio: f64) -> String {
+    if (0.1..10.0).contains(&ratio) {
+        format!("{ratio:.2}")
+    } else {
+        number(ratio)
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", number(share * 100.0))
+}

@@ -1,0 +1,386 @@
+//! What was published beside what was measured.
+
+use serde::Serialize;
+
+use super::PartReport;
+use super::given::Given;
+use throng_record::format::{ABSENT, counted, grouped, number};
+use throng_record::metrics::{Metric, find};
+use throng_record::{Published, PublishedValue};
+
+/// A reason with more letters than this stands below a table, and a mark of it in the cell.
+const LONGEST_REASON: usize = 28;
+
+/// All published figures of a part: a row for each metric and number of clients, a cell for each server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// The servers that anything was published of.
+    pub servers: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A metric with one number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the metric.
+    pub metric: String,
+    /// Its heading.
+    pub title: String,
+    /// Number of clients; absent for a value over all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// What else is to be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// One for each server of the table.
+    pub cells: Vec<Cell>,
+    /// Which of the part's publications it belongs to.
+    #[serde(skip)]
+    publication: usize,
+    /// What its values were published in, where tables show them in another unit.
+    #[serde(skip)]
+    published_in: Option<String>,
+}
+
+/// The rows of one publication: a metric with one number of clients or several.
+#[derive(Debug, Clone, Copy)]
+pub struct Group<'a> {
+    /// Its rows, at least one.
+    pub rows: &'a [Row],
+}
+
+/// A value of a server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Cell {
+    /// The server.
+    pub server: String,
+    /// What was published, as it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// The same as tables have it, where it is a number.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub published_text: String,
+    /// The same in the metric's own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_value: Option<f64>,
+    /// What was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
+    /// The same as a number: median over trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_value: Option<f64>,
+    /// Its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    /// The interval as text.
+    #[serde(skip)]
+    pub interval_text: String,
+    /// What was measured over what was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Why there is no measured value, or no published one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl Table {
+    /// The table of a part; ratios only where it ran as it is written.
+    pub(super) fn of(part: &PartReport<'_>, is_scaled: bool) -> Self {
+        let mut table = Self::default();
+        for published in &part.record.published {
+            for server in published.values.keys() {
+                if !table.servers.contains(server) {
+                    table.servers.push(server.clone());
+                }
+            }
+        }
+        if let Some(report) = &part.report {
+            let place = |name: &String| {
+                report
+                    .run
+                    .servers
+                    .iter()
+                    .position(|info| info.name == *name)
+            };
+            table
+                .servers
+                .sort_by_key(|name| place(name).unwrap_or(usize::MAX));
+        }
+        for (publication, published) in part.record.published.iter().enumerate() {
+            // It was found when the study was read; a newer version may have dropped it.
+            let Ok(metric) = find(&published.metric) else {
+                continue;
+            };
+            let each: Vec<Option<u32>> = match published.clients.as_slice() {
+                [] => vec![None],
+                clients => clients.iter().copied().map(Some).collect(),
+            };
+            for (place, clients) in each.into_iter().enumerate() {
+                let mut published_in = None;
+                let mut cell = |server: &String| {
+                    let mut cell = measured(part, metric, server, clients);
+                    if was_published(&mut cell, published, metric, place) {
+                        published_in = Some(published.unit.clone());
+                    }
+                    if let (Some(then), Some(now), false) =
+                        (cell.published_value, cell.measured_value, is_scaled)
+                    {
+                        cell.ratio = (then != 0.0).then(|| now / then);
+                    }
+                    cell
+                };
+                let cells = table.servers.iter().map(&mut cell).collect();
+                table.rows.push(Row {
+                    metric: published.metric.clone(),
+                    title: metric.label.to_owned(),
+                    clients,
+                    note: published.note.clone(),
+                    cells,
+                    publication,
+                    published_in,
+                });
+            }
+        }
+        table
+    }
+
+    /// Its rows by publication.
+    pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        let together = |a: &Row, b: &Row| a.publication == b.publication;
+        self.rows.chunk_by(together).map(|rows| Group { rows })
+    }
+
+    /// Reasons that are too long for a cell, each once. What stands there is their place in this list.
+    pub fn footnotes(&self) -> Vec<&str> {
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        let mut notes: Vec<&str> = Vec::new();
+        for reason in cells.flat_map(Cell::reasons) {
+            if reason.chars().count() > LONGEST_REASON && !notes.contains(&reason) {
+                notes.push(reason);
+            }
+        }
+        notes
+    }
+}
+
+impl Group<'_> {
+    /// What its rows are about: the metric, and what else is to be known.
+    pub fn heading(&self) -> String {
+        let title = self.rows.first().map_or("", |row| &row.title);
+        match self.remark() {
+            Some(remark) => format!("{title} ({remark})"),
+            None => title.to_owned(),
+        }
+    }
+
+    /// The heading and the label of its only row in one, where that is short since nothing else is to be known.
+    pub fn in_one(&self) -> Option<String> {
+        let [only] = self.rows else { return None };
+        let texts = [self.heading(), only.label()];
+        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        self.remark().is_none().then(|| texts.join(", "))
+    }
+
+    /// The note, and what values were published in that stand here in another unit.
+    fn remark(&self) -> Option<String> {
+        let note = self.rows.first().and_then(|row| row.note.clone());
+        let mut units = self.rows.iter().filter_map(|row| row.published_in.as_ref());
+        let unit = units.next().map(|unit| format!("published in {unit}"));
+        let remarks: Vec<String> = note.into_iter().chain(unit).collect();
+        (!remarks.is_empty()).then(|| remarks.join("; "))
+    }
+}
+
+impl Row {
+    /// What distinguishes it among those of its group; nothing for a value over all numbers of clients.
+    pub fn label(&self) -> String {
+        self.clients
+            .map_or_else(String::new, |clients| counted(clients, "client"))
+    }
+}
+
+impl Cell {
+    /// What was published as a table has it that ends with these notes.
+    pub fn published_in_table(&self, footnotes: &[&str]) -> String {
+        match (&self.published, self.published_value) {
+            (None, _) => ABSENT.to_owned(),
+            (Some(_), Some(_)) => self.published_text.clone(),
+            (Some(why), None) => reason(why, footnotes),
+        }
+    }
+
+    /// What was measured, or why nothing was.
+    pub fn measured_in_table(&self, footnotes: &[&str]) -> String {
+        match (&self.measured, &self.why) {
+            (Some(measured), _) => measured.clone(),
+            (None, Some(why)) => reason(why, footnotes),
+            (None, None) => ABSENT.to_owned(),
+        }
+    }
+
+    /// The ratio as it stands in tables; of one far from 1 three digits.
+    pub fn ratio_text(&self) -> Option<String> {
+        let ratio = self.ratio?;
+        Some(match ratio {
+            0.1..1000.0 => format!("{ratio:.2}"),
+            _ => number(ratio),
+        })
+    }
+
+    /// Why a value is not there.
+    fn reasons(&self) -> impl Iterator<Item = &str> {
+        let published = self.published.as_deref();
+        let published = published.filter(|_| self.published_value.is_none());
+        let measured = self.why.as_deref().filter(|_| self.measured.is_none());
+        published.into_iter().chain(measured)
+    }
+}
+
+/// A reason, or the mark of the note that says it.
+fn reason(why: &str, footnotes: &[&str]) -> String {
+    match footnotes.iter().position(|note| *note == why) {
+        Some(place) => format!("absent [{}]", place + 1),
+        None => why.to_owned(),
+    }
+}
+
+fn measured(
+    part: &PartReport<'_>,
+    metric: &'static Metric,
+    server: &str,
+    clients: Option<u32>,
+) -> Cell {
+    let unit = metric.unit;
+    let mut cell = Cell {
+        server: server.to_owned(),
+        ..Cell::default()
+    };
+    match (metric.over_clients(), clients) {
+        (None, Some(clients)) => match part.sample(metric, server, clients) {
+            Ok(sample) => {
+                cell.measured = Some(unit.text(sample.value));
+                cell.measured_value = Some(sample.value);
+                cell.interval = sample.interval;
+                cell.interval_text = sample.interval.map_or_else(String::new, |(low, high)| {
+                    format!("{}–{}", unit.text(low), unit.text(high))
+                });
+            }
+            Err(why) => cell.why = Some(why),
+        },
+        (Some(over), _) => match part.over(over, server) {
+            Ok(reach) if reach.value.is_some() => {
+                cell.measured = Some(reach.text);
+                cell.measured_value = reach.value;
+            }
+            Ok(reach) => cell.why = Some(reach.text),
+            Err(why) => cell.why = Some(why),
+        },
+        (None, None) => {}
+    }
+    cell
+}
+
+/// Puts in what was published. Whether its text is in another unit than that was.
+fn was_published(
+    cell: &mut Cell,
+    published: &Published,
+    metric: &'static Metric,
+    place: usize,
+) -> bool {
+    let values = published.values.get(&cell.server);
+    match values.and_then(|values| values.get(place)) {
+        Some(PublishedValue::Number(value)) => {
+            let unit = match published.unit.as_str() {
+                "count" | "index" | "ratio" => "",
+                unit => unit,
+            };
+            let written = |number: &str| format!("{number} {unit}").trim_end().to_owned();
+            cell.published = Some(written(&value.to_string()));
+            cell.published_value = metric.unit.read(*value, &published.unit).ok();
+            let given = Given::of(metric.unit, *value, &published.unit);
+            let is_converted = given.as_ref().is_some_and(|given| given.is_converted);
+            cell.published_text =
+                given.map_or_else(|| written(&grouped(&value.to_string())), |given| given.text);
+            is_converted
+        }
+        Some(PublishedValue::Absent(why)) => {
+            cell.published = Some(why.clone());
+            false
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(publication: usize, clients: u32, note: &str, cell: Cell) -> Row {
+        Row {
+            metric: "latency_sample_us".to_owned(),
+            title: "Mean of 50".to_owned(),
+            clients: Some(clients),
+            note: Some(note.to_owned()),
+            cells: vec![cell],
+            publication,
+            published_in: (publication == 0).then(|| "us".to_owned()),
+        }
+    }
+
+    #[test]
+    fn publications_that_differ_in_their_note_only_are_told_apart() {
+        let rows = [
+            (0, 100, "on Linux"),
+            (0, 200, "on Linux"),
+            (1, 100, "on Solaris"),
+        ];
+        let table = Table {
+            servers: vec!["epoll".to_owned()],
+            rows: rows
+                .map(|(publication, clients, note)| {
+                    row(publication, clients, note, Cell::default())
+                })
+                .to_vec(),
+        };
+        let headings: Vec<String> = table.groups().map(|group| group.heading()).collect();
+        assert_eq!(
+            headings,
+            [
+                "Mean of 50 (on Linux; published in us)",
+                "Mean of 50 (on Solaris)"
+            ]
+        );
+        assert!(table.groups().all(|group| group.in_one().is_none()));
+        let plain = Row {
+            note: None,
+            ..row(1, 5, "", Cell::default())
+        };
+        let group = Group { rows: &[plain] };
+        assert_eq!(group.in_one().unwrap(), "Mean of 50, 5 clients");
+        let labels: Vec<String> = table.rows.iter().map(Row::label).collect();
+        assert_eq!(labels, ["100 clients", "200 clients", "100 clients"]);
+    }
+
+    #[test]
+    fn a_long_reason_is_told_once_below_the_table() {
+        let why = "the CPU has no such counter, or a hypervisor keeps it to itself";
+        let of = |why: &str| Cell {
+            why: Some(why.to_owned()),
+            ..Cell::default()
+        };
+        let cells = [of(why), of("at least 5,000"), of(why)];
+        let table = Table {
+            servers: vec!["epoll".to_owned()],
+            rows: cells.map(|cell| row(0, 1, "", cell)).to_vec(),
+        };
+        let notes = table.footnotes();
+        assert_eq!(notes, [why]);
+        let texts = table
+            .rows
+            .iter()
+            .map(|row| row.cells[0].measured_in_table(&notes));
+        let texts: Vec<String> = texts.collect();
+        assert_eq!(texts, ["absent [1]", "at least 5,000", "absent [1]"]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What was measured of a server in a part of a study, or the reason why nothing was.
+
+use super::PartReport;
+use crate::summary::Row;
+use throng_record::format::{counted, whole};
+use throng_record::metrics::{Metric, OverClients, Reach};
+use throng_record::{Purpose, Trial};
+
+/// Metrics that say something of a server that did not serve all its clients too.
+const OF_ANY_CROWD: [&str; 8] = [
+    "clients_served",
+    "clients_never_served",
+    "errors",
+    "failed_trials",
+    "clients_failed",
+    "clients_not_done",
+    "established_max",
+    "clients_starved",
+];
+
+/// A metric of a server with one number of clients, over its trials.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sample {
+    /// The trials.
+    pub(super) trials: throng_stats::Sample,
+    /// All together.
+    pub(super) value: f64,
+    /// The 95 % interval, where there is one.
+    pub(super) interval: Option<(f64, f64)>,
+    /// Whether it is a count over all trials, which has no interval.
+    pub(super) exact: bool,
+}
+
+impl PartReport<'_> {
+    /// A metric of a server, or why there is none.
+    pub(super) fn sample(
+        &self,
+        metric: &'static Metric,
+        server: &str,
+        clients: u32,
+    ) -> Result<Sample, String> {
+        self.was_run(server, Some(clients))?;
+        let trials = self.trials(server, clients, Purpose::Timed);
+        if trials.is_empty() {
+            return Err("not measured: the run ended before".to_owned());
+        }
+        let row = self.row(server, clients);
+        let any_crowd = OF_ANY_CROWD.contains(&metric.name);
+        if let Some(row) = row.filter(|_| !any_crowd) {
+            served(row)?;
+        }
+        let Some(report) = &self.report else {
+            return Err("not measured".to_owned());
+        };
+        let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
+            let why = metric.why_absent(report.run, trials.iter().copied());
+            return Err(why.map_or_else(|| "not measured".to_owned(), |why| why.reason.clone()));
+        };
+        let quantity = found.quantity;
+        Ok(Sample {
+            trials: found.sample.clone(),
+            value: quantity.value,
+            interval: quantity.low.zip(quantity.high),
+            exact: metric.is_exact(),
+        })
+    }
+
+    /// A metric of a server over all its numbers of clients, or why it was not measured.
+    pub(super) fn over(&self, over: OverClients, server: &str) -> Result<Reach, String> {
+        self.was_run(server, None)?;
+        let report = self.report.as_ref().ok_or("not measured")?;
+        match over {
+            OverClients::Crowds(value) => {
+                let by_clients: Vec<(u32, Vec<&Trial>)> = report
+                    .run
+                    .settings
+                    .clients
+                    .iter()
+                    .map(|clients| (*clients, self.trials(server, *clients, Purpose::Timed)))
+                    .filter(|(_, trials)| trials.iter().any(|trial| trial.load.is_some()))
+                    .collect();
+                if by_clients.is_empty() {
+                    return Err("not measured".to_owned());
+                }
+                Ok(value(&by_clients))
+            }
+            OverClients::Search(value) => {
+                let limit = report.run.limit.as_ref();
+                let mut found = limit.ok_or("no limit was searched for")?.found.iter();
+                let found = found.find(|found| found.server == server);
+                let found = found.ok_or("not measured: the run ended before")?;
+                let trials = report.trials.iter().filter(|trial| trial.server == server);
+                value(found, &trials.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// By what share a server that was measured twice came out apart.
+    pub(super) fn noise(&self, metric: &'static Metric, clients: u32) -> Option<f64> {
+        let report = self.report.as_ref()?;
+        let checks = report.summary.checks_at(clients)?;
+        checks.noise(metric, report.run.seed)
+    }
+
+    /// Its row in the summary.
+    pub(super) fn row(&self, server: &str, clients: u32) -> Option<&Row> {
+        let report = self.report.as_ref()?;
+        report
+            .summary
+            .rows_at(clients)
+            .find(|row| row.server == server)
+    }
+
+    /// Trials of a server that time for a purpose, and all that do not time.
+    fn trials(&self, server: &str, clients: u32, purpose: Purpose) -> Vec<&Trial> {
+        let all = self.report.iter().flat_map(|report| report.trials);
+        let wanted = all.filter(|trial| {
+            let purpose = trial.purpose == purpose || !trial.purpose.is_timed();
+            trial.server == server && trial.clients == clients && purpose
+        });
+        wanted.collect()
+    }
+
+    /// Why a server, or a number of clients, did not take part.
+    fn was_run(&self, server: &str, clients: Option<u32>) -> Result<(), String> {
+        if let Some(why) = &self.record.skipped {
+            return Err(format!("not run here: {why}"));
+        }
+        let Some(report) = &self.report else {
+            return Err("not measured".to_owned());
+        };
+        for left_out in &self.record.left_out {
+            let server_out = left_out.server.as_deref() == Some(server);
+            let clients_out = clients.is_some_and(|clients| left_out.clients.contains(&clients));
+            if server_out || clients_out {
+                return Err(format!("not run here: {}", left_out.reason));
+            }
+        }
+        if !report.run.servers.iter().any(|info| info.name == server) {
+            return Err("it did not take part".to_owned());
+        }
+        match clients.filter(|clients| !report.run.settings.clients.contains(clients)) {
+            Some(clients) => Err(format!("not run with {}", counted(clients, "client"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a server served all its clients; else how many, and why.
+fn served(row: &Row) -> Result<(), String> {
+    if row.trials_ok == 0 {
+        let reason = row
+            .failures
+            .first()
+            .map_or("no reason is known", String::as_str);
+        return Err(format!("every trial failed: {reason}"));
+    }
+    if row.served_all {
+        return Ok(());
+    }
+    let served = row.served().map_or_else(|| "not all".to_owned(), whole);
+    let why = row.why_not_all();
+    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+    Err(format!(
+        "it served {served} of {}{why}",
+        counted(row.clients, "client")
+    ))
+}

@@ -1,0 +1,309 @@
+//! A record boiled down: one [`Row`] for each (server, number of clients), over its trials.
+//!
+//! This is what `throng run --json` prints; metrics have their names of the catalogue. What was not measured is absent.
+
+mod connecting;
+pub mod scalability;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::below::Share;
+use super::checks::Checks;
+use super::completion::{CompletionRow, served};
+use super::pace::Pacer;
+use super::unserved;
+pub use connecting::FirstConnectFailure;
+use scalability::Scaling;
+use throng_record::format::list;
+use throng_record::metrics::{METRICS, Metric, Quantity, Values};
+use throng_record::{Load, Purpose, Run, Trial};
+use throng_stats::is_unsteady;
+
+/// A side's CPU use, relative to what it may use, from which on it is full.
+const FULL: f64 = 0.95;
+
+/// A whole run in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// What was run.
+    pub study: String,
+    /// The question it answers.
+    pub question: String,
+    /// The seed of the run; intervals are drawn from it too.
+    pub seed: u64,
+    /// How often each pair was to be tried.
+    pub runs: u32,
+    /// The servers, in the order in which they are shown.
+    pub servers: Vec<String>,
+    /// The numbers of clients, rising.
+    pub clients: Vec<u32>,
+    /// Trials planned, and trials in the record.
+    pub trials_planned: u32,
+    /// Trials in the record, failed ones included.
+    pub trials_run: u32,
+    /// By number of clients, then by server.
+    pub rows: Vec<Row>,
+    /// What the run says about itself, by number of clients.
+    pub checks: Vec<Checks>,
+    /// How each server scales, where there are numbers of clients enough to tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
+    /// From how many clients on connecting fails, where each client has a job.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first_connect_failures: Vec<FirstConnectFailure>,
+}
+
+/// Which side had no CPU left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Full {
+    /// Neither: both waited part of the time.
+    Neither,
+    /// The server: what should limit it.
+    Server,
+    /// The load generator: the rate is a lower bound.
+    Client,
+    /// Both: the rate is close to the generator's own ceiling.
+    Both,
+}
+
+/// One server under one number of clients, over all its trials.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the server.
+    pub server: String,
+    /// Clients wanted.
+    pub clients: u32,
+    /// What limits the server by design, where clients were not served for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structural_limit: Option<String>,
+    /// Trials with figures.
+    pub trials_ok: u32,
+    /// Trials without.
+    pub trials_failed: u32,
+    /// Why trials failed, each reason once.
+    pub failures: Vec<String>,
+    /// Whether every trial served every client wanted.
+    pub served_all: bool,
+    /// Every metric that was measured, by its name in the catalogue.
+    pub metrics: Values,
+    /// Metrics that this machine cannot measure.
+    #[serde(skip)]
+    pub not_here: Vec<&'static str>,
+    /// Trials in which the rate drifted while it was measured.
+    pub unsteady: u32,
+    /// Which side had no CPU left; absent when not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full: Option<Full>,
+    /// The share of what the clients can reach, where that is so much that they may have been the
+    /// limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near_ceiling: Option<f64>,
+    /// What set the pace in place of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paced_by: Option<Pacer>,
+    /// How the clients came to an end, where each had a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<CompletionRow>,
+    /// Clients that ended with an error, by kind, added up over trials.
+    pub errors: BTreeMap<String, u64>,
+    /// Requests sent whole, over all trials.
+    pub requests: u64,
+    /// Replies verified, over all trials.
+    pub verified: u64,
+    /// Whether every request sent was answered rightly.
+    pub all_verified: bool,
+    /// Response times at parts of this rate, each from a trial of its own, rising.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Share>,
+}
+
+impl Summary {
+    /// Boils `trials` of `run` down.
+    ///
+    /// # Errors
+    /// When a histogram in the record cannot be read.
+    pub fn of(run: &Run, trials: &[Trial]) -> anyhow::Result<Self> {
+        // Trials of a search have tables of their own.
+        let rows_of = trials.iter().filter(|trial| !trial.purpose.seeks_limit());
+        let mut clients: Vec<u32> = rows_of.map(|trial| trial.clients).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        let checks: Vec<Checks> = clients
+            .iter()
+            .map(|count| Checks::of(run, trials, *count))
+            .collect::<anyhow::Result<_>>()?;
+        let mut rows = Vec::new();
+        for (count, checks) in clients.iter().zip(&checks) {
+            for server in &run.servers {
+                let of_pair = || {
+                    let trials = trials.iter();
+                    trials.filter(|trial| trial.clients == *count && trial.server == server.name)
+                };
+                let of_row: Vec<&Trial> = of_pair()
+                    .filter(|trial| trial.purpose == Purpose::Timed)
+                    .collect();
+                if !of_row.is_empty() {
+                    let untimed: Vec<&Trial> = of_pair()
+                        .filter(|trial| !trial.purpose.is_timed())
+                        .collect();
+                    let mut row = Row::of(run, &of_row, &untimed)?;
+                    row.below = Share::all(of_pair(), run.seed)?;
+                    row.structural_limit = unserved::by_design(server, of_row.iter().copied());
+                    let rate = row.value("requests_per_s");
+                    row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
+                    rows.push(row);
+                }
+            }
+        }
+        let servers: Vec<String> = run
+            .servers
+            .iter()
+            .map(|server| server.name.clone())
+            .collect();
+        Ok(Self {
+            scaling: Scaling::of_run(&servers, &clients, &rows, run.seed),
+            first_connect_failures: FirstConnectFailure::of_run(&servers, &rows),
+            study: run.study.name.clone(),
+            question: run.study.question.clone(),
+            seed: run.seed,
+            runs: run.settings.runs,
+            servers,
+            clients,
+            trials_planned: run.trials_planned,
+            trials_run: trials.len() as u32,
+            rows,
+            checks,
+        })
+    }
+
+    /// What the run says about itself with one number of clients.
+    pub fn checks_at(&self, clients: u32) -> Option<&Checks> {
+        self.checks.iter().find(|checks| checks.clients == clients)
+    }
+
+    /// The rows of one number of clients, in the order of the servers.
+    pub fn rows_at(&self, clients: u32) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |row| row.clients == clients)
+    }
+}
+
+/// Whether clients of a run with these rows had a job each.
+pub(super) fn has_jobs(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.completion.is_some())
+}
+
+impl Row {
+    /// Why it did not serve all its clients, as far as that is known.
+    pub(super) fn why_not_all(&self) -> Option<String> {
+        let kinds: Vec<&str> = self.errors.keys().map(String::as_str).collect();
+        let errors = (!kinds.is_empty()).then(|| list(&kinds));
+        self.structural_limit.clone().or(errors)
+    }
+
+    /// Whether its clients took their time before a request.
+    pub(super) fn thinks(&self) -> bool {
+        self.value("think_mean_s").is_some() || self.paced_by == Some(Pacer::Think)
+    }
+
+    /// Trials of one server and one number of clients: those that time, at least one, and the others.
+    fn of(run: &Run, trials: &[&Trial], untimed: &[&Trial]) -> anyhow::Result<Self> {
+        let good: Vec<(&Trial, &Load)> = trials
+            .iter()
+            .filter(|trial| trial.failure.is_none())
+            .filter_map(|trial| Some((*trial, trial.load.as_ref()?)))
+            .collect();
+        let loads = || good.iter().map(|(_, load)| *load);
+        let requests = loads().map(|load| load.requests).sum();
+        let verified = loads().map(|load| load.verified).sum();
+        let mut errors = BTreeMap::new();
+        for (kind, count) in loads().flat_map(|load| &load.errors) {
+            *errors.entry(kind.clone()).or_default() += count;
+        }
+        let all = || trials.iter().chain(untimed).copied();
+        let metrics = Values::of(all(), run.seed)?;
+        let is_not_here = |metric: &&Metric| {
+            metrics.get(metric.name).is_none() && metric.why_absent(run, all()).is_some()
+        };
+        let not_here = METRICS.iter().filter(|metric| metric.probe.is_some());
+        let not_here = not_here.filter(is_not_here).map(|metric| metric.name);
+        Ok(Self {
+            server: trials[0].server.clone(),
+            clients: trials[0].clients,
+            structural_limit: None,
+            trials_ok: good.len() as u32,
+            trials_failed: (trials.len() - good.len()) as u32,
+            failures: failures(trials),
+            served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
+            not_here: not_here.collect(),
+            unsteady: loads()
+                .filter(|load| is_unsteady(&load.window.slices))
+                .count() as u32,
+            full: full(run, &metrics),
+            metrics,
+            near_ceiling: None,
+            paced_by: Pacer::of_all(loads()),
+            completion: CompletionRow::of(&good),
+            errors,
+            requests,
+            verified,
+            all_verified: requests == verified && requests > 0,
+            below: Vec::new(),
+        })
+    }
+
+    /// A metric with its interval.
+    pub fn quantity(&self, metric: &str) -> Option<Quantity> {
+        self.metrics.quantity(metric)
+    }
+
+    /// A metric.
+    pub fn value(&self, metric: &str) -> Option<f64> {
+        self.metrics.value(metric)
+    }
+
+    /// Clients served; where each had a job, those who were done with it.
+    pub fn served(&self) -> Option<f64> {
+        self.value("clients_done").or(self.value("clients_served"))
+    }
+}
+
+impl Row {
+    /// Whether the clients can have been what limited the rate: their CPU was full, or they were
+    /// near what they can reach.
+    pub fn client_limited(&self) -> bool {
+        matches!(self.full, Some(Full::Client | Full::Both)) || self.near_ceiling.is_some()
+    }
+}
+
+fn failures(trials: &[&Trial]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for failure in trials.iter().filter_map(|trial| trial.failure.as_ref()) {
+        let reason = format!("{}: {}", failure.stage, failure.reason);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons
+}
+
+/// Which side had no CPU left. A server with fewer threads than CPUs cannot use more than one CPU
+/// a thread, and neither can the load generator.
+fn full(run: &Run, metrics: &Values) -> Option<Full> {
+    let tasks = metrics
+        .value("server_threads")
+        .unwrap_or(f64::INFINITY)
+        .max(metrics.value("server_processes").unwrap_or(1.0));
+    let server_cpus = f64::from(run.server_cpus()).min(tasks.max(1.0));
+    let client_cpus = f64::from(run.client_cpus());
+    let server = metrics.value("server_cpu_percent")? >= 100.0 * FULL * server_cpus;
+    let client = metrics.value("client_cpu_percent")? >= 100.0 * FULL * client_cpus;
+    Some(match (server, client) {
+        (false, false) => Full::Neither,
+        (true, false) => Full::Server,
+        (false, true) => Full::Client,
+        (true, true) => Full::Both,
+    })
+}

@@ -1,0 +1,44 @@
+//! From how many clients on connecting fails.
+
+use serde::Serialize;
+
+use super::Row;
+use crate::completion::CompletionRow;
+
+/// The smallest number of clients with which some did not get in: `connect()` failed, or the handshake
+/// was complete on their side only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FirstConnectFailure {
+    /// The server.
+    pub server: String,
+    /// The number; none: all numbers that were tried went well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// The largest number below it, or of all, with which everybody connected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub none_with: Option<u32>,
+}
+
+impl FirstConnectFailure {
+    /// Of each server whose clients had a job each.
+    pub(super) fn of_run(servers: &[String], rows: &[Row]) -> Vec<Self> {
+        let of_server = |server: &String| {
+            let jobs = |row: &Row| Some((row.clients, row.completion.clone()?));
+            let tried: Vec<(u32, CompletionRow)> = rows
+                .iter()
+                .filter(|row| row.server == *server)
+                .filter_map(jobs)
+                .collect();
+            let failing = tried
+                .iter()
+                .position(|(_, jobs)| !jobs.connect_failures.is_empty() || jobs.never_accepted > 0);
+            let well = &tried[..failing.unwrap_or(tried.len())];
+            (!tried.is_empty()).then(|| Self {
+                server: server.clone(),
+                clients: failing.map(|place| tried[place].0),
+                none_with: well.last().map(|(clients, _)| *clients),
+            })
+        };
+        servers.iter().filter_map(of_server).collect()
+    }
+}

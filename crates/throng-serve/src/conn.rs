@@ -1,0 +1,480 @@
+//! One connection: the only bridge between a model and a protocol.
+//!
+//! [`Conn`] moves bytes between the session and whoever moves them over the wire: a model that
+//! waits for readiness calls [`Conn::on_ready`], one that blocks calls [`Conn::serve`], and one that
+//! hands whole operations to the kernel uses [`Conn::feed`], [`Conn::lend`] and [`Conn::reclaim`].
+//!
+//! An idle connection owns no buffer. Bytes are read into, and answers written from, a
+//! [`WorkerBuffers`] of the worker that handles it; only what the peer does not take at once stays with
+//! the connection, and then nothing more is read from it until it left: a peer that does not
+//! read is not read from, and memory stays bounded by [`throng_protocol::OUTPUT_LIMIT`].
+
+mod completion;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+
+use completion::Lent;
+
+use super::Server;
+use super::close_reason::CloseReason;
+use super::listen::Client;
+use super::server_stats::ConnectionStats;
+pub use super::worker_buffers::WorkerBuffers;
+use throng_protocol::{Close, OUTPUT_LIMIT, Session, Step};
+
+/// Full buffers read from one connection before it is another's turn.
+const READS_PER_EVENT: usize = 4;
+/// Output room a worker keeps between connections.
+const KEPT_OUTPUT: usize = 2 * OUTPUT_LIMIT;
+
+/// A peer that is gone gives EPIPE instead of a signal. macOS has no such flag; the signal is ignored
+/// there like in every Rust program.
+#[cfg(not(target_vendor = "apple"))]
+const SEND_FLAGS: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const SEND_FLAGS: SendFlags = SendFlags::empty();
+
+/// What a connection waits for after its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Bytes from the client; there were none left a moment ago.
+    Read,
+    /// Bytes from the client; there may be more already.
+    MoreRead,
+    /// Room to write.
+    Write,
+    /// Nothing: drop it.
+    Close,
+}
+
+/// What one read brought.
+enum Received {
+    /// All there was.
+    Everything,
+    /// There may be more.
+    Something,
+    /// Requests whose answers the client does not take at once.
+    TooMuch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Reading requests and answering.
+    Serving,
+    /// Nothing more is answered; what is pending leaves, then the connection ends like this.
+    Ending(CloseReason),
+    /// The server closes while the client may still be sending, as the protocol says or since it
+    /// was broken: what is pending leaves, then our side is shut, and it ends like this.
+    Parting(CloseReason),
+    /// The server stops: what is pending leaves, then our side is shut.
+    Draining,
+    /// Our side is shut; what the client still sends is thrown away until it closes too, and then
+    /// the connection ends like this.
+    Lingering(CloseReason),
+}
+
+/// Looks, at a quarter of the idle timeout from each other, at which a connection may have been
+/// silent before it is closed: that is between once and 1.25 times the timeout.
+pub const CHECKS_PER_IDLE_TIMEOUT: u32 = 4;
+
+/// One connection.
+pub struct Conn<S: AsFd = OwnedFd> {
+    session: Box<dyn Session>,
+    /// Answers, of which `sent` bytes have left.
+    out: Vec<u8>,
+    sent: usize,
+    /// Input the session had no room to answer yet.
+    held: Vec<u8>,
+    /// The answers that the kernel has, which are to leave next.
+    lent: Option<Lent>,
+    state: State,
+    /// Whether it broke because its sending side was shut, as a drain that is over does.
+    shut: bool,
+    /// Looks since bytes were last moved.
+    idle_checks: u32,
+    stats: ConnectionStats,
+    // Last, so that it is closed when the line has been written.
+    socket: S,
+}
+
+impl<S: AsFd> AsFd for Conn<S> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl<S: AsFd> Conn<S> {
+    /// Begins to serve an accepted client.
+    pub fn open(client: Client<S>, server: &Server) -> Self {
+        Self {
+            session: server.session(),
+            out: Vec::new(),
+            sent: 0,
+            held: Vec::new(),
+            lent: None,
+            state: State::Serving,
+            shut: false,
+            idle_checks: 0,
+            stats: server.stats.open_connection(client.id, server.worker),
+            socket: client.socket,
+        }
+    }
+
+    /// Takes bytes that arrived.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.idle_checks = 0;
+        if !matches!(self.state, State::Serving | State::Draining) {
+            self.stats.received(bytes.len(), 0); // and thrown away
+            return;
+        }
+        if !self.held.is_empty() || !self.has_room() {
+            self.held.extend_from_slice(bytes);
+            self.stats.received(bytes.len(), 0);
+            return;
+        }
+        let requests = self.process_into_output(bytes);
+        self.stats.received(bytes.len(), requests);
+    }
+
+    /// Answers into our own output; what there is no room for is held. Gives the requests.
+    fn process_into_output(&mut self, bytes: &[u8]) -> u64 {
+        let mut out = std::mem::take(&mut self.out);
+        let step = self.process(bytes, &mut out);
+        out.extend_from_slice(&bytes[..step.reflected]);
+        self.out = out;
+        step.requests
+    }
+
+    /// Has the session answer, and does what it says about the connection. What it did not consume
+    /// is held.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
+    fn process(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+        match self.session.receive(bytes, out) {
+            Ok(step) if step.close != Close::No => {
+                let more_comes = step.close == Close::WhileClientSends;
+                self.state = if more_comes || step.consumed < bytes.len() {
+                    State::Parting(CloseReason::ServerClosed)
+                } else {
+                    State::Ending(CloseReason::ServerClosed)
+                };
+                step
+            }
+            Ok(step) => {
+                if step.consumed < bytes.len() {
+                    self.held = bytes[step.consumed..].to_vec();
+                }
+                step
+            }
+            Err(_) => {
+                // Closed at once, a reply that says what is wrong could be lost to a reset.
+                self.state = if out.is_empty() {
+                    State::Ending(CloseReason::ProtocolError)
+                } else {
+                    State::Parting(CloseReason::ProtocolError)
+                };
+                Step::default()
+            }
+        }
+    }
+
+    /// The client will send no more.
+    pub fn finish(&mut self) {
+        match self.state {
+            State::Serving => self.state = State::Ending(CloseReason::ClientClosed),
+            State::Draining => self.state = State::Ending(CloseReason::Drained),
+            State::Parting(reason) | State::Lingering(reason) => {
+                self.state = State::Ending(reason);
+            }
+            State::Ending(_) => {}
+        }
+    }
+
+    /// Answers that have not left yet.
+    pub fn pending(&self) -> &[u8] {
+        &self.out[self.sent..]
+    }
+
+    /// The socket, and the answers that have not left yet.
+    pub fn parts(&mut self) -> (&mut S, &[u8]) {
+        (&mut self.socket, &self.out[self.sent..])
+    }
+
+    /// So many of the pending bytes have left.
+    pub fn advance(&mut self, count: usize) {
+        self.idle_checks = 0;
+        self.sent += count;
+        self.stats.sent(count);
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+        }
+    }
+
+    /// The peer is gone, or the connection broke.
+    pub fn broken(&mut self, error: Errno) {
+        self.shut = error == Errno::PIPE;
+        self.out.clear();
+        self.sent = 0;
+        self.held.clear();
+        self.state = State::Ending(match self.state {
+            // It broke the protocol before; a client that still sends while the server stops is
+            // even reset by our own kernel.
+            State::Parting(reason @ CloseReason::ProtocolError)
+            | State::Lingering(reason @ CloseReason::ProtocolError)
+            | State::Ending(reason @ CloseReason::ProtocolError) => reason,
+            _ => CloseReason::Reset,
+        });
+    }
+
+    /// There is nobody to serve it any longer: to be counted as refused, and dropped.
+    pub fn give_up(&mut self) {
+        self.stats.ends(CloseReason::GivenUp);
+    }
+
+    /// The server stops: answer what has arrived, nothing that comes later.
+    pub fn drain(&mut self) {
+        if self.state == State::Serving {
+            self.state = State::Draining;
+        }
+    }
+
+    /// To be called [several times](CHECKS_PER_IDLE_TIMEOUT) an idle timeout: whether no byte has
+    /// moved for at least that long, so that the connection is to be dropped.
+    pub fn is_idle(&mut self) -> bool {
+        self.idle_checks += 1;
+        let idle = self.idle_checks > CHECKS_PER_IDLE_TIMEOUT;
+        if idle {
+            self.silent();
+        }
+        idle
+    }
+
+    /// No byte has moved for the idle timeout: the connection is to be dropped.
+    pub fn silent(&mut self) {
+        self.stats.ends(CloseReason::Idle);
+    }
+
+    /// Reads, answers and writes without waiting, for a bounded while.
+    ///
+    /// `to_the_end`: the client is known to have closed its side, so read on after a short read.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
+    pub fn on_ready(&mut self, buffers: &mut WorkerBuffers, to_the_end: bool) -> Interest {
+        if !self.is_caught_up() {
+            return self.resume(buffers, to_the_end, 0);
+        }
+        // Nearly always, a request comes whole and its answer leaves whole.
+        match self.read_once(buffers, to_the_end, true) {
+            Received::Everything if self.is_caught_up() => Interest::Read,
+            Received::Everything => self.resume(buffers, to_the_end, READS_PER_EVENT),
+            Received::Something => self.resume(buffers, to_the_end, 1),
+            Received::TooMuch => Interest::Write,
+        }
+    }
+
+    /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
+    /// stop earlier shuts the socket for reading, and in the end for writing.
+    pub fn serve(&mut self, server: &Server, buffers: &mut WorkerBuffers) {
+        if server.idle_timeout.is_some() {
+            for direction in [Timeout::Recv, Timeout::Send] {
+                let _ = set_socket_timeout(&self.socket, direction, server.idle_timeout);
+            }
+        }
+        loop {
+            match self.on_ready(buffers, true) {
+                Interest::Close => break,
+                // The call came back without a byte: the idle timeout is over.
+                Interest::Read | Interest::Write if server.idle_timeout.is_some() => {
+                    return self.silent();
+                }
+                Interest::MoreRead | Interest::Read | Interest::Write => {}
+            }
+        }
+        if server.stop.requested() {
+            match self.state {
+                State::Ending(CloseReason::ClientClosed) => self.stats.ends(CloseReason::Drained),
+                State::Ending(CloseReason::Reset) if self.shut => self.stats.ends(CloseReason::Cut),
+                _ => {}
+            }
+        }
+    }
+
+    /// As [`Conn::serve`]; a wish to stop ends it as if the client had closed its side, and if the
+    /// client does not take its last answers while the server drains, as if it had gone.
+    ///
+    /// For processes that serve one client at a time: there is one such socket in a process.
+    pub fn serve_until_stopped(mut self, server: &Server, buffers: &mut WorkerBuffers) {
+        let interrupts = server.stop.interrupts(self.socket.as_fd(), server.drain);
+        self.serve(server, buffers);
+        drop(interrupts); // before the socket, whose number may be used again
+    }
+
+    /// Whether it serves, with nothing to send and nothing left to answer.
+    #[inline]
+    fn is_caught_up(&self) -> bool {
+        self.state == State::Serving && self.out.is_empty() && self.held.is_empty()
+    }
+
+    /// Goes on after so many reads.
+    fn resume(
+        &mut self,
+        buffers: &mut WorkerBuffers,
+        to_the_end: bool,
+        mut reads: usize,
+    ) -> Interest {
+        let mut emptied = reads == READS_PER_EVENT;
+        loop {
+            match self.write_out() {
+                Ok(()) => {}
+                Err(Errno::AGAIN) => return Interest::Write,
+                Err(error) => self.broken(error),
+            }
+            match self.state {
+                State::Ending(reason) => {
+                    self.stats.ends(reason);
+                    return Interest::Close;
+                }
+                State::Parting(reason) => self.shut_our_side(reason),
+                // All that arrived is answered: say so, and wait for the client's goodbye.
+                State::Draining if emptied => self.shut_our_side(CloseReason::Drained),
+                State::Serving | State::Draining | State::Lingering(_) => {}
+            }
+            if emptied {
+                return Interest::Read;
+            }
+            if reads == READS_PER_EVENT {
+                return Interest::MoreRead;
+            }
+            reads += 1;
+            let answers = matches!(self.state, State::Serving | State::Draining);
+            match self.read_once(buffers, to_the_end, answers) {
+                Received::Everything => emptied = true,
+                Received::Something => {}
+                Received::TooMuch => return Interest::Write,
+            }
+        }
+    }
+
+    /// Reads once, and answers or throws away.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
+    fn read_once(
+        &mut self,
+        buffers: &mut WorkerBuffers,
+        to_the_end: bool,
+        answers: bool,
+    ) -> Received {
+        match recv(&self.socket, &mut *buffers.input, RecvFlags::empty()) {
+            Ok((([], _), _)) => {
+                self.finish();
+                Received::Something
+            }
+            Ok(((bytes, room), _)) => {
+                if !answers {
+                    self.idle_checks = 0;
+                    self.stats.received(bytes.len(), 0); // and thrown away
+                }
+                if answers && self.answer(bytes, &mut buffers.out) == Some(Errno::AGAIN) {
+                    Received::TooMuch
+                } else if !room.is_empty() && !to_the_end {
+                    // A short read emptied the socket: asking again would only give EAGAIN.
+                    Received::Everything
+                } else {
+                    Received::Something
+                }
+            }
+            Err(Errno::AGAIN) => Received::Everything,
+            Err(Errno::INTR) => Received::Something,
+            Err(error) => {
+                self.broken(error);
+                Received::Something
+            }
+        }
+    }
+
+    /// As [`Conn::feed`], when nothing is pending or held: answers leave from where they are, the
+    /// worker's output or even its input, and only what the peer does not take becomes ours. Gives
+    /// why not everything left.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs one in ten of a turn's instructions"
+    )]
+    fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<Errno> {
+        self.idle_checks = 0;
+        let step = self.process(bytes, out);
+        let mut answers = &bytes[..step.reflected];
+        if !out.is_empty() {
+            out.extend_from_slice(answers);
+            answers = out;
+        }
+        let mut sent = 0;
+        let mut why_not = None;
+        while sent < answers.len() && why_not.is_none() {
+            match send(&self.socket, &answers[sent..], SEND_FLAGS) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(error) => why_not = Some(error),
+            }
+        }
+        self.stats.exchanged(bytes.len(), step.requests, sent);
+        match why_not {
+            None => {}
+            Some(Errno::AGAIN) => self.out = answers[sent..].to_vec(),
+            Some(error) => self.broken(error),
+        }
+        if !out.is_empty() {
+            out.clear();
+            out.shrink_to(KEPT_OUTPUT);
+        }
+        why_not
+    }
+
+    /// Writes until nothing is pending, held input included.
+    fn write_out(&mut self) -> Result<(), Errno> {
+        loop {
+            while self.sent < self.out.len() {
+                match send(&self.socket, self.pending(), SEND_FLAGS) {
+                    Ok(count) => self.advance(count),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            self.out = Vec::new(); // an idle connection owns none
+            if self.held.is_empty() {
+                return Ok(());
+            }
+            self.digest_held();
+        }
+    }
+
+    /// Answers input that had to wait, if there is room for answers again.
+    #[inline]
+    fn digest_held(&mut self) {
+        if !self.held.is_empty() && self.out.is_empty() && self.has_room() {
+            let held = std::mem::take(&mut self.held);
+            let requests = self.process_into_output(&held);
+            self.stats.received(0, requests);
+        }
+    }
+
+    /// Says that no more comes from us, and goes on to throw away what still comes to us.
+    fn shut_our_side(&mut self, reason: CloseReason) {
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        self.state = State::Lingering(reason);
+    }
+}

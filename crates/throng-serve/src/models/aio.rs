@@ -1,0 +1,292 @@
+//! One thread that hands each read and write to POSIX aio, and learns when it has ended.
+
+mod client;
+
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::close_reason::Refusal;
+use crate::lifecycle::{Drain, Lifecycle};
+use crate::listen::Mode;
+use crate::table::Table;
+use crate::tuning::Completion;
+use crate::{Card, Model, Server};
+use client::{Progress, Served};
+use throng_registry::{Entry, Info, Unsupported};
+use throng_sys::aio;
+use throng_sys::completion_pipe::CompletionPipe;
+use throng_sys::poll::{PollEntry, poll};
+use throng_sys::process;
+
+/// The model `aio`.
+pub(super) struct Aio;
+
+const CARD: Card = Card {
+    idea: "Each connection has one read or one write under way, begun with aio_read() or \
+           aio_write() and carried out by a thread of the C library that blocks in its place. The \
+           main thread learns that it ended from a signal, from a callback in a thread of its own, \
+           or by asking aio_error() (--aio-completion), and begins the next one.",
+    waits_in: "poll() for clients, and for the pipe into which the signal handler or the callback \
+               writes; when it asks instead, poll() for at most 1 ms when nothing had ended, or \
+               nothing (busy); read() in each hidden thread",
+    system_calls: "pread and pwrite in vain (a socket has no offset), read and write, a signal or a \
+                   new thread, its word through the pipe, futex calls and two context switches",
+    processes: "1 process, 1 thread and a hidden one for each client's read or write under way",
+    good_at: "files; on sockets only where the kernel itself carries operations out",
+    breaks_when: "threads are thousands; or before: a new operation walks the list of all, under \
+                  one lock",
+    source: "aio(7); Stevens, UNP vol. 1, 3rd ed., section 6.2 (asynchronous I/O model); POSIX.1, \
+             aio_read, sigevent",
+    limit: "it serves as many clients at a time as the C library may have threads (--aio-threads; \
+            glibc's own default is 20)",
+    page: page!("aio"),
+};
+
+/// How long it rests when it asks and nothing had ended.
+const REST: Duration = Duration::from_millis(1);
+/// How often it looks at all operations though it waits for word: a signal is lost when their queue
+/// is full, and a callback when no thread can be started.
+const DOUBT: Duration = Duration::from_millis(100);
+
+impl Entry for Aio {
+    fn info(&self) -> Info {
+        Info {
+            name: "aio",
+            summary: "POSIX asynchronous reads and writes, one a client",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        if aio::WORKS_ON_SOCKETS {
+            return Ok(());
+        }
+        Err(Unsupported {
+            reason: "aio_read() is not known to work on sockets here".to_owned(),
+            remedy: "use Linux, FreeBSD or illumos, or the model poll".to_owned(),
+        })
+    }
+}
+
+impl Model for Aio {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn knobs(&self) -> &'static [&'static str] {
+        &["aio-completion", "aio-threads"]
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        aio::set_pool_size(server.tuning.aio_threads);
+        let completions =
+            CompletionPipe::open().context("cannot make a pipe for word of what ended")?;
+        Loop {
+            server: &server,
+            entries: [
+                PollEntry::reading(&completions),
+                PollEntry::reading(server.listener),
+                PollEntry::reading(server.stop.fd()),
+            ],
+            completions,
+            clients: Table::default(),
+            open: 0,
+            looked: Instant::now(),
+            lifecycle: Lifecycle::new(&server),
+        }
+        .run()
+    }
+}
+
+/// The place of the listening socket in the array that poll() takes.
+const LISTENER: usize = 1;
+
+struct Loop<'a> {
+    server: &'a Server,
+    entries: [PollEntry; 3],
+    completions: CompletionPipe,
+    clients: Table<Served>,
+    /// Clients in the table.
+    open: usize,
+    /// When all operations were looked at last, word or not.
+    looked: Instant,
+    lifecycle: Lifecycle,
+}
+
+impl Loop<'_> {
+    fn run(mut self) -> anyhow::Result<()> {
+        let mut ended = 0;
+        while self.lifecycle.keep_running(self.open == 0) {
+            self.wait(ended)?;
+            ended = self.serve();
+            self.look_at_all();
+            if !self.lifecycle.draining() && self.entries[LISTENER].is_ready() {
+                self.accept();
+            }
+            if self.lifecycle.is_idle_check_due() {
+                self.leave_idle();
+            }
+            if self.lifecycle.should_begin_drain() {
+                self.begin_drain();
+            }
+        }
+        self.end()
+    }
+
+    /// Waits for clients, for word of what ended, and for the wish to stop.
+    /// `ended`: how many operations had, a moment ago.
+    fn wait(&mut self, ended: usize) -> anyhow::Result<()> {
+        let rest = match self.server.tuning.aio_completion {
+            _ if self.open == 0 => None,
+            Completion::Signal | Completion::Thread => Some(DOUBT),
+            // Giving the CPU up some times first was tried: with 100 clients and more it costs a
+            // third of what a CPU serves, since fewer operations end between two looks.
+            Completion::Poll if ended == 0 => Some(REST),
+            Completion::Poll => Some(Duration::ZERO),
+            Completion::Busy => {
+                // The threads that are to carry the operations out may need this CPU.
+                std::thread::yield_now();
+                Some(Duration::ZERO)
+            }
+        };
+        let limit = match (self.lifecycle.wait_limit(), rest) {
+            (Some(limit), Some(rest)) => Some(limit.min(rest)),
+            (limit, rest) => limit.or(rest),
+        };
+        // While draining, nobody is accepted and the wish to stop is known.
+        let until = if self.lifecycle.draining() {
+            LISTENER
+        } else {
+            self.entries.len()
+        };
+        match poll(&mut self.entries[..until], limit) {
+            Err(error) if error.kind() != std::io::ErrorKind::Interrupted => {
+                Err(anyhow::Error::from(error).context("poll failed"))
+            }
+            Err(_) => {
+                self.entries.iter_mut().for_each(PollEntry::forget);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Goes on with every client whose operation ended; gives the number of those.
+    fn serve(&mut self) -> usize {
+        let asks = matches!(
+            self.server.tuning.aio_completion,
+            Completion::Poll | Completion::Busy
+        );
+        if asks {
+            return self.ask_all();
+        }
+        let mut ended = 0;
+        let (clients, open) = (&mut self.clients, &mut self.open);
+        // Also when poll() was interrupted: most often by the signal that wrote to the pipe.
+        let missed = self.completions.drain(|fd| {
+            let Some(client) = clients.get_mut(fd as i32) else {
+                return;
+            };
+            let progress = client.on_ready();
+            ended += usize::from(progress != Progress::Running);
+            if progress == Progress::Over {
+                clients.remove(fd as i32);
+                *open -= 1;
+            }
+        });
+        if missed {
+            ended += self.ask_all();
+        }
+        ended
+    }
+
+    /// Finds what ended without a word, and who waits for a thread that cannot be started.
+    fn look_at_all(&mut self) {
+        if self.open == 0 || self.looked.elapsed() < DOUBT {
+            return;
+        }
+        self.looked = Instant::now();
+        self.ask_all();
+        // The main thread carries no operation out.
+        let enough = process::threads().is_none_or(|threads| threads > self.open);
+        if enough || !aio::HAS_POOL {
+            return;
+        }
+        let (counters, open) = (self.server.stats, &mut self.open);
+        self.clients.retain(|client| {
+            let stays = client.try_again() != Progress::Over;
+            if !stays {
+                *open -= 1;
+                client.conn.give_up();
+                counters.refused(Refusal::Threads);
+            }
+            stays
+        });
+    }
+
+    fn ask_all(&mut self) -> usize {
+        let mut ended = 0;
+        let open = &mut self.open;
+        self.clients.retain(|client| {
+            let progress = client.on_ready();
+            ended += usize::from(progress != Progress::Running);
+            *open -= usize::from(progress == Progress::Over);
+            progress != Progress::Over
+        });
+        ended
+    }
+
+    fn accept(&mut self) {
+        let server = self.server;
+        for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+            if self.open >= server.tuning.aio_threads {
+                server.stats.give_up(client.id, Refusal::Pool);
+                continue;
+            }
+            let fd = client.socket.as_raw_fd();
+            if let Some(client) = Served::begin(client, server) {
+                self.clients.insert(fd, client);
+                self.open += 1;
+            }
+        }
+    }
+
+    fn leave_idle(&mut self) {
+        for fd in self.clients.descriptors() {
+            if let Some(client) = self.clients.get_mut(fd)
+                && client.conn.is_idle()
+            {
+                client.leave();
+            }
+        }
+    }
+
+    /// Ends every read that waits, after what has arrived.
+    fn begin_drain(&mut self) {
+        self.server.listener.close();
+        for fd in self.clients.descriptors() {
+            if let Some(client) = self.clients.get_mut(fd) {
+                client.conn.drain();
+                let _ = shutdown(&client.conn, Shutdown::Read);
+            }
+        }
+    }
+
+    /// Ends what is still under way, so that it can be freed; what did not end within a second is
+    /// left to the end of the process.
+    fn end(mut self) -> anyhow::Result<()> {
+        for fd in self.clients.descriptors() {
+            if let Some(client) = self.clients.get_mut(fd) {
+                client.leave();
+            }
+        }
+        let limit = Drain::new(Duration::from_secs(1));
+        while self.open > 0 && !limit.over() {
+            self.wait(0)?;
+            self.serve();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! One client of the model `aio`, and its one operation under way.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::Server;
+use crate::close_reason::Refusal;
+use crate::conn::{Conn, Interest};
+use crate::listen::Client;
+use crate::tuning::Completion;
+use throng_sys::aio::{Ended, Notice, Operation};
+
+/// Room for a read that waits; an idle client costs so much, and its hidden thread.
+const LEAST_ROOM: usize = 4 * 1024;
+/// Room for a read while they come full, as those of the other models.
+const MOST_ROOM: usize = 256 * 1024;
+/// Looks in a row at which an operation may have no thread before its client is turned away: glibc
+/// queues it without a word when it can start none.
+const LOOKS_WITHOUT_THREAD: u32 = 10;
+
+/// What came of a look at a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Its operation is under way.
+    Running,
+    /// One ended and the next is under way.
+    Next,
+    /// It has none any more: drop it.
+    Over,
+}
+
+/// A client that is served.
+pub(super) struct Served {
+    pub(super) conn: Conn<Arc<OwnedFd>>,
+    operation: Operation,
+    /// Whether it is a read that is under way, or else a write.
+    reading: bool,
+    /// The buffer for the next read, while a write is under way.
+    room: Vec<u8>,
+    /// Whether it is dropped as soon as its operation ended.
+    leaving: bool,
+    /// Looks in a row at which no thread had begun its operation.
+    looks_without_thread: u32,
+}
+
+impl Served {
+    /// Begins the first read; none when the system takes no further operation.
+    pub(super) fn begin(client: Client, server: &Server) -> Option<Self> {
+        let notice = match server.tuning.aio_completion {
+            Completion::Poll | Completion::Busy => Notice::None,
+            Completion::Signal => Notice::Signal,
+            Completion::Thread => Notice::Thread,
+        };
+        let socket = Arc::new(client.socket);
+        let token = socket.as_raw_fd() as u32;
+        let mut operation = Operation::new(Arc::clone(&socket), notice, token);
+        if operation.read(Vec::with_capacity(LEAST_ROOM)).is_err() {
+            server.stats.give_up(client.id, Refusal::Pool);
+            return None;
+        }
+        let client = Client {
+            socket,
+            id: client.id,
+        };
+        Some(Self {
+            conn: Conn::open(client, server),
+            operation,
+            reading: true,
+            room: Vec::new(),
+            leaving: false,
+            looks_without_thread: 0,
+        })
+    }
+
+    /// If the operation ended, answers what it brought and begins the next.
+    pub(super) fn on_ready(&mut self) -> Progress {
+        let Some(ended) = self.operation.ended() else {
+            return Progress::Running;
+        };
+        if self.leaving {
+            return Progress::Over;
+        }
+        self.looks_without_thread = 0;
+        if self.reading {
+            self.take_in(ended);
+        } else {
+            self.written(ended);
+        }
+        self.begin_next()
+    }
+
+    /// If no thread has begun the operation, begins it anew, which makes the C library try once
+    /// more to start one; after some looks it is over.
+    pub(super) fn try_again(&mut self) -> Progress {
+        if !self.operation.cancel() {
+            return Progress::Running;
+        }
+        let Some((_, buffer)) = self.operation.ended() else {
+            return Progress::Running;
+        };
+        self.looks_without_thread += 1;
+        if self.leaving || self.looks_without_thread > LOOKS_WITHOUT_THREAD {
+            return Progress::Over;
+        }
+        let begun = if self.reading {
+            self.operation.read(buffer)
+        } else {
+            self.operation.write(buffer)
+        };
+        begun.map_or(Progress::Over, |()| Progress::Next)
+    }
+
+    fn take_in(&mut self, (reason, buffer): Ended) {
+        match reason {
+            Ok(0) => self.conn.finish(),
+            Ok(_) => self.conn.feed(&buffer),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => self.conn.broken(error),
+        }
+        // Bulk needs few large reads, and who waits is to cost little.
+        self.room = match (buffer.len(), buffer.capacity()) {
+            (count, room) if count == room && room < MOST_ROOM => Vec::with_capacity(2 * room),
+            (count, room) if count < room / 4 && room > LEAST_ROOM => Vec::with_capacity(room / 2),
+            _ => buffer,
+        };
+    }
+
+    fn written(&mut self, (reason, buffer): Ended) {
+        self.conn.reclaim(buffer, reason.unwrap_or(0));
+        match reason {
+            Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => self.conn.broken(error),
+        }
+    }
+
+    fn begin_next(&mut self) -> Progress {
+        let begun = match self.conn.settle() {
+            Interest::Close => return Progress::Over,
+            Interest::Read | Interest::MoreRead => {
+                self.reading = true;
+                self.operation.read(std::mem::take(&mut self.room))
+            }
+            Interest::Write => {
+                self.reading = false;
+                let answers = self.conn.lend();
+                self.operation.write(answers.unwrap_or_default())
+            }
+        };
+        match begun {
+            Ok(()) => Progress::Next,
+            // The system takes no further operation: this client cannot be served on.
+            Err(_) => Progress::Over,
+        }
+    }
+
+    /// Lets the operation end, and the client be dropped then.
+    pub(super) fn leave(&mut self) {
+        self.leaving = true;
+        let _ = shutdown(&self.conn, Shutdown::Both);
+    }
+}

@@ -1,0 +1,51 @@
+//! What the models that wait in epoll_wait() share.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll as epoll_call};
+use rustix::io::Errno;
+
+use crate::Server;
+
+/// Makes the kernel's set for a model that waits in epoll_wait(), with the arrival of clients and
+/// the wish to stop in it. Both are level-triggered: after a full batch of clients the rest is
+/// named again.
+pub(super) fn event_queue(server: &Server) -> anyhow::Result<OwnedFd> {
+    let queue = epoll_call::create(epoll_call::CreateFlags::CLOEXEC);
+    let queue = queue.context("cannot make an epoll")?;
+    for fd in [server.listener.as_fd(), server.stop.fd()] {
+        let data = epoll_call::EventData::new_u64(fd.as_raw_fd() as u64);
+        epoll_call::add(&queue, fd, data, epoll_call::EventFlags::IN)
+            .context("cannot wait for clients")?;
+    }
+    Ok(queue)
+}
+
+/// Takes both out again, and stops listening.
+pub(super) fn end_arrivals(queue: &OwnedFd, server: &Server) -> anyhow::Result<()> {
+    for fd in [server.listener.as_fd(), server.stop.fd()] {
+        epoll_call::delete(queue, fd).context("cannot stop waiting for clients")?;
+    }
+    server.listener.close();
+    Ok(())
+}
+
+/// Waits in epoll_wait() for the models that do; fills `events`, leaving none after a signal.
+pub(super) fn wait_for_events(
+    queue: &OwnedFd,
+    events: &mut Vec<epoll_call::Event>,
+    limit: Option<Duration>,
+) -> anyhow::Result<()> {
+    events.clear();
+    let limit = limit.map(|limit| Timespec {
+        tv_sec: limit.as_secs() as i64,
+        tv_nsec: i64::from(limit.subsec_nanos()),
+    });
+    match epoll_call::wait(queue, spare_capacity(events), limit.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error).context("epoll_wait failed"),
+    }
+}

@@ -1,0 +1,143 @@
+//! A process for every client.
+
+use std::collections::HashSet;
+use std::os::fd::AsFd as _;
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait as wait_for_child};
+
+use crate::close_reason::Refusal;
+use crate::conn::{Conn, WorkerBuffers};
+use crate::lifecycle::{Waited, wait};
+use crate::listen::{Client, Mode};
+use crate::worker::Worker;
+use crate::{Card, Model, Server};
+use throng_registry::{Entry, Info};
+use throng_sys::fork::SingleThreaded;
+use throng_sys::signal::Children;
+
+/// The model `fork`.
+pub(super) struct Fork;
+
+const CARD: Card = Card {
+    idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
+           exits. SIGCHLD tells the parent to reap it.",
+    waits_in: "recv() in each child; poll() and accept() in the parent",
+    system_calls: "recv, send, and a context switch",
+    processes: "1 parent and 1 child a client",
+    good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
+    breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",
+    source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
+    limit: "",
+    page: page!("fork"),
+};
+
+impl Entry for Fork {
+    fn info(&self) -> Info {
+        Info {
+            name: "fork",
+            summary: "a child process for every client",
+        }
+    }
+}
+
+impl Model for Fork {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let single = SingleThreaded::check()?;
+        let news = Children::watch().context("cannot watch for children that end")?;
+        let mut family = Family::default();
+        loop {
+            match wait(server.stop, &[news.fd(), server.listener.as_fd()])? {
+                Waited::Stop => break,
+                Waited::Ready(0) => {
+                    news.clear();
+                    family.reap(&server);
+                }
+                Waited::Ready(_) => {
+                    for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+                        let id = client.id;
+                        match single.fork(|| serve_in_child(client, server)) {
+                            Ok(pid) => {
+                                server.stats.hand_to(id, Worker::process(pid));
+                                family.add(pid);
+                            }
+                            Err(_) => server.stats.give_up(id, Refusal::Processes),
+                        }
+                    }
+                }
+            }
+        }
+        family.shut_down(&server);
+        Ok(())
+    }
+}
+
+fn serve_in_child(client: Client, server: Server) -> i32 {
+    if server.stop.renew_in_child().is_err() {
+        return 1;
+    }
+    let server = server.seen_by(Worker::this_process());
+    let conn = Conn::open(client, &server);
+    conn.serve_until_stopped(&server, &mut WorkerBuffers::for_one());
+    0
+}
+
+/// The children of this process.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    children: HashSet<Pid>,
+}
+
+impl Family {
+    pub(super) fn add(&mut self, child: Pid) {
+        self.children.insert(child);
+    }
+
+    /// Takes in every child that has ended; gives their number.
+    pub(super) fn reap(&mut self, server: &Server) -> usize {
+        let before = self.children.len();
+        while let Ok(Some((pid, status))) = wait_for_child(WaitOptions::NOHANG) {
+            self.bury(pid, status, server);
+        }
+        before - self.children.len()
+    }
+
+    /// A child that did not end by itself has not ended its client's line either.
+    fn bury(&mut self, pid: Pid, status: WaitStatus, server: &Server) {
+        self.children.remove(&pid);
+        if status.exit_status() != Some(0) {
+            server.stats.lost(Worker::process(pid));
+        }
+    }
+
+    /// Tells all children to stop, ends listening, gives them the time to drain, and ends those that are left.
+    pub(super) fn shut_down(mut self, server: &Server) {
+        let drain = server.begin_drain();
+        self.signal(Signal::TERM);
+        // After the signal: idle children wait for this socket, and would wake to find it shut.
+        server.listener.close();
+        while !self.children.is_empty() && !drain.over() {
+            if self.reap(server) == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(2).min(drain.left()));
+            }
+        }
+        self.signal(Signal::KILL);
+        while !self.children.is_empty() {
+            match wait_for_child(WaitOptions::empty()) {
+                Ok(Some((pid, status))) => self.bury(pid, status, server),
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        for &child in &self.children {
+            let _ = kill_process(child, signal);
+        }
+    }
+}

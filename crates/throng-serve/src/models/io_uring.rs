@@ -1,0 +1,371 @@
+//! One thread that hands whole operations to the kernel and takes back what became of them.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+
+use anyhow::Context as _;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::buffer_pool::BufferPool;
+use crate::conn::{Conn, Interest};
+use crate::lifecycle::Lifecycle;
+use crate::listen::{Client, Mode};
+use crate::table::Table;
+use crate::{Card, Model, Server};
+use throng_registry::{Entry, Info, Unsupported};
+use throng_sys::ring::{self, Awaited, Event, Patience, Ring};
+
+/// The model `io-uring`.
+pub(super) struct IoUring;
+
+const CARD: Card = Card {
+    idea: "The kernel accepts, receives and sends by itself. One accept and one receive a client \
+           are asked for once and tell of every client and every piece that arrives, in buffers \
+           that all clients share; one call hands over all answers that are due and waits for what \
+           comes next.",
+    waits_in: "io_uring_enter()",
+    system_calls: "a share of io_uring_enter",
+    processes: "1 process, 1 thread",
+    good_at: "many active clients: a call serves a batch of them; most of all when the peer \
+              batches too",
+    breaks_when: "one CPU is full: it uses one; and where io_uring is switched off",
+    source: "io_uring(7), io_uring_multishot(7), io_uring_provided_buffers(7)",
+    limit: "",
+    page: page!("io-uring"),
+};
+
+impl Entry for IoUring {
+    fn info(&self) -> Info {
+        Info {
+            name: "io-uring",
+            summary: "one thread waiting in io_uring_enter() for operations that the kernel does",
+        }
+    }
+
+    fn supported(&self) -> Result<(), Unsupported> {
+        ring::supported()
+    }
+}
+
+impl Model for IoUring {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        Loop::new(server)?.run()
+    }
+}
+
+/// One ring and the clients on it, for the thread that makes it.
+pub(super) struct Loop {
+    // First, so that no operation is left when the connections go.
+    ring: Ring,
+    server: Server,
+    slots: Table<Slot>,
+    pool: BufferPool,
+    /// Connections that events were about; each is looked after when all events are read, so that
+    /// what arrived for it in pieces is answered at once.
+    touched: Vec<RawFd>,
+    lifecycle: Lifecycle,
+    /// Whether a connection has more to do once something was sent.
+    awaited: Awaited,
+}
+
+/// A connection. It stays in its place, and its descriptor open, until the kernel has no operation
+/// on it any more, so that no completion can be taken for that of a later one.
+struct Slot {
+    conn: Conn,
+    receive: Receive,
+    /// Whether the kernel has answers to send.
+    sending: bool,
+    /// Whether it is to be dropped as soon as the kernel is done with it.
+    ends: bool,
+    /// Whether it is among those touched.
+    touched: bool,
+}
+
+/// What the kernel has been asked to do about the bytes of a client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Receive {
+    /// Nothing: to be asked, unless the connection is full.
+    Off,
+    /// To tell of all that arrive.
+    On,
+    /// To tell of no more.
+    Stopping,
+    /// Nothing, since no more will come.
+    Over,
+}
+
+impl Loop {
+    pub(super) fn new(server: Server) -> anyhow::Result<Self> {
+        Ok(Self {
+            ring: Ring::new().context("cannot set up an io_uring")?,
+            slots: Table::default(),
+            pool: BufferPool::default(),
+            touched: Vec::new(),
+            lifecycle: Lifecycle::new(&server),
+            awaited: Awaited::News,
+            server,
+        })
+    }
+
+    pub(super) fn run(mut self) -> anyhow::Result<()> {
+        self.await_clients()?;
+        self.ring.watch(
+            self.server.stop.fd(),
+            name(self.server.stop.fd().as_raw_fd()),
+        )?;
+        while self.lifecycle.keep_running(self.slots.is_empty()) {
+            self.ring
+                .wait(self.awaited, self.lifecycle.wait_limit())
+                .context("io_uring_enter failed")?;
+            self.awaited = Awaited::News;
+            while self.handle_event()? {}
+            for index in 0..self.touched.len() {
+                self.proceed(self.touched[index])?;
+            }
+            self.touched.clear();
+            if self.lifecycle.is_idle_check_due() {
+                self.end_idle();
+            }
+            if self.lifecycle.should_begin_drain() {
+                self.begin_drain()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles the next event; whether there was one.
+    fn handle_event(&mut self) -> anyhow::Result<bool> {
+        let Some(event) = self.ring.take_event() else {
+            return Ok(false);
+        };
+        match event {
+            Event::Accepted { socket, goes_on } => self.accepted(socket, goes_on)?,
+            Event::Readable(fd) => {
+                if fd == name(self.server.listener.as_fd().as_raw_fd())
+                    && !self.lifecycle.draining()
+                {
+                    self.take_arrivals()?;
+                    self.await_clients()?;
+                }
+            }
+            Event::Received {
+                name,
+                bytes,
+                goes_on,
+            } => {
+                let fd = name as RawFd;
+                let Some(slot) = self.slots.get_mut(fd) else {
+                    return Ok(true);
+                };
+                slot.conn.take_room(&mut self.pool);
+                slot.received(bytes, goes_on);
+                slot.note(fd, &mut self.touched);
+            }
+            Event::Writable(_) | Event::Left { .. } => {} // never asked for
+            Event::Sent { name, buffer, sent } => {
+                let fd = name as RawFd;
+                let Some(slot) = self.slots.get_mut(fd) else {
+                    return Ok(true);
+                };
+                let (count, error) = match sent {
+                    Ok(count) => (count, None),
+                    Err(Errno::AGAIN) => (0, None),
+                    Err(error) => (0, Some(error)),
+                };
+                let from = slot.conn.sent_of_lent(count);
+                if from < buffer.len() && error.is_none() {
+                    // There was no room for all: the kernel waits for more.
+                    let patience = Patience::UntilThereIsRoom;
+                    self.ring.send(&slot.conn, name, buffer, from, patience)?;
+                    return Ok(true);
+                }
+                slot.sending = false;
+                if let Some(emptied) = slot.conn.reclaim(buffer, 0) {
+                    self.pool.keep(emptied);
+                }
+                if let Some(error) = error {
+                    slot.conn.broken(error);
+                }
+                if slot.receive != Receive::On || slot.ends || !slot.conn.is_at_rest() {
+                    slot.note(fd, &mut self.touched);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn accepted(&mut self, socket: Result<OwnedFd, Errno>, goes_on: bool) -> anyhow::Result<()> {
+        if self.lifecycle.draining() {
+            return Ok(());
+        }
+        if let Ok(socket) = socket {
+            let client = self.server.listener.welcome(self.server.stats, socket);
+            if let Some(client) = client {
+                self.open(client)?;
+            }
+            if !goes_on {
+                self.await_clients()?;
+            }
+        } else {
+            // Most likely there is no descriptor left, which the kernel would say again at once:
+            // turn away who waits, and accept again when somebody comes.
+            self.take_arrivals()?;
+            self.watch_listener()?;
+        }
+        Ok(())
+    }
+
+    /// Has the kernel accept clients, unless loops share a descriptor table: then it could take a
+    /// descriptor that another loop set free for a moment to turn a client away.
+    fn await_clients(&mut self) -> anyhow::Result<()> {
+        if self.server.listeners.len() == 1 || self.server.tuning.own_descriptors {
+            Ok(self.ring.accept(self.server.listener)?)
+        } else {
+            self.watch_listener()
+        }
+    }
+
+    fn watch_listener(&mut self) -> anyhow::Result<()> {
+        let listener = self.server.listener;
+        let number = listener.as_fd().as_raw_fd();
+        Ok(self.ring.watch(listener, name(number))?)
+    }
+
+    fn take_arrivals(&mut self) -> anyhow::Result<()> {
+        let arrivals = self
+            .server
+            .listener
+            .arrivals(self.server.stats, Mode::Blocking);
+        for client in arrivals {
+            self.open(client)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, client: Client) -> anyhow::Result<()> {
+        let fd = client.socket.as_raw_fd();
+        let slot = Slot {
+            conn: Conn::open(client, &self.server),
+            receive: Receive::Off,
+            sending: false,
+            ends: false,
+            touched: false,
+        };
+        self.slots.insert(fd, slot);
+        self.proceed(fd)
+    }
+
+    /// Asks the kernel for what a connection wants next.
+    fn proceed(&mut self, fd: RawFd) -> anyhow::Result<()> {
+        let Some(slot) = self.slots.get_mut(fd) else {
+            return Ok(());
+        };
+        slot.touched = false;
+        let conn = &mut slot.conn;
+        conn.take_room(&mut self.pool);
+        if !slot.ends {
+            slot.ends = conn.settle() == Interest::Close;
+        }
+        if !slot.ends {
+            if let Some(answers) = conn.lend() {
+                self.ring
+                    .send(&*conn, name(fd), answers, 0, Patience::None)?;
+                slot.sending = true;
+            }
+            match slot.receive {
+                Receive::Off if !conn.is_full() => {
+                    self.ring.receive(&*conn, name(fd))?;
+                    slot.receive = Receive::On;
+                }
+                Receive::On if conn.is_full() => {
+                    self.ring.stop_receiving(name(fd))?;
+                    slot.receive = Receive::Stopping;
+                }
+                _ => {}
+            }
+        }
+        if conn.goes_on_when_sent() {
+            self.awaited = Awaited::Event;
+        }
+        conn.give_room(&mut self.pool);
+        if slot.ends {
+            self.end(fd);
+        }
+        Ok(())
+    }
+
+    /// Drops a connection, or has the kernel end its operations on it first.
+    fn end(&mut self, fd: RawFd) {
+        let Some(slot) = self.slots.get_mut(fd) else {
+            return;
+        };
+        let receiving = matches!(slot.receive, Receive::On | Receive::Stopping);
+        if !receiving && !slot.sending {
+            self.slots.remove(fd);
+            return;
+        }
+        // Both end, with nothing and with EPIPE.
+        let _ = shutdown(&slot.conn, Shutdown::Both);
+    }
+
+    fn end_idle(&mut self) {
+        for fd in self.slots.descriptors() {
+            if let Some(slot) = self.slots.get_mut(fd)
+                && !slot.ends
+                && slot.conn.is_idle()
+            {
+                slot.ends = true;
+                self.end(fd);
+            }
+        }
+    }
+
+    fn begin_drain(&mut self) -> anyhow::Result<()> {
+        self.server.listener.close();
+        for fd in self.slots.descriptors() {
+            if let Some(slot) = self.slots.get_mut(fd) {
+                slot.conn.drain();
+                // The receive tells of what has arrived, and then of the end.
+                let _ = shutdown(&slot.conn, Shutdown::Read);
+                self.proceed(fd)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Slot {
+    fn note(&mut self, fd: RawFd, touched: &mut Vec<RawFd>) {
+        if !self.touched {
+            self.touched = true;
+            touched.push(fd);
+        }
+    }
+
+    fn received(&mut self, bytes: Result<&[u8], Errno>, goes_on: bool) {
+        if !goes_on {
+            self.receive = Receive::Off;
+        }
+        match bytes {
+            Ok([]) => {
+                self.conn.finish();
+                self.receive = Receive::Over;
+            }
+            Ok(bytes) => self.conn.feed(bytes),
+            // It was told to end, or all buffers were taken for a moment.
+            Err(Errno::CANCELED | Errno::NOBUFS | Errno::INTR) => {}
+            Err(error) => {
+                self.conn.broken(error);
+                self.receive = Receive::Over;
+            }
+        }
+    }
+}
+
+fn name(fd: RawFd) -> ring::Name {
+    fd as ring::Name
+}

@@ -1,0 +1,61 @@
+//! One client after the other.
+
+use std::os::fd::AsFd as _;
+
+use crate::conn::{Conn, WorkerBuffers};
+use crate::lifecycle::{Waited, wait};
+use crate::listen::Mode;
+use crate::{Card, Model, Server};
+use throng_registry::{Entry, Info};
+
+/// The model `iterative`.
+pub(super) struct Iterative;
+
+const CARD: Card = Card {
+    idea: "Accept a client, serve it to its end, accept the next.",
+    waits_in: "recv() on the one connection; poll() and accept() between clients",
+    system_calls: "recv, send",
+    processes: "1 process, 1 thread",
+    good_at: "simplicity; least work per request when requests come one client at a time",
+    breaks_when: "a second client comes: it waits in the accept queue until the first one leaves",
+    source: "Stevens, UNP vol. 1, 3rd ed., section 30.3 (iterative server)",
+    limit: "it serves one client at a time",
+    page: page!("iterative"),
+};
+
+impl Entry for Iterative {
+    fn info(&self) -> Info {
+        Info {
+            name: "iterative",
+            summary: "one client after the other, in one thread",
+        }
+    }
+}
+
+impl Model for Iterative {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        serve_one_at_a_time(&server)
+    }
+}
+
+/// What a process does that serves one client at a time: here, and in each child of `prefork`.
+///
+/// It takes no client before the last one left, so the accept queue is the only waiting room.
+pub(super) fn serve_one_at_a_time(server: &Server) -> anyhow::Result<()> {
+    let mut buffers = WorkerBuffers::for_one();
+    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+        let client = server
+            .listener
+            .arrivals(server.stats, Mode::Blocking)
+            .next();
+        if let Some(client) = client {
+            let conn = Conn::open(client, server);
+            conn.serve_until_stopped(server, &mut buffers);
+        }
+    }
+    Ok(())
+}

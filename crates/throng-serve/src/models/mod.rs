@@ -1,0 +1,100 @@
+//! The models: one file each, listed here.
+//!
+//! Files are meant to be read side by side. Each opens with a [`Card`](super::Card) of the same
+//! fields; what follows is only how the model waits and how it divides the work.
+//!
+//! To add one: a new file, its `mod` line and its line in [`MODELS`], and its page in `docs/models`; both
+//! lines behind `cfg` when only Linux has what it waits in. The others are compiled for other systems by `.ci/posix`.
+
+/// The page about a model, `docs/models/NAME.md`.
+macro_rules! page {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/models/",
+            $name,
+            ".md"
+        ))
+    };
+}
+
+mod aio;
+#[cfg(target_os = "linux")]
+mod epoll;
+#[cfg(target_os = "linux")]
+mod epoll_et;
+#[cfg(target_os = "linux")]
+mod event_queue;
+mod fork;
+#[cfg(target_os = "linux")]
+mod io_uring;
+#[cfg(target_os = "linux")]
+mod io_uring_reactors;
+mod iterative;
+mod poll;
+mod polling;
+mod prefork;
+#[cfg(target_os = "linux")]
+mod reactors;
+mod select;
+mod thread;
+mod thread_pool;
+#[cfg(target_os = "linux")]
+mod tokio;
+
+#[cfg(target_os = "linux")]
+use event_queue::{end_arrivals, event_queue, wait_for_events};
+
+use super::Model;
+
+/// Every model there is, in the order in which they are listed.
+pub const MODELS: &[&dyn Model] = &[
+    &iterative::Iterative,
+    &fork::Fork,
+    &prefork::Prefork,
+    &thread::Thread,
+    &thread_pool::ThreadPool,
+    &polling::Polling,
+    &select::Select,
+    &poll::Poll,
+    &aio::Aio,
+    #[cfg(target_os = "linux")]
+    &epoll::Epoll,
+    #[cfg(target_os = "linux")]
+    &epoll_et::EpollEt,
+    #[cfg(target_os = "linux")]
+    &reactors::Reactors,
+    #[cfg(target_os = "linux")]
+    &io_uring::IoUring,
+    #[cfg(target_os = "linux")]
+    &io_uring_reactors::IoUringReactors,
+    #[cfg(target_os = "linux")]
+    &tokio::Tokio,
+];
+
+/// Where the next pass over `count` places begins, for models that look at all of them in order.
+///
+/// Who is served last has least time to ask again before the next look, and with a fixed order would
+/// get fewer answers than the others for ever. Steps of the golden ratio come near every place soon.
+fn next_start(last: usize, count: usize) -> usize {
+    (last + count * 61 / 100 + 1) % count.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::keeps_waiting;
+
+    #[test]
+    fn every_limit_of_a_model_keeps_waiting_or_turns_away() {
+        for model in MODELS {
+            let limit = model.card().limit;
+            let is_select = model.info().name == "select";
+            assert_eq!(
+                keeps_waiting(limit),
+                !limit.is_empty() && !is_select,
+                "{limit}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A thread for each CPU, each with a listening socket and an epoll loop of its own.
+
+use std::sync::{RwLock, mpsc};
+
+use anyhow::Context as _;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::epoll_et;
+use crate::lifecycle::wait;
+use crate::worker::Worker;
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::{Entry, Info};
+use throng_sys::descriptors;
+
+/// The model `reactors`.
+pub(super) struct Reactors;
+
+const CARD: Card = Card {
+    idea: "As many epoll-et loops as CPUs, each bound to one. All listen on the same port with \
+           SO_REUSEPORT: the kernel deals the clients out by a hash of their addresses, and a \
+           client stays with its loop. The loops share nothing.",
+    waits_in: "epoll_wait() in each thread",
+    system_calls: "recv, send, and a share of epoll_wait, as epoll-et",
+    processes: "1 process, 1 thread a CPU (--workers) and the main one",
+    good_at: "more requests than one CPU can serve; no lock, no hand-over between threads",
+    breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
+                  too much",
+    source: "socket(7), SO_REUSEPORT; epoll(7); unshare(2), CLONE_FILES (--own-descriptors)",
+    limit: "",
+    page: page!("reactors"),
+};
+
+impl Entry for Reactors {
+    fn info(&self) -> Info {
+        Info {
+            name: "reactors",
+            summary: "an epoll loop for every CPU, clients dealt out by SO_REUSEPORT",
+        }
+    }
+}
+
+impl Model for Reactors {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn knobs(&self) -> &'static [&'static str] {
+        &["own-descriptors"]
+    }
+
+    fn worker_layout(&self) -> WorkerLayout {
+        WorkerLayout::Reactors
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        run_on_each_cpu(server, epoll_et::Loop::new, epoll_et::Loop::run)
+    }
+}
+
+/// Runs a loop in a thread for each listening socket, bound to one CPU each; the main thread only
+/// waits. No loop runs before all are made, or one could use up the descriptors that another one
+/// still needs. When one fails, all stop.
+pub(super) fn run_on_each_cpu<L>(
+    server: Server,
+    make: fn(Server) -> anyhow::Result<L>,
+    run: fn(L) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let cpus = usable_cpus()?;
+    let start = RwLock::new(());
+    let before_start = start.write();
+    let (ready, all_ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, listener) in server.listeners.iter().enumerate() {
+            let cpu = cpus[number % cpus.len()];
+            let own = Server {
+                listener,
+                ..server.seen_by(Worker::number(number))
+            };
+            let (ready, start) = (ready.clone(), &start);
+            let thread = std::thread::Builder::new().name(format!("reactor-{number}"));
+            let thread = thread.spawn_scoped(scope, move || {
+                let own_loop = settle_down(&own, cpu).and_then(|()| make(own));
+                drop(ready);
+                drop(start.read());
+                let reason = own_loop.and_then(run);
+                if reason.is_err() {
+                    own.stop.request();
+                }
+                reason
+            });
+            threads.push(thread.with_context(|| format!("cannot start reactor {number}")));
+        }
+        drop(ready);
+        let _: Result<(), _> = all_ready.recv(); // ends when every thread has dropped its sender
+        if threads.iter().any(Result::is_err) {
+            server.stop.request();
+        }
+        drop(before_start);
+        let waited = wait(server.stop, &[]).context("cannot wait for the wish to stop");
+        if waited.is_err() {
+            server.stop.request();
+        }
+        threads
+            .into_iter()
+            .map(|thread| {
+                let panicked = |_| Err(anyhow::anyhow!("a reactor panicked"));
+                thread.and_then(|thread| thread.join().unwrap_or_else(panicked))
+            })
+            .fold(waited.map(|_| ()), anyhow::Result::and)
+    })
+}
+
+/// Takes the CPU, and the descriptor table if it is to be the thread's own.
+fn settle_down(server: &Server, cpu: usize) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).with_context(|| format!("cannot bind to CPU {cpu}"))?;
+    if server.tuning.own_descriptors {
+        descriptors::own_table().context("cannot take a descriptor table of its own")?;
+    }
+    Ok(())
+}
+
+fn usable_cpus() -> anyhow::Result<Vec<usize>> {
+    let set = sched_getaffinity(None).context("cannot ask which CPUs may be used")?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .collect())
+}

@@ -1,0 +1,136 @@
+//! A fixed number of threads, each serving one client after the other.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context as _;
+
+use super::thread::STACK_BYTES;
+use crate::conn::{Conn, WorkerBuffers};
+use crate::lifecycle::{Blocked, Pass, Waited, wait};
+use crate::listen::Mode;
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::{Entry, Info};
+
+/// The model `thread-pool`.
+pub(super) struct ThreadPool;
+
+const CARD: Card = Card {
+    idea: "The main thread accepts and puts the connection into a queue; each thread of the pool \
+           takes one, serves it to its end with blocking calls, and takes the next.",
+    waits_in: "recv() in each busy thread, the queue's condition variable in each idle one; \
+               poll() and accept() in the main one",
+    system_calls: "recv, send, and a context switch",
+    processes: "1 process, --workers threads and the main one",
+    good_at: "short conversations; a firm bound on what the server uses; no thread a client",
+    breaks_when: "more clients stay than there are threads: the rest wait in the queue",
+    source: "Stevens, UNP vol. 1, 3rd ed., section 30.12 (prethreaded, main thread accepts)",
+    limit: "it serves as many clients at a time as it has threads (--workers)",
+    page: page!("thread-pool"),
+};
+
+impl Entry for ThreadPool {
+    fn info(&self) -> Info {
+        Info {
+            name: "thread-pool",
+            summary: "a fixed number of threads, one client each",
+        }
+    }
+}
+
+impl Model for ThreadPool {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn worker_layout(&self) -> WorkerLayout {
+        WorkerLayout::Pool
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        let queue = Arc::new(Queue::default());
+        let blocked = Arc::new(Blocked::default());
+        for number in 0..server.workers {
+            let queue = Arc::clone(&queue);
+            std::thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(&queue, &server))
+                .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
+        }
+        while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+            for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+                let (client, pass) = blocked.enter(client);
+                queue.put((Conn::open(client, &server), pass));
+            }
+        }
+        server.listener.close();
+        queue.close();
+        blocked.shut_down(server.begin_drain());
+        Ok(())
+    }
+}
+
+fn work(queue: &Queue, server: &Server) {
+    let mut buffers = WorkerBuffers::for_one();
+    while let Some((mut conn, pass)) = queue.take() {
+        conn.serve(server, &mut buffers);
+        drop(conn); // its line is written before it counts as gone
+        drop(pass);
+    }
+}
+
+type Waiting = (Conn<Arc<OwnedFd>>, Pass);
+
+/// Connections that no thread has taken yet. The limit of descriptors bounds it: a client for
+/// whom there is none is turned away before it could queue.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    closed: bool,
+}
+
+impl Queue {
+    fn put(&self, waiting: Waiting) {
+        self.lock().waiting.push_back(waiting);
+        self.arrived.notify_one();
+    }
+
+    /// Takes the one that waited longest; none once the queue is closed.
+    fn take(&self) -> Option<Waiting> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(waiting) = state.waiting.pop_front() {
+                return Some(waiting);
+            }
+            state = self
+                .arrived
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Drops who waits and lets no thread take another.
+    fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let dropped = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(dropped);
+        self.arrived.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,198 @@
+//! A task for every client on the tokio runtime: what people write when they do not want to think
+//! about I/O models.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd as _;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use ::tokio::net::unix::pipe;
+use ::tokio::net::{TcpListener, TcpStream};
+use ::tokio::runtime::{Builder, Runtime};
+use ::tokio::sync::{mpsc, watch};
+use ::tokio::time::timeout;
+use anyhow::Context as _;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::close_reason::Refusal;
+use crate::conn::{Conn, Interest};
+use crate::listen::{Client, Mode};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::{Entry, Info};
+
+/// The model `tokio`.
+pub(super) struct Tokio;
+
+/// Bytes that a task reads at once, in a buffer of its own as is the custom.
+const INPUT_BYTES: usize = 16 * 1024;
+
+const CARD: Card = Card {
+    idea: "Sequential code for each client, as with threads, but suspended in user space while it \
+           waits: the runtime asks one edge-triggered epoll which tasks can go on and runs them on \
+           a thread for each CPU. Here to compare with; the runtime is tokio's.",
+    waits_in: "epoll_wait() in one of the runtime's threads",
+    system_calls: "recv, send, and a share of epoll_wait; a wake-up of another thread now and then",
+    processes: "1 process, 1 thread a CPU (--workers) and the main one",
+    good_at: "plain code for each client at the cost of an event loop; uses every CPU",
+    breaks_when: "each task keeps a buffer, so idle clients cost memory; tasks move between threads",
+    source: "docs.rs/tokio, \"tokio::net\" and \"tokio::task\"",
+    limit: "",
+    page: page!("tokio"),
+};
+
+impl Entry for Tokio {
+    fn info(&self) -> Info {
+        Info {
+            name: "tokio",
+            summary: "a task for every client on the tokio runtime, to compare with",
+        }
+    }
+}
+
+impl Model for Tokio {
+    fn card(&self) -> Card {
+        CARD
+    }
+
+    fn worker_layout(&self) -> WorkerLayout {
+        WorkerLayout::PerCpu
+    }
+
+    fn run(&self, server: Server) -> anyhow::Result<()> {
+        check_threads(server.workers).context("cannot start the threads of the runtime")?;
+        let runtime = runtime(server.workers).context("cannot start the runtime")?;
+        runtime.block_on(accept(server))?;
+        // What did not end in time ends here.
+        runtime.shutdown_timeout(Duration::ZERO);
+        Ok(())
+    }
+}
+
+/// Whether there can be so many threads: the runtime panics where it cannot start one of its own.
+fn check_threads(threads: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    let closed = gate.lock();
+    std::thread::scope(|scope| {
+        let start = |_| {
+            let thread = std::thread::Builder::new().spawn_scoped(scope, || drop(gate.lock()));
+            thread.map(drop)
+        };
+        let started = (0..threads).try_for_each(start);
+        drop(closed);
+        started
+    })
+}
+
+/// With one thread there is nothing to share, so the simpler scheduler does.
+fn runtime(threads: usize) -> std::io::Result<Runtime> {
+    match threads {
+        1 => Builder::new_current_thread().enable_all().build(),
+        _ => Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build(),
+    }
+}
+
+async fn accept(server: Server) -> anyhow::Result<()> {
+    let listener = server.listener.as_fd().try_clone_to_owned()?;
+    let listener = TcpListener::from_std(listener.into())?;
+    let stop = pipe::Receiver::from_owned_fd(server.stop.fd().try_clone_to_owned()?)?;
+    let (stopping, stopped) = watch::channel(false);
+    // Every task holds a sender; nothing is sent: the channel ends when the last task does.
+    let (task, mut last_task) = mpsc::channel::<()>(1);
+    let start = |client: Client<TcpStream>| {
+        let (task, stopped) = (task.clone(), stopped.clone());
+        ::tokio::spawn(async move {
+            serve(Conn::open(client, &server), &server, stopped).await;
+            drop(task);
+        });
+    };
+    loop {
+        let accepted = ::tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.readable() => break,
+        };
+        if let Ok((socket, peer)) = accepted {
+            if let Some(client) = Client::admit(socket, peer, server.stats) {
+                start(client);
+            }
+            continue;
+        }
+        // No descriptor is left, most likely: the way to listen that all models share knows how to
+        // turn clients away.
+        for client in server.listener.arrivals(server.stats, Mode::NonBlocking) {
+            let Client { socket, id } = client;
+            match TcpStream::from_std(socket.into()) {
+                Ok(socket) => start(Client { socket, id }),
+                Err(_) => server.stats.give_up(id, Refusal::Descriptors),
+            }
+        }
+    }
+    server.listener.close();
+    let _ = stopping.send(true);
+    drop(task);
+    let _ = timeout(server.drain, last_task.recv()).await;
+    Ok(())
+}
+
+async fn serve(mut conn: Conn<TcpStream>, server: &Server, mut stopped: watch::Receiver<bool>) {
+    let mut input = vec![0; INPUT_BYTES];
+    let stop = stopped.wait_for(|stopped| *stopped);
+    ::tokio::pin!(stop);
+    let mut stopping = false;
+    loop {
+        let (socket, answers) = conn.parts();
+        let moved = if answers.is_empty() {
+            ::tokio::select! {
+                biased;
+                read = within(server.idle_timeout, socket.read(&mut input)) => match read {
+                    Ok(0) => {
+                        conn.finish();
+                        Ok(())
+                    }
+                    Ok(count) => {
+                        conn.feed(&input[..count]);
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                },
+                _ = &mut stop, if !stopping => {
+                    // What has arrived is still read and answered, then the end of the stream.
+                    stopping = true;
+                    let _ = shutdown(conn.as_fd(), Shutdown::Read);
+                    conn.drain();
+                    Ok(())
+                }
+            }
+        } else {
+            // Piece by piece: who takes something, however slowly, is not silent, and each is counted when it
+            // has left.
+            let written = within(server.idle_timeout, socket.write(answers)).await;
+            written.map(|count| conn.advance(count))
+        };
+        match moved {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::TimedOut => return conn.silent(),
+            Err(error) => conn.broken(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        }
+        if conn.settle() == Interest::Close {
+            return;
+        }
+    }
+}
+
+/// Waits for a read or write, but no longer than the idle timeout if there is one.
+async fn within<T>(
+    limit: Option<Duration>,
+    moving: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    match limit {
+        None => moving.await,
+        Some(limit) => timeout(limit, moving)
+            .await
+            .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into())),
+    }
+}

@@ -1,0 +1,443 @@
+//! What a server counts: totals, and a row for every client.
+//!
+//! All of it lies in memory shared with forked children, so that fork and prefork servers count
+//! like the others and nothing is lost when a child is killed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::close_reason::{CLOSE_REASONS, CloseReason, REFUSALS, Refusal};
+use super::worker::Worker;
+use throng_record::{ServerCounts, ServerWorker};
+use throng_sys::shared;
+
+/// Rows kept; clients beyond are counted in the totals only. 64 bytes each, taken when used.
+const ROWS: usize = 1 << 20;
+const ROW_WORDS: usize = 8;
+
+/// What is kept of one client: one cache line.
+type Row = [AtomicU64; ROW_WORDS];
+
+// Places of the totals in the shared words.
+const ADMITTED: usize = 0;
+const OPEN: usize = 1;
+const PEAK_OPEN: usize = 2;
+const REQUESTS: usize = 3;
+const BYTES_IN: usize = 4;
+const BYTES_OUT: usize = 5;
+const ACCEPT_FAILED: usize = 6;
+const REFUSED: usize = 8;
+const ENDED: usize = REFUSED + REFUSALS.len();
+const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
+
+// Places of a client's figures in its row.
+const STATE: usize = 0; // worker << 32 | port << 16 | is_ipv4 << 8 | outcome
+const CONNECTED_AT: usize = 1;
+const CLOSED_AT: usize = 2;
+const ROW_REQUESTS: usize = 3;
+const ROW_BYTES_IN: usize = 4;
+const ROW_BYTES_OUT: usize = 5;
+const ADDRESS: usize = 6;
+
+/// A client's number, from accept() on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionId(u64);
+
+/// The counts of a server and of all its processes and threads.
+#[derive(Debug)]
+pub struct ServerStats {
+    words: &'static [AtomicU64],
+    most_open: u64,
+    began: Instant,
+    /// Who serves all clients that this process accepts, as it stands in a row: not shared.
+    owner: AtomicU64,
+}
+
+impl ServerStats {
+    /// Opens empty statistics for at most `max_clients` at the same time.
+    ///
+    /// # Errors
+    /// When the shared memory cannot be mapped.
+    pub fn open(max_clients: Option<u64>) -> io::Result<Self> {
+        Ok(Self {
+            words: shared::counters(TOTALS + ROWS * ROW_WORDS)?,
+            most_open: max_clients.unwrap_or(u64::MAX),
+            began: Instant::now(),
+            owner: AtomicU64::new(Worker::ANY.bits()),
+        })
+    }
+
+    /// All clients that this process accepts from now on are `worker`'s: if it dies before it has begun to serve
+    /// one, it is [known](Self::lost) whose it was.
+    pub fn belongs_to(&self, worker: Worker) {
+        self.owner.store(worker.bits(), Relaxed);
+    }
+
+    /// A client was accepted; none when there are as many as may be.
+    pub fn admit(&self, peer: SocketAddr) -> Option<ConnectionId> {
+        let one_more = |open: u64| (open < self.most_open).then_some(open + 1);
+        if self.words[OPEN]
+            .fetch_update(Relaxed, Relaxed, one_more)
+            .is_err()
+        {
+            self.refused(Refusal::Clients);
+            return None;
+        }
+        let id = ConnectionId(self.words[ADMITTED].fetch_add(1, Relaxed));
+        if let Some(row) = self.row(id) {
+            let (address, is_ipv4) = match peer.ip() {
+                IpAddr::V4(ip) => (ip.to_ipv6_mapped(), 1),
+                IpAddr::V6(ip) => (ip, 0),
+            };
+            let owner = self.owner.load(Relaxed);
+            row[STATE].store(owner | u64::from(peer.port()) << 16 | is_ipv4 << 8, Relaxed);
+            let bits = u128::from(address);
+            row[ADDRESS].store((bits >> 64) as u64, Relaxed);
+            row[ADDRESS + 1].store(bits as u64, Relaxed);
+            row[CONNECTED_AT].store(self.now(), Relaxed);
+        }
+        Some(id)
+    }
+
+    /// `worker` serves the client from now on.
+    pub fn hand_to(&self, id: ConnectionId, worker: Worker) {
+        if let Some(row) = self.row(id) {
+            row[STATE].fetch_or(worker.bits(), Relaxed);
+        }
+    }
+
+    /// Statistics of a client that is served from now on.
+    pub fn open_connection(&self, id: ConnectionId, worker: Worker) -> ConnectionStats {
+        self.hand_to(id, worker);
+        self.words[PEAK_OPEN].fetch_max(self.words[OPEN].load(Relaxed), Relaxed);
+        ConnectionStats {
+            totals: &self.words[..TOTALS],
+            row: self.row(id),
+            began: self.began,
+            requests: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            reason: CloseReason::Cut,
+        }
+    }
+
+    /// A client was accepted, but there is nobody to serve it.
+    pub fn give_up(&self, id: ConnectionId, why: Refusal) {
+        self.refused(why);
+        self.open_connection(id, Worker::ANY)
+            .ends(CloseReason::GivenUp);
+    }
+
+    /// A process died: the connections it had open end here.
+    pub fn lost(&self, worker: Worker) {
+        for number in 0..self.used() {
+            let id = ConnectionId(number as u64);
+            let Some(row) = self.row(id) else { return };
+            let state = row[STATE].load(Relaxed);
+            if Worker::of(state) == worker && reason_in(state) == CloseReason::Open as u64 {
+                let mut connection = self.open_connection(id, worker);
+                connection.received(
+                    row[ROW_BYTES_IN].load(Relaxed) as usize,
+                    row[ROW_REQUESTS].load(Relaxed),
+                );
+                connection.sent(row[ROW_BYTES_OUT].load(Relaxed) as usize);
+                connection.ends(CloseReason::Lost);
+            }
+        }
+    }
+
+    /// A client was rejected.
+    pub fn refused(&self, why: Refusal) {
+        self.words[REFUSED + why as usize].fetch_add(1, Relaxed);
+    }
+
+    /// accept() failed for a reason that is none of the client's.
+    pub fn accept_failed(&self) {
+        self.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
+    }
+
+    /// Everything counted, open connections included.
+    pub fn counts(&self) -> ServerCounts {
+        let total = |at: usize| self.words[at].load(Relaxed);
+        let mut refused = named(&REFUSALS, |why| total(REFUSED + *why as usize));
+        if total(ACCEPT_FAILED) > 0 {
+            refused.insert("accept-error".to_owned(), total(ACCEPT_FAILED));
+        }
+        let given_up = total(ENDED + CloseReason::GivenUp as usize);
+        let mut counts = ServerCounts {
+            accepted: total(ADMITTED) - given_up,
+            peak_open: total(PEAK_OPEN),
+            refused,
+            requests: total(REQUESTS),
+            bytes_in: total(BYTES_IN),
+            bytes_out: total(BYTES_OUT),
+            outcomes: named(&CLOSE_REASONS, |reason| match reason {
+                CloseReason::GivenUp => 0, // among the refused
+                _ => total(ENDED + *reason as usize),
+            }),
+            unlogged: total(ADMITTED).saturating_sub(ROWS as u64),
+            workers: Vec::new(),
+        };
+        // What is still open, or was in a process that died, is in the rows only.
+        let mut lost = 0;
+        let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
+        for row in self.rows() {
+            let state = row[STATE].load(Relaxed);
+            if let Some(number) = Worker::of(state).as_number() {
+                let worker = workers.entry(number).or_default();
+                worker.clients += 1;
+                worker.requests += row[ROW_REQUESTS].load(Relaxed);
+            }
+            if reason_in(state) == CloseReason::Open as u64 {
+                counts.requests += row[ROW_REQUESTS].load(Relaxed);
+                counts.bytes_in += row[ROW_BYTES_IN].load(Relaxed);
+                counts.bytes_out += row[ROW_BYTES_OUT].load(Relaxed);
+                lost += 1;
+            }
+        }
+        if lost > 0 {
+            counts.outcomes.insert("open".to_owned(), lost);
+        }
+        counts.workers = workers.into_values().collect();
+        counts
+    }
+
+    /// Writes one CSV row per client, in order of connection.
+    ///
+    /// # Errors
+    /// As `to` gives them.
+    pub fn write_clients(&self, to: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            to,
+            "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,worker,outcome"
+        )?;
+        for (number, row) in self.rows().enumerate() {
+            let word = |at: usize| row[at].load(Relaxed);
+            let state = word(STATE);
+            let bits = u128::from(word(ADDRESS)) << 64 | u128::from(word(ADDRESS + 1));
+            let mut ip = IpAddr::V6(Ipv6Addr::from(bits));
+            if state >> 8 & 1 == 1 {
+                ip = ip.to_canonical();
+            }
+            let peer = SocketAddr::new(ip, (state >> 16) as u16);
+            let reason = CLOSE_REASONS[reason_in(state) as usize % CLOSE_REASONS.len()].1;
+            write!(
+                to,
+                "{number},{peer},{:.1},",
+                word(CONNECTED_AT) as f64 / 1e3
+            )?;
+            if reason != "open" {
+                write!(to, "{:.1}", word(CLOSED_AT) as f64 / 1e3)?;
+            }
+            writeln!(
+                to,
+                ",{},{},{},{},{reason}",
+                word(ROW_REQUESTS),
+                word(ROW_BYTES_IN),
+                word(ROW_BYTES_OUT),
+                Worker::of(state)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The row of a client; none for those that came when all rows were taken.
+    fn row(&self, id: ConnectionId) -> Option<&'static Row> {
+        let (rows, _) = self.words[TOTALS..].as_chunks();
+        rows.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// Rows in use.
+    fn used(&self) -> usize {
+        (self.words[ADMITTED].load(Relaxed) as usize).min(ROWS)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        (0..self.used()).filter_map(|number| self.row(ConnectionId(number as u64)))
+    }
+
+    fn now(&self) -> u64 {
+        nanoseconds(self.began.elapsed())
+    }
+}
+
+fn reason_in(state: u64) -> u64 {
+    state & 0xff
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+/// Counts by name, those that are 0 left out.
+fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, u64> {
+    table
+        .iter()
+        .map(|(key, name)| ((*name).to_owned(), count(key)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}
+
+/// Counts of one connection; written through at every request, added to the totals when dropped.
+#[derive(Debug)]
+pub struct ConnectionStats {
+    totals: &'static [AtomicU64],
+    row: Option<&'static Row>,
+    began: Instant,
+    requests: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+    reason: CloseReason,
+}
+
+impl ConnectionStats {
+    /// Bytes came in that completed so many requests.
+    pub fn received(&mut self, bytes: usize, requests: u64) {
+        self.bytes_in += bytes as u64;
+        self.requests += requests;
+        if let Some(row) = self.row {
+            row[ROW_BYTES_IN].store(self.bytes_in, Relaxed);
+            row[ROW_REQUESTS].store(self.requests, Relaxed);
+        }
+    }
+
+    /// Bytes came in that completed so many requests, and so many went out at once.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it is called once a request, from several models"
+    )]
+    pub fn exchanged(&mut self, bytes_in: usize, requests: u64, bytes_out: usize) {
+        self.bytes_in += bytes_in as u64;
+        self.requests += requests;
+        self.bytes_out += bytes_out as u64;
+        if let Some(row) = self.row {
+            row[ROW_BYTES_IN].store(self.bytes_in, Relaxed);
+            row[ROW_REQUESTS].store(self.requests, Relaxed);
+            row[ROW_BYTES_OUT].store(self.bytes_out, Relaxed);
+        }
+    }
+
+    /// Bytes went out.
+    pub fn sent(&mut self, bytes: usize) {
+        self.bytes_out += bytes as u64;
+        if let Some(row) = self.row {
+            row[ROW_BYTES_OUT].store(self.bytes_out, Relaxed);
+        }
+    }
+
+    /// How the connection ends; the default is [`CloseReason::Cut`].
+    pub fn ends(&mut self, reason: CloseReason) {
+        self.reason = reason;
+    }
+}
+
+impl Drop for ConnectionStats {
+    fn drop(&mut self) {
+        let add = |at: usize, count: u64| {
+            self.totals[at].fetch_add(count, Relaxed);
+        };
+        add(REQUESTS, self.requests);
+        add(BYTES_IN, self.bytes_in);
+        add(BYTES_OUT, self.bytes_out);
+        add(ENDED + self.reason as usize, 1);
+        self.totals[OPEN].fetch_sub(1, Relaxed);
+        if let Some(row) = self.row {
+            row[CLOSED_AT].store(nanoseconds(self.began.elapsed()), Relaxed);
+            row[STATE].fetch_or(self.reason as u64, Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::Pid;
+
+    use super::*;
+
+    #[test]
+    fn counts_what_is_open_and_what_ended() {
+        let stats = ServerStats::open(Some(2)).unwrap();
+        let enter = |peer: &str, worker| {
+            let id = stats.admit(peer.parse().unwrap()).unwrap();
+            stats.open_connection(id, worker)
+        };
+        let mut first = enter("127.0.0.1:4000", Worker::number(1));
+        let mut second = enter("[::1]:5000", Worker::number(0));
+        assert_eq!(stats.admit("127.0.0.1:1".parse().unwrap()), None);
+        first.received(1000, 1);
+        first.sent(900);
+        second.received(10, 0);
+        first.ends(CloseReason::ClientClosed);
+        drop(first);
+        stats.refused(Refusal::SetSize);
+        let counts = stats.counts();
+        assert_eq!((counts.accepted, counts.peak_open), (2, 2));
+        assert_eq!(
+            (counts.requests, counts.bytes_in, counts.bytes_out),
+            (1, 1010, 900)
+        );
+        let refused = [("max-clients".to_owned(), 1), ("set-size".to_owned(), 1)];
+        assert_eq!(counts.refused, BTreeMap::from(refused));
+        assert_eq!(counts.workers.len(), 2);
+        assert_eq!(counts.workers[1].requests, 1);
+        assert_eq!(
+            counts.outcomes,
+            BTreeMap::from([("client-closed".to_owned(), 1), ("open".to_owned(), 1)])
+        );
+        let mut csv = Vec::new();
+        stats.write_clients(&mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let lines: Vec<&str> = csv.lines().collect();
+        assert!(lines[1].starts_with("0,127.0.0.1:4000,"), "{csv}");
+        assert!(lines[1].ends_with(",1,1000,900,1,client-closed"), "{csv}");
+        assert!(
+            lines[2].starts_with("1,[::1]:5000,") && lines[2].ends_with(",0,open"),
+            "{csv}"
+        );
+    }
+    #[test]
+    fn a_dead_process_leaves_no_connection_open() {
+        let stats = ServerStats::open(Some(1)).unwrap();
+        let peer = "127.0.0.1:4000".parse().unwrap();
+        let (dead, alive) = (Worker::this_process(), Worker::process(Pid::INIT));
+        let id = stats.admit(peer).unwrap();
+        let mut connection = stats.open_connection(id, dead);
+        connection.received(100, 2);
+        std::mem::forget(connection); // as when the process is killed
+        stats.lost(alive);
+        assert_eq!(stats.admit(peer), None);
+        stats.lost(dead);
+        stats.lost(dead);
+        let counts = stats.counts();
+        assert_eq!((counts.requests, counts.bytes_in), (2, 100));
+        let outcomes = BTreeMap::from([("process-died".to_owned(), 1)]);
+        assert_eq!(counts.outcomes, outcomes);
+        assert!(stats.admit(peer).is_some());
+    }
+
+    #[test]
+    fn a_process_that_dies_before_it_serves_whom_it_accepted_leaves_no_connection_open() {
+        let stats = ServerStats::open(Some(1)).unwrap();
+        let (peer, dead) = ("127.0.0.1:4000".parse().unwrap(), Worker::this_process());
+        stats.belongs_to(dead);
+        assert!(stats.admit(peer).is_some());
+        stats.lost(dead);
+        let outcomes = BTreeMap::from([("process-died".to_owned(), 1)]);
+        assert_eq!(stats.counts().outcomes, outcomes);
+        assert!(stats.admit(peer).is_some(), "its slot is free again");
+    }
+
+    #[test]
+    fn a_client_for_whom_there_is_nobody_does_not_count_as_accepted() {
+        let stats = ServerStats::open(None).unwrap();
+        let id = stats.admit("127.0.0.1:4000".parse().unwrap()).unwrap();
+        stats.give_up(id, Refusal::Threads);
+        let counts = stats.counts();
+        assert_eq!(counts.accepted, 0);
+        assert_eq!(counts.refused, BTreeMap::from([("threads".to_owned(), 1)]));
+    }
+}

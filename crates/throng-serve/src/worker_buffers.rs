@@ -1,0 +1,36 @@
+//! The buffers of a worker.
+
+use std::mem::MaybeUninit;
+
+/// Bytes read at once by a worker that serves many clients.
+const INPUT_BYTES: usize = 256 * 1024;
+/// Bytes read at once by a worker that serves one; small enough for the heap of thousands.
+const SINGLE_INPUT_BYTES: usize = 64 * 1024;
+
+/// The buffers of one worker, lent to the connection it is handling.
+///
+/// The room to read into is never cleared, so that only what is really used takes memory.
+#[derive(Debug)]
+pub struct WorkerBuffers {
+    pub(super) input: Box<[MaybeUninit<u8>]>,
+    pub(super) out: Vec<u8>,
+}
+
+impl WorkerBuffers {
+    /// For a worker that serves many clients in turn.
+    pub fn for_many() -> Self {
+        Self::with(INPUT_BYTES)
+    }
+
+    /// For a worker that serves one client at a time and may itself be one of thousands.
+    pub fn for_one() -> Self {
+        Self::with(SINGLE_INPUT_BYTES)
+    }
+
+    fn with(input_bytes: usize) -> Self {
+        Self {
+            input: Box::new_uninit_slice(input_bytes),
+            out: Vec::new(),
+        }
+    }
+}

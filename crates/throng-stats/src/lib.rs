@@ -1,0 +1,21 @@
+//! Statistics, pure: numbers in, numbers out. Imports nothing of ours.
+//!
+//! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
+//! - [`mod@fairness`]: how evenly clients were served.
+//! - [`rank`]: whether one thing goes with the order of another.
+//! - [`sample`]: the trials of one server in one metric, and the value that they make together.
+//! - [`scalability`]: the Universal Scalability Law, and the power with which a cost grows.
+//! - [`steadiness`]: whether a rate drifted while it was measured.
+
+pub mod fairness;
+pub mod interval;
+pub mod rank;
+pub mod sample;
+pub mod scalability;
+pub mod steadiness;
+
+pub use fairness::{Fairness, fairness};
+pub use interval::{Interval, Verdict, median};
+pub use rank::{RankCorrelation, rank_correlation};
+pub use sample::{Distributions, Sample, bootstrap_median, bootstrap_ratio};
+pub use steadiness::{Trend, is_unsteady, trend};

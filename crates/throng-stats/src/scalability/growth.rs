@@ -1,0 +1,104 @@
+//! How a cost grows with the number of clients: as n to which power.
+//!
+//! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen,
+//! "Estimates of the Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes
+//! between all pairs, which one odd measurement does not move. 0 is a cost that does not depend on
+//! the crowd, 1 one in proportion to it. Nobody says that a cost is a power law; the residuals do.
+
+use serde::Serialize;
+
+use super::resample::resamples;
+use super::{
+    Crowd, Estimate, FEWEST_FOR_GROWTH, LEAST_SPAN, Residual, Unfit, farthest, medians, range,
+};
+use crate::interval::median_in_place;
+
+/// A cost as a power of the number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Growth {
+    /// e, in cost ∝ clients^e.
+    pub exponent: Estimate,
+    /// Median size of the residuals, which one odd measurement does not move either.
+    pub typical_residual: f64,
+    /// By number of clients.
+    pub residuals: Vec<Residual>,
+}
+
+/// The growth exponent of the costs of a server. Crowds may come in any order.
+///
+/// # Errors
+/// When there are fewer than [`FEWEST_FOR_GROWTH`] numbers of clients, or when they span less than a
+/// factor of [`LEAST_SPAN`].
+pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
+    let (crowds, costs) = medians(crowds)?;
+    if crowds.len() < FEWEST_FOR_GROWTH {
+        return Err(Unfit::TooFew {
+            have: crowds.len(),
+            need: FEWEST_FOR_GROWTH,
+        });
+    }
+    let (fewest, most) = (crowds[0].clients, crowds[crowds.len() - 1].clients);
+    if most / fewest < LEAST_SPAN {
+        return Err(Unfit::TooNarrow { fewest, most });
+    }
+    let across: Vec<f64> = crowds
+        .iter()
+        .map(|crowd| f64::from(crowd.clients).ln())
+        .collect();
+    let exponent = slope(&across, &costs);
+    let mut levels: Vec<f64> = across
+        .iter()
+        .zip(&costs)
+        .map(|(across, cost)| cost.ln() - exponent * across)
+        .collect();
+    let level = median_in_place(&mut levels);
+    let residuals: Vec<Residual> = crowds
+        .iter()
+        .zip(across.iter().zip(&costs))
+        .map(|(crowd, (across, cost))| Residual {
+            clients: crowd.clients,
+            relative: (cost.ln() - level - exponent * across).exp_m1(),
+        })
+        .collect();
+    let exponent = match resamples(&crowds, seed) {
+        None => Estimate::bare(exponent),
+        Some(resamples) => {
+            let others = resamples.values.iter().map(|costs| slope(&across, costs));
+            resamples.estimate(exponent, others.collect())
+        }
+    };
+    Ok(Growth {
+        exponent,
+        typical_residual: typical(&residuals),
+        residuals,
+    })
+}
+
+impl Growth {
+    /// Smallest and largest number of clients that it was told from.
+    pub fn range(&self) -> (u32, u32) {
+        range(&self.residuals)
+    }
+
+    /// The measurement farthest from the power law.
+    pub fn worst(&self) -> Option<Residual> {
+        farthest(&self.residuals)
+    }
+}
+
+/// The median size.
+fn typical(residuals: &[Residual]) -> f64 {
+    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.relative.abs()).collect();
+    median_in_place(&mut sizes)
+}
+
+/// The median slope of log(cost) between all pairs.
+fn slope(across: &[f64], costs: &[f64]) -> f64 {
+    let mut slopes = Vec::with_capacity(costs.len() * (costs.len() - 1) / 2);
+    for right in 1..costs.len() {
+        for left in 0..right {
+            slopes.push((costs[right] / costs[left]).ln() / (across[right] - across[left]));
+        }
+    }
+    median_in_place(&mut slopes)
+}

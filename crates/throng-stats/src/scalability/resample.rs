@@ -1,0 +1,105 @@
+//! What other trials could have given, and the intervals that follow.
+//!
+//! The trial is what is resampled, as for single figures (see `stats::interval`): within each number
+//! of clients, and whole rounds where every number of clients has the same ones, so that a slow spell
+//! of the machine stays what it was, a slow spell under all of them. With fewer than
+//! [`ENOUGH_TRIALS`] trials somewhere a bootstrap would come out too narrow: then a curve is put
+//! through each round by itself, and the interval spans all of those.
+
+use super::{Crowd, Estimate};
+use crate::interval::{ENOUGH_TRIALS, extremes, median_in_place, percentile_interval};
+
+/// Resamples drawn: each is a fit, and the 2.5 % ends rest on 25 of them.
+const RESAMPLES: usize = 1000;
+
+/// Values at each number of clients as other trials might have given them.
+pub(super) struct Resamples {
+    /// One list a resample, in the order of the crowds.
+    pub(super) values: Vec<Vec<f64>>,
+    /// Whether they are single trials, of which the whole range is taken.
+    single: bool,
+}
+
+/// Resamples of `crowds`; `None` when some crowd has one trial only.
+pub(super) fn resamples(crowds: &[Crowd], seed: u64) -> Option<Resamples> {
+    let sorted: Vec<Vec<(u32, f64)>> = crowds
+        .iter()
+        .map(|crowd| {
+            let mut trials = crowd.trials.clone();
+            trials.sort_by_key(|(round, _)| *round);
+            trials
+        })
+        .collect();
+    let fewest = sorted.iter().map(Vec::len).min()?;
+    if fewest < 2 {
+        return None;
+    }
+    let rounds = |trials: &[(u32, f64)]| trials.iter().map(|(round, _)| *round).collect::<Vec<_>>();
+    let paired = sorted
+        .iter()
+        .all(|trials| rounds(trials) == rounds(&sorted[0]));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let single = fewest < ENOUGH_TRIALS;
+    let values = match (single, paired) {
+        (true, true) => (0..fewest)
+            .map(|place| sorted.iter().map(|trials| trials[place].1).collect())
+            .collect(),
+        (true, false) => (0..RESAMPLES)
+            .map(|_| {
+                sorted
+                    .iter()
+                    .map(|trials| trials[random.usize(..trials.len())].1)
+                    .collect()
+            })
+            .collect(),
+        (false, paired) => (0..RESAMPLES)
+            .map(|_| drawn(&sorted, paired, &mut random))
+            .collect(),
+    };
+    Some(Resamples { values, single })
+}
+
+/// Medians of trials drawn with replacement.
+fn drawn(sorted: &[Vec<(u32, f64)>], paired: bool, random: &mut fastrand::Rng) -> Vec<f64> {
+    let mut places: Vec<usize> = Vec::new();
+    sorted
+        .iter()
+        .map(|trials| {
+            if places.is_empty() || !paired {
+                places.clear();
+                places.extend((0..trials.len()).map(|_| random.usize(..trials.len())));
+            }
+            let mut values: Vec<f64> = places.iter().map(|place| trials[*place].1).collect();
+            median_in_place(&mut values)
+        })
+        .collect()
+}
+
+impl Resamples {
+    /// `value` with the interval that its `resampled` values make. It never leaves out the value
+    /// itself, which comes from medians that no single round need have.
+    pub(super) fn estimate(&self, value: f64, resampled: Vec<f64>) -> Estimate {
+        let (low, high) = if self.single {
+            extremes(&resampled)
+        } else {
+            let interval = percentile_interval(value, resampled);
+            (interval.low, interval.high)
+        };
+        Estimate {
+            value,
+            low: Some(low.min(value)),
+            high: Some(high.max(value)),
+        }
+    }
+}
+
+impl Estimate {
+    /// Without an interval.
+    pub(super) fn bare(value: f64) -> Self {
+        Self {
+            value,
+            low: None,
+            high: None,
+        }
+    }
+}

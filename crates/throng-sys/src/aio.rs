@@ -1,0 +1,339 @@
+//! POSIX aio on sockets: reads and writes that the system carries out while the program goes on.
+//!
+//! An [`Operation`] owns its control block, its buffer and a share of its socket, on the heap, from
+//! the start of a read or write until its end has been seen. aio_cancel(3) reaches only what has not
+//! begun; a read in which a thread of the C library is blocked ends when the socket is shut.
+
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::completion_pipe;
+
+/// Whether the C library carries operations out with a pool of threads, whose size can be chosen.
+pub const HAS_POOL: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
+
+/// Whether it can call a function in a thread of its own when an operation ends; elsewhere the
+/// member of `sigevent` that names the function is not known here.
+pub const HAS_CALLBACKS: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
+
+/// Whether operations on sockets are known to make progress beside each other.
+///
+/// glibc and musl do (tried); FreeBSD and illumos do as their documentation says; macOS takes files
+/// only, and elsewhere nothing is known.
+pub const WORKS_ON_SOCKETS: bool = cfg!(any(
+    target_os = "linux",
+    target_os = "freebsd",
+    target_os = "illumos",
+    target_os = "solaris"
+));
+
+/// How the end of an operation is made known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// It is not: whoever wants to know asks.
+    None,
+    /// By a signal, whose handler rings the [completion_pipe].
+    Signal,
+    /// By a function called in a thread of its own, which rings the [completion_pipe].
+    Thread,
+}
+
+/// Lets the C library have up to so many threads for operations, and keep them; by default there
+/// are 20. To be called before the first operation; without effect where there is [no pool](HAS_POOL).
+pub fn set_pool_size(threads: usize) {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        let threads = libc::c_int::try_from(threads).unwrap_or(libc::c_int::MAX);
+        let settings = gnu::Settings {
+            threads,
+            idle_time_s: libc::c_int::MAX,
+            ..gnu::Settings::default()
+        };
+        // SAFETY: `settings` has the layout of struct aioinit and is only read.
+        unsafe { gnu::aio_init(&raw const settings) };
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = threads;
+}
+
+/// What glibc has and POSIX has not.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod gnu {
+    use std::mem::offset_of;
+
+    /// `struct aioinit` of aio.h.
+    #[derive(Default)]
+    #[repr(C)]
+    pub(super) struct Settings {
+        pub(super) threads: libc::c_int,
+        pub(super) expected_requests: libc::c_int,
+        pub(super) unused: [libc::c_int; 4],
+        pub(super) idle_time_s: libc::c_int,
+        pub(super) reserved: libc::c_int,
+    }
+
+    unsafe extern "C" {
+        pub(super) fn aio_init(settings: *const Settings);
+    }
+
+    /// `struct sigevent` with the members of its union that SIGEV_THREAD uses.
+    #[repr(C)]
+    pub(super) struct CallbackEvent {
+        pub(super) value: libc::sigval,
+        pub(super) signal: libc::c_int,
+        pub(super) notify: libc::c_int,
+        pub(super) function: extern "C" fn(libc::sigval),
+        pub(super) attributes: *const libc::pthread_attr_t,
+    }
+
+    const _: () = assert!(
+        size_of::<CallbackEvent>() <= size_of::<libc::sigevent>()
+            && align_of::<CallbackEvent>() <= align_of::<libc::sigevent>()
+            && offset_of!(CallbackEvent, notify) == offset_of!(libc::sigevent, sigev_notify)
+            && offset_of!(CallbackEvent, function)
+                == offset_of!(libc::sigevent, sigev_notify_thread_id)
+                    .next_multiple_of(align_of::<usize>())
+    );
+}
+
+/// The place for one read or write at a time on one socket, used again and again.
+#[derive(Debug)]
+pub struct Operation {
+    /// From `Box::into_raw`; the C library writes into it while `running`.
+    parts: NonNull<Parts>,
+    running: bool,
+    notice: Notice,
+    token: u32,
+}
+
+struct Parts {
+    block: libc::aiocb,
+    buffer: Vec<u8>,
+    socket: Arc<OwnedFd>,
+}
+
+/// An operation that ended: bytes moved, and the buffer back; what was read is its content.
+pub type Ended = (Result<usize, Errno>, Vec<u8>);
+
+impl Operation {
+    /// A place for operations on `socket`, which it keeps open; `token` is what the bell tells.
+    pub fn new(socket: Arc<OwnedFd>, notice: Notice, token: u32) -> Self {
+        // SAFETY: an all-zero aiocb is a valid value: no buffer, no notice.
+        let block = unsafe { std::mem::zeroed() };
+        let parts = Box::new(Parts {
+            block,
+            buffer: Vec::new(),
+            socket,
+        });
+        Self {
+            parts: NonNull::from(Box::leak(parts)),
+            running: false,
+            notice,
+            token,
+        }
+    }
+
+    /// Starts to read as many bytes as `room` has capacity for.
+    ///
+    /// # Errors
+    /// EAGAIN when the system takes no more operations; the buffer comes back.
+    pub fn read(&mut self, mut room: Vec<u8>) -> Result<(), (Errno, Vec<u8>)> {
+        room.clear();
+        let length = room.capacity();
+        self.start(room, length, libc::aio_read)
+    }
+
+    /// Starts to write `bytes`.
+    ///
+    /// # Errors
+    /// As [`Operation::read`].
+    pub fn write(&mut self, bytes: Vec<u8>) -> Result<(), (Errno, Vec<u8>)> {
+        let length = bytes.len();
+        self.start(bytes, length, libc::aio_write)
+    }
+
+    fn start(
+        &mut self,
+        buffer: Vec<u8>,
+        length: usize,
+        call: unsafe extern "C" fn(*mut libc::aiocb) -> libc::c_int,
+    ) -> Result<(), (Errno, Vec<u8>)> {
+        assert!(!self.running, "one operation at a time");
+        // SAFETY: nothing runs, so the parts are ours alone until `call` below.
+        let parts = unsafe { self.parts.as_mut() };
+        parts.buffer = buffer;
+        parts.block.aio_fildes = parts.socket.as_raw_fd();
+        parts.block.aio_buf = parts.buffer.as_mut_ptr().cast();
+        parts.block.aio_nbytes = length;
+        notify(&mut parts.block.aio_sigevent, self.notice, self.token);
+        // SAFETY: block, buffer (of at least `length` bytes) and socket live in `parts`, which
+        // nobody touches before aio_error says that the operation ended, and which is leaked
+        // rather than freed before that.
+        if unsafe { call(&raw mut parts.block) } == 0 {
+            self.running = true;
+            return Ok(());
+        }
+        let error = last_error();
+        Err((error, std::mem::take(&mut parts.buffer)))
+    }
+
+    /// Ends the operation with ECANCELED if nothing has begun to carry it out; whether that is so.
+    pub fn cancel(&mut self) -> bool {
+        if !self.running {
+            return false;
+        }
+        // SAFETY: the operation runs, so block and socket are alive; no reference is made.
+        let answer = unsafe {
+            let parts = self.parts.as_ptr();
+            let block = &raw mut (*parts).block;
+            libc::aio_cancel((*block).aio_fildes, block)
+        };
+        answer == libc::AIO_CANCELED
+    }
+
+    /// What came of the operation; none while it runs, and when none was started.
+    pub fn ended(&mut self) -> Option<Ended> {
+        if !self.running {
+            return None;
+        }
+        // SAFETY: the block is alive; this only makes a pointer to it.
+        let block = unsafe { &raw mut (*self.parts.as_ptr()).block };
+        // SAFETY: the block was given to aio_read or aio_write and not freed since.
+        let error = unsafe { libc::aio_error(block) };
+        if error == libc::EINPROGRESS {
+            return None;
+        }
+        // SAFETY: the operation ended, and this is asked once for each.
+        let count = unsafe { libc::aio_return(block) };
+        self.running = false;
+        // SAFETY: it ended, so the parts are ours alone again.
+        let parts = unsafe { self.parts.as_mut() };
+        let mut buffer = std::mem::take(&mut parts.buffer);
+        let Ok(count) = usize::try_from(count) else {
+            return Some((Err(Errno::from_raw_os_error(error)), buffer));
+        };
+        if buffer.is_empty() {
+            // SAFETY: a read of at most `capacity` bytes wrote the first `count` of them; after a
+            // write the buffer is not empty, or nothing was written.
+            unsafe { buffer.set_len(count) };
+        }
+        Some((Ok(count), buffer))
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        // While it runs, its parts belong to it; they are leaked, socket included.
+        if !self.running {
+            // SAFETY: the pointer came from a Box, is freed only here, and nothing else uses it.
+            drop(unsafe { Box::from_raw(self.parts.as_ptr()) });
+        }
+    }
+}
+
+fn notify(event: &mut libc::sigevent, notice: Notice, token: u32) {
+    event.sigev_value = libc::sigval {
+        sival_ptr: std::ptr::without_provenance_mut(token as usize),
+    };
+    match notice {
+        Notice::None => event.sigev_notify = libc::SIGEV_NONE,
+        Notice::Signal => {
+            event.sigev_notify = libc::SIGEV_SIGNAL;
+            event.sigev_signo = completion_pipe::signal();
+        }
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        Notice::Thread => {
+            let callback = gnu::CallbackEvent {
+                value: event.sigev_value,
+                signal: 0,
+                notify: libc::SIGEV_THREAD,
+                function: completion_pipe::on_end,
+                attributes: std::ptr::null(),
+            };
+            // SAFETY: both are views of struct sigevent, as asserted beside the type.
+            unsafe {
+                std::ptr::from_mut(event)
+                    .cast::<gnu::CallbackEvent>()
+                    .write(callback);
+            };
+        }
+        #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+        Notice::Thread => unreachable!("refused before, see HAS_CALLBACKS"),
+    }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn until_ended(operation: &mut Operation) -> Ended {
+        loop {
+            if let Some(ended) = operation.ended() {
+                return ended;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_with_the_buffer_back() {
+        let (mut peer, socket) = UnixStream::pair().unwrap();
+        let mut operation = Operation::new(Arc::new(OwnedFd::from(socket)), Notice::None, 0);
+        assert!(operation.ended().is_none(), "none was started");
+        operation.read(Vec::with_capacity(100)).unwrap();
+        assert!(operation.ended().is_none(), "nothing has arrived");
+        peer.write_all(b"question").unwrap();
+        assert_eq!(until_ended(&mut operation), (Ok(8), b"question".to_vec()));
+        operation.write(b"answer".to_vec()).unwrap();
+        assert_eq!(until_ended(&mut operation), (Ok(6), b"answer".to_vec()));
+        let mut heard = [0; 6];
+        peer.read_exact(&mut heard).unwrap();
+        assert_eq!(&heard, b"answer");
+        drop(peer);
+        operation.read(Vec::with_capacity(100)).unwrap();
+        assert_eq!(until_ended(&mut operation), (Ok(0), Vec::new()));
+    }
+
+    #[test]
+    fn one_that_runs_keeps_its_socket_though_it_is_dropped() {
+        let (mut peer, socket) = UnixStream::pair().unwrap();
+        let mut operation = Operation::new(Arc::new(OwnedFd::from(socket)), Notice::None, 0);
+        operation.read(Vec::with_capacity(100)).unwrap();
+        drop(operation);
+        peer.write_all(b"to nobody").unwrap(); // EPIPE if it were closed
+    }
+
+    #[test]
+    fn the_bell_tells_which_one_ended() {
+        let completion_pipe = completion_pipe::CompletionPipe::open().unwrap();
+        assert!(
+            completion_pipe::CompletionPipe::open().is_err(),
+            "there is one"
+        );
+        for (notice, token) in [(Notice::Signal, 7), (Notice::Thread, u32::MAX - 1)] {
+            if notice == Notice::Thread && !HAS_CALLBACKS {
+                continue;
+            }
+            let (mut peer, socket) = UnixStream::pair().unwrap();
+            let mut operation = Operation::new(Arc::new(OwnedFd::from(socket)), notice, token);
+            operation.read(Vec::with_capacity(100)).unwrap();
+            peer.write_all(b"x").unwrap();
+            let mut entries = [crate::poll::PollEntry::reading(&completion_pipe)];
+            while !matches!(crate::poll::poll(&mut entries, None), Ok(1)) {}
+            let mut heard = Vec::new();
+            assert!(!completion_pipe.drain(|token| heard.push(token)));
+            assert_eq!(heard, [token]);
+            assert_eq!(until_ended(&mut operation), (Ok(1), b"x".to_vec()));
+        }
+    }
+}

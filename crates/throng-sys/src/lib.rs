@@ -1,0 +1,31 @@
+//! The only unsafe code: what the kernel offers and neither the standard library nor `rustix`
+//! gives a safe name.
+//!
+//! Each file wraps one thing in a safe interface; each unsafe block says who keeps it true.
+#![expect(unsafe_code, reason = "this module is where the unsafe code is kept")]
+
+pub mod aio;
+#[cfg(target_os = "linux")]
+pub mod clock;
+pub mod completion_pipe;
+#[cfg(target_os = "linux")]
+pub mod descriptors;
+pub mod flags;
+pub mod fork;
+#[cfg(target_os = "linux")]
+pub mod perf;
+pub mod poll;
+pub mod process;
+#[cfg(target_os = "linux")]
+pub mod ring;
+pub mod select;
+pub mod shared;
+pub mod signal;
+#[cfg(target_os = "linux")]
+pub mod socket;
+#[cfg(target_os = "linux")]
+pub mod spawn;
+#[cfg(target_os = "linux")]
+pub mod trace;
+#[cfg(target_os = "linux")]
+pub mod wait;

@@ -1,0 +1,369 @@
+//! Counters of the kernel's performance events (`perf_event_open(2)`): instructions, context
+//! switches, tracepoints.
+//!
+//! A [`Group`] counts the thread that opened it and whatever that thread starts from then on:
+//! threads, processes, and theirs in turn. All its counters are read at one moment of each task, so
+//! that they can be set against each other.
+//!
+//! They count all the time, and a part of it is told by reading twice. Switching them on and off
+//! would interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual
+//! machine); reading does so only for those that run.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd, FromRawFd as _};
+use std::time::Duration;
+
+/// What can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    kind: u32,
+    config: u64,
+    user_only: bool,
+}
+
+impl Event {
+    /// Cycles of the CPU.
+    pub const CYCLES: Self = Self::hardware(0);
+    /// Instructions that were completed.
+    pub const INSTRUCTIONS: Self = Self::hardware(1);
+    /// Instructions completed in user mode.
+    pub const USER_INSTRUCTIONS: Self = Self {
+        user_only: true,
+        ..Self::INSTRUCTIONS
+    };
+    /// Accesses to the last level of cache.
+    pub const CACHE_REFERENCES: Self = Self::hardware(2);
+    /// Those that had to go to memory.
+    pub const CACHE_MISSES: Self = Self::hardware(3);
+    /// Branches that were completed.
+    pub const BRANCHES: Self = Self::hardware(4);
+    /// Branches that were foreseen wrongly.
+    pub const BRANCH_MISSES: Self = Self::hardware(5);
+    /// Cycles in which no instruction could be fetched.
+    pub const STALLED_FRONT: Self = Self::hardware(7);
+    /// Cycles in which no instruction could be completed.
+    pub const STALLED_BACK: Self = Self::hardware(8);
+    /// Time on a CPU, in nanoseconds.
+    pub const TASK_CLOCK: Self = Self::software(1);
+    /// Page faults.
+    pub const PAGE_FAULTS: Self = Self::software(2);
+    /// Context switches.
+    pub const CONTEXT_SWITCHES: Self = Self::software(3);
+    /// Moves from one CPU to another.
+    pub const CPU_MIGRATIONS: Self = Self::software(4);
+
+    const fn hardware(config: u64) -> Self {
+        Self {
+            kind: 0,
+            config,
+            user_only: false,
+        }
+    }
+
+    const fn software(config: u64) -> Self {
+        Self {
+            kind: 1,
+            config,
+            user_only: false,
+        }
+    }
+
+    /// The tracepoint whose `id` file in tracefs has this number.
+    pub const fn tracepoint(id: u64) -> Self {
+        Self {
+            kind: 2,
+            config: id,
+            user_only: false,
+        }
+    }
+}
+
+/// The first 64 bytes of `struct perf_event_attr`, which every kernel takes
+/// (`PERF_ATTR_SIZE_VER0`).
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_kind: u32,
+    config1: u64,
+}
+
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const READ_GROUP_AND_TIMES: u64 = 0b1011;
+const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
+
+/// How often to read anew while tasks end, and after how long.
+const MOST_TRIES: u32 = 1000;
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What a group has counted so far, over all tasks there are and were.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// By the place of each counter in its group.
+    pub values: Vec<u64>,
+    /// For how long the tasks ran that it follows, summed.
+    pub enabled: Duration,
+    /// For how long of that it counted: less when the CPU had to share its counters out.
+    pub running: Duration,
+}
+
+impl Counts {
+    /// What was counted since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let earlier = before.values.iter().copied().chain(std::iter::repeat(0));
+        Self {
+            values: self
+                .values
+                .iter()
+                .zip(earlier)
+                .map(|(now, earlier)| now.saturating_sub(earlier))
+                .collect(),
+            enabled: self.enabled.saturating_sub(before.enabled),
+            running: self.running.saturating_sub(before.running),
+        }
+    }
+
+    /// The part of the time in which it counted; 1 where no time has passed.
+    pub fn share(&self) -> f64 {
+        if self.enabled.is_zero() {
+            return 1.0;
+        }
+        self.running.as_secs_f64() / self.enabled.as_secs_f64()
+    }
+}
+
+/// Counters that count together.
+#[derive(Debug)]
+pub struct Group {
+    counters: Vec<File>,
+}
+
+impl Group {
+    /// A group of this one counter.
+    ///
+    /// # Errors
+    /// As `perf_event_open(2)`.
+    pub fn open(leader: Event) -> io::Result<Self> {
+        Ok(Self {
+            counters: vec![open(leader, None)?],
+        })
+    }
+
+    /// Adds a counter.
+    ///
+    /// # Errors
+    /// As `perf_event_open(2)`; `EINVAL` also where the CPU cannot count so many at a time.
+    pub fn add(&mut self, event: Event) -> io::Result<()> {
+        let counter = open(event, self.counters.first())?;
+        self.counters.push(counter);
+        Ok(())
+    }
+
+    /// What they have counted.
+    ///
+    /// # Errors
+    /// As read(2); `UnexpectedEof` when the kernel gave the counters up.
+    pub fn read(&self) -> io::Result<Counts> {
+        // How many there are, the two times, and the counters.
+        let mut bytes = vec![0; (3 + self.counters.len()) * size_of::<u64>()];
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self
+                .counters
+                .first()
+                .map(|mut leader| leader.read(&mut bytes))
+            {
+                Some(Ok(length)) if length < bytes.len() => {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                // A task is just ending and its counters are partly gone (Linux 6.3 and later). It
+                // may wait for the CPU that we are on.
+                Some(Err(error))
+                    if error.raw_os_error() == Some(libc::ECHILD) && tries < MOST_TRIES =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(_)) | None => break,
+            }
+        }
+        let mut numbers = bytes
+            .chunks_exact(size_of::<u64>())
+            .map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
+            .skip(1);
+        let mut time = || Duration::from_nanos(numbers.next().unwrap_or(0));
+        Ok(Counts {
+            enabled: time(),
+            running: time(),
+            values: numbers.collect(),
+        })
+    }
+}
+
+/// Opens a counter of the calling thread and its descendants, in the group of `leader`.
+fn open(event: Event, leader: Option<&File>) -> io::Result<File> {
+    let mut flags = INHERIT;
+    if event.user_only {
+        flags |= EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR;
+    }
+    let attributes = Attributes {
+        kind: event.kind,
+        size: size_of::<Attributes>() as u32,
+        config: event.config,
+        read_format: READ_GROUP_AND_TIMES,
+        flags,
+        ..Attributes::default()
+    };
+    let (this_thread, any_cpu) = (0 as libc::pid_t, -1 as libc::c_int);
+    let leader = leader.map_or(-1, File::as_raw_fd);
+    // SAFETY: the kernel reads `size` bytes of `attributes`, which lives through the call.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            this_thread,
+            any_cpu,
+            leader,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
+    Ok(unsafe { File::from_raw_fd(descriptor as libc::c_int) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group of these, or nothing where the kernel does not let us count.
+    fn group(events: &[Event]) -> Option<Group> {
+        let mut group = Group::open(events[0])
+            .inspect_err(|error| eprintln!("skipped: perf_event_open: {error}"))
+            .ok()?;
+        for event in &events[1..] {
+            group.add(*event).unwrap();
+        }
+        Some(group)
+    }
+
+    fn burn(time: Duration) {
+        let until = crate::clock::thread_cpu_time() + time;
+        while crate::clock::thread_cpu_time() < until {}
+    }
+
+    #[test]
+    fn counts_what_is_done_between_two_looks() {
+        let Some(group) = group(&[Event::TASK_CLOCK, Event::PAGE_FAULTS]) else {
+            return;
+        };
+        burn(Duration::from_millis(2));
+        let before = group.read().unwrap();
+        burn(Duration::from_millis(3));
+        let after = group.read().unwrap();
+        let between = after.since(&before);
+        assert!(between.values[0] >= 2_700_000, "{between:?}");
+        assert!(after.values[0] >= between.values[0] + 1_800_000);
+        assert!((between.share() - 1.0).abs() < 1e-9);
+        assert!(between.enabled >= Duration::from_micros(2_700));
+    }
+
+    #[test]
+    fn follows_threads_processes_and_theirs() {
+        let Some(group) = group(&[Event::TASK_CLOCK, Event::CONTEXT_SWITCHES]) else {
+            return;
+        };
+        std::thread::spawn(|| {
+            let deep = std::thread::spawn(|| burn(Duration::from_millis(4)));
+            deep.join().unwrap();
+            let status = std::process::Command::new("sh")
+                .args([
+                    "-c",
+                    "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'",
+                ])
+                .status();
+            assert!(status.unwrap().success());
+        })
+        .join()
+        .unwrap();
+        let counts = group.read().unwrap();
+        assert!(counts.values[0] > 4_000_000, "{counts:?}");
+        assert!(counts.values[1] >= 2, "{counts:?}");
+    }
+
+    #[test]
+    fn a_thread_that_was_there_before_is_not_counted() {
+        if group(&[Event::TASK_CLOCK]).is_none() {
+            return;
+        }
+        let (work, wait) = std::sync::mpsc::channel();
+        let own = Duration::from_nanos(std::thread::scope(|scope| {
+            let stranger = scope.spawn(move || {
+                wait.recv().unwrap();
+                burn(Duration::from_millis(50));
+            });
+            let counter = scope.spawn(|| Group::open(Event::TASK_CLOCK).unwrap());
+            let counter = counter.join().unwrap();
+            work.send(()).unwrap();
+            stranger.join().unwrap();
+            counter.read().unwrap().values[0]
+        }));
+        assert!(own < Duration::from_millis(50), "{own:?}");
+    }
+
+    #[test]
+    fn can_be_read_while_threads_come_and_go() {
+        let events = [Event::TASK_CLOCK, Event::PAGE_FAULTS, Event::CPU_MIGRATIONS];
+        let Some(group) = group(&events) else {
+            return;
+        };
+        std::thread::scope(|scope| {
+            let busy = scope.spawn(|| {
+                for _ in 0..500 {
+                    std::thread::spawn(|| ()).join().unwrap();
+                }
+            });
+            while !busy.is_finished() {
+                group.read().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn a_look_says_for_how_much_of_the_time_it_counted() {
+        let before = Counts {
+            values: vec![5, 7],
+            enabled: Duration::from_millis(10),
+            running: Duration::from_millis(10),
+        };
+        let after = Counts {
+            values: vec![15, 7],
+            enabled: Duration::from_millis(30),
+            running: Duration::from_millis(20),
+        };
+        let between = after.since(&before);
+        assert_eq!(between.values, [10, 0]);
+        assert!((between.share() - 0.5).abs() < 1e-9);
+        assert!((Counts::default().share() - 1.0).abs() < 1e-9);
+        assert_eq!(after.since(&Counts::default()), after);
+    }
+
+    #[test]
+    fn an_event_that_there_is_not_is_an_error() {
+        assert!(Group::open(Event::tracepoint(u64::MAX)).is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether this machine lets us use io_uring as we do, and if not, what is in the way.
+
+use std::io;
+
+use io_uring::{IoUring, Probe, opcode};
+
+use super::Ring;
+use throng_registry::Unsupported;
+
+/// Operations without which there is no server; each with its name and the first Linux that has
+/// it. Multishot receives came with SEND_ZC, and have no number of their own to ask for.
+const OPERATIONS: [(u8, &str); 6] = [
+    (opcode::PollAdd::CODE, "POLL_ADD (Linux 5.1)"),
+    (opcode::AsyncCancel2::CODE, "ASYNC_CANCEL (Linux 5.5)"),
+    (opcode::AcceptMulti::CODE, "ACCEPT (Linux 5.5)"),
+    (opcode::RecvMulti::CODE, "RECV (Linux 5.6)"),
+    (opcode::Send::CODE, "SEND (Linux 5.6)"),
+    (opcode::SendZc::CODE, "multishot RECV (Linux 6.0)"),
+];
+
+const NEWER: &str = "run Linux 6.0 or newer";
+
+/// Whether a ring can be set up here, with everything a server asks of it.
+///
+/// # Errors
+/// What is missing, or who forbids it, and what would change that.
+pub fn supported() -> Result<(), Unsupported> {
+    if let Err(error) = Ring::new() {
+        let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+        let switch = switch.ok().and_then(|value| value.trim().parse().ok());
+        return Err(explain(&error, switch));
+    }
+    let probe = || -> io::Result<Probe> {
+        let mut probe = Probe::new();
+        IoUring::new(2)?.submitter().register_probe(&mut probe)?;
+        Ok(probe)
+    };
+    let probe = probe().map_err(|error| explain(&error, None))?;
+    match OPERATIONS
+        .iter()
+        .find(|(code, _)| !probe.is_supported(*code))
+    {
+        Some((_, name)) => Err(unsupported(format!("io_uring here has no {name}"), NEWER)),
+        None => Ok(()),
+    }
+}
+
+/// What an error of the set-up means, given the value of kernel.io_uring_disabled where there is
+/// one.
+fn explain(error: &io::Error, switch: Option<u32>) -> Unsupported {
+    match (error.raw_os_error(), switch) {
+        (Some(libc::ENOSYS), _) => unsupported(
+            "this kernel has no io_uring",
+            "run Linux 6.0 or newer, built with CONFIG_IO_URING; in a sandbox, outside of it",
+        ),
+        (Some(libc::EPERM), Some(2)) => unsupported(
+            "io_uring is switched off (kernel.io_uring_disabled is 2)",
+            "as root: sysctl kernel.io_uring_disabled=0",
+        ),
+        (Some(libc::EPERM), Some(1)) => unsupported(
+            "io_uring is for root and a group only (kernel.io_uring_disabled is 1)",
+            "as root: sysctl kernel.io_uring_disabled=0, or join the group whose number is \
+             kernel.io_uring_group",
+        ),
+        (Some(libc::EPERM | libc::EACCES), _) => unsupported(
+            "io_uring_setup() is forbidden, most likely by a seccomp filter",
+            "let the filter pass io_uring_setup, io_uring_enter and io_uring_register (docker run \
+             --security-opt seccomp=FILE)",
+        ),
+        (Some(libc::EINVAL), _) => unsupported(
+            "this kernel's io_uring is too old: IORING_SETUP_SINGLE_ISSUER or buffer rings are \
+             missing",
+            NEWER,
+        ),
+        (Some(libc::ENOMEM), _) => unsupported(
+            "there is no memory for a ring; before Linux 5.12 it counts as locked",
+            "ulimit -l unlimited, or free some memory",
+        ),
+        (Some(libc::EMFILE | libc::ENFILE), _) => unsupported(
+            "there is no descriptor left for a ring",
+            "ulimit -n with a higher number",
+        ),
+        _ => unsupported(format!("no ring can be set up: {error}"), NEWER),
+    }
+}
+
+fn unsupported(reason: impl Into<String>, remedy: &str) -> Unsupported {
+    Unsupported {
+        reason: reason.into(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_reason_and_its_remedy() {
+        for (errno, switch, reason, remedy) in [
+            (libc::ENOSYS, None, "no io_uring", "CONFIG_IO_URING"),
+            (libc::EPERM, Some(2), "is 2", "io_uring_disabled=0"),
+            (libc::EPERM, Some(1), "is 1", "io_uring_group"),
+            (libc::EPERM, Some(0), "seccomp", "io_uring_setup"),
+            (libc::EPERM, None, "seccomp", "io_uring_setup"),
+            (libc::EINVAL, Some(0), "too old", "Linux 6.0"),
+            (libc::ENOMEM, Some(0), "memory", "ulimit -l"),
+            (libc::EMFILE, Some(0), "descriptor", "ulimit -n"),
+            (libc::EIO, Some(0), "Input/output error", "Linux"),
+        ] {
+            let why = explain(&io::Error::from_raw_os_error(errno), switch);
+            assert!(why.reason.contains(reason), "{errno}: {why}");
+            assert!(why.remedy.contains(remedy), "{errno}: {why}");
+        }
+    }
+}

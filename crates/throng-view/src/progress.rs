@@ -1,0 +1,163 @@
+//! How far a run is, as its record tells it: what is done of all, what is left at the pace of the last trials,
+//! and what these brought.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::runs::{Listed, Runs, State};
+use throng_record::format::{counted, or_absent, span};
+use throng_record::metrics::{Metric, of_trial};
+use throng_record::{self as record, Trial, Trials};
+
+/// Trials that are shown.
+const SHOWN: usize = 10;
+/// Bytes at the end of the trials' file that are read for them; a trial has some twenty thousand.
+const END: u64 = 1 << 20;
+
+/// How far a run is.
+#[derive(Debug, Serialize)]
+pub(super) struct Progress {
+    /// What it is.
+    #[serde(flatten)]
+    pub(super) run: Listed,
+    /// How much of it is done, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) percent: Option<u64>,
+    /// How long the rest takes if trials go on as the last ones, where it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) left_s: Option<f64>,
+    /// The part that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) part: Option<String>,
+    /// The last trials, the last of all first.
+    pub(super) last: Vec<Told>,
+    /// Why these cannot be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unread: Option<String>,
+}
+
+/// A trial that has ended.
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    /// Its server.
+    pub(super) server: String,
+    /// Number of clients.
+    pub(super) clients: u32,
+    /// Which of these trials it is.
+    pub(super) occasion: String,
+    /// How long it took.
+    pub(super) took_s: f64,
+    /// Each of [`of_trial`], in words.
+    pub(super) figures: Vec<String>,
+    /// Why it has no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<String>,
+}
+
+/// How far the run of this name is; none where there is none.
+pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
+    let (directory, run) = runs.find(name)?;
+    let parts = runs.parts(name);
+    // Parts run one after the other, so the last one that has trials is the one that runs.
+    let begun = parts.iter().rev().find(|(_, trials, _)| *trials > 0);
+    let current = begun.or(parts.first());
+    let mut unread = None;
+    let mut last = Vec::new();
+    if let Some((part, ..)) = current {
+        match last_trials(&part.place(&directory)) {
+            Ok(trials) => last = trials,
+            Err(error) => unread = Some(format!("{error:#}")),
+        }
+    }
+    // Seen, not dated: the clock of the day may be set.
+    let passed = current.and_then(|(_, _, since)| *since).unwrap_or_default();
+    let is_running = run.state == State::Running;
+    let left = run.planned.filter(|_| is_running && !last.is_empty());
+    let left = left.map(|planned| {
+        let mean = last.iter().map(|trial| trial.took_s).sum::<f64>() / last.len() as f64;
+        let rest = planned.saturating_sub(run.trials) as f64 * mean;
+        // The one that runs may take longer than the last ones did.
+        (rest - passed.as_secs_f64().min(mean)).max(0.0)
+    });
+    let percent = run
+        .planned
+        .filter(|planned| *planned > 0)
+        .map(|planned| (run.trials.min(planned) * 100) / planned);
+    Some(Progress {
+        percent,
+        left_s: left,
+        part: current.and_then(|(part, ..)| part.name.clone()),
+        last: last.iter().rev().map(Told::of).collect(),
+        unread,
+        run,
+    })
+}
+
+impl Progress {
+    /// How far it is, in words: "trial 7 of 66, 9 %, about 2m 10s left".
+    pub(super) fn words(&self) -> String {
+        let trials = u32::try_from(self.run.trials).unwrap_or(u32::MAX);
+        let mut words = vec![match (self.run.state, self.run.planned) {
+            (State::Running, Some(planned)) => {
+                format!("trial {} of {planned}", (self.run.trials + 1).min(planned))
+            }
+            (State::Running, None) => format!("{} so far", counted(trials, "trial")),
+            (_, Some(planned)) => format!("{trials} of {planned} trials"),
+            (_, None) => counted(trials, "trial"),
+        }];
+        words.extend(self.percent.map(|percent| format!("{percent} %")));
+        words.extend(self.left_s.and_then(|left| {
+            let left = Duration::try_from_secs_f64(left).ok()?;
+            Some(format!("about {} left", span(left)))
+        }));
+        words.join(", ")
+    }
+}
+
+impl Told {
+    fn of(trial: &Trial) -> Self {
+        let text = |metric: &Metric| or_absent(metric.of(trial), |value| metric.text(value));
+        Self {
+            server: trial.server.clone(),
+            clients: trial.clients,
+            occasion: trial.occasion(),
+            took_s: trial.took_s,
+            figures: of_trial().map(text).collect(),
+            failure: trial.failure.as_ref().map(|failure| failure.reason.clone()),
+        }
+    }
+}
+
+/// The last whole trials of a record.
+fn last_trials(record: &Path) -> anyhow::Result<Vec<Trial>> {
+    let Some(file) = Trials::open(record)? else {
+        return Ok(Vec::new());
+    };
+    if file.is_compressed() {
+        let mut trials = record::read_trials(record)?;
+        trials.drain(..trials.len().saturating_sub(SHOWN));
+        return Ok(trials);
+    }
+    let from = file.metadata().len().saturating_sub(END);
+    let mut end = Vec::new();
+    file.lines_from(from)?.read_to_end(&mut end)?;
+    let mut lines: Vec<&[u8]> = end.split(|byte| *byte == b'\n').collect();
+    // Behind the last line's end stands nothing, or a line that is being written; before the first one's
+    // beginning, if that is not read, the rest of another.
+    lines.pop();
+    if from > 0 && !lines.is_empty() {
+        lines.remove(0);
+    }
+    let first = lines.len().saturating_sub(SHOWN);
+    let read = |line: &&[u8]| -> anyhow::Result<Trial> {
+        let trial = std::str::from_utf8(line).ok();
+        let trial = trial.and_then(|line| record::parse(file.path(), 1, line).ok());
+        // Which line it is would take reading all of them.
+        trial.context("a line of trials.jsonl is no trial; the report says which and why")
+    };
+    lines[first..].iter().map(read).collect()
+}

@@ -1,0 +1,343 @@
+//! A run from its plan to its report, for every subcommand that measures.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use super::live::{Forecast, Live, TICK};
+use super::{Exit, Usage, has_viewer, lab, output, report};
+use crate::load::preflight;
+use crate::measure::cluster::Origin;
+use crate::measure::watchdog::Watchdog;
+use crate::measure::{self, LiveSnapshot, Observer, RunSpec, Started, host, orphans, probes};
+use crate::record::format;
+use crate::record::spec::LoadSpec;
+use crate::record::{Ending, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
+use crate::sys::signal::Stop;
+
+/// Runs what is planned, makes the report and says how it ended.
+pub(super) fn runner(
+    plan: &RunSpec,
+    origin: &mut Origin,
+    mut store: Store,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let directory = store.directory().to_owned();
+    let (stop, _keeper) = prepare()?;
+    let mut shown = Shown::new(json);
+    let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
+    let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
+    drop(shown);
+    let missed = report::make(&directory, json)?;
+    if stop.requested() {
+        output::note(&format!(
+            "interrupted: {} of {} trials are in {}",
+            trials.len(),
+            run.trials_planned,
+            directory.display()
+        ));
+        return Ok(Exit::Interrupted);
+    }
+    if run.ending == Ending::HostLost {
+        return Err(host_lost(&trials, &directory));
+    }
+    refuse_failures(&run, &trials)?;
+    Ok(if missed { Exit::Missed } else { Exit::Done })
+}
+
+/// That a client host was lost, which ended the run.
+pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
+    let last = trials.iter().rev().find_map(|trial| trial.failure.as_ref());
+    let why = last.map_or("a client host was lost", |failure| &failure.reason);
+    let directory = directory.display();
+    anyhow::anyhow!(
+        "{why}; what was measured before is in {directory}, and --resume goes on there with as many hosts"
+    )
+}
+
+/// What ended a run before its end, and what is left of it.
+pub(super) fn ended_by(error: &anyhow::Error, directory: &Path) -> anyhow::Error {
+    let gone = error.downcast_ref::<StoreError>();
+    if matches!(gone, Some(StoreError::Gone(_))) {
+        return anyhow::anyhow!("{error:#}");
+    }
+    let directory = directory.display();
+    anyhow::anyhow!(
+        "{error:#}; the trials that were finished before are in {directory}, and --resume goes on there"
+    )
+}
+
+/// Gets this process ready to start others, to be stopped, and to be killed.
+pub(super) fn prepare() -> anyhow::Result<(Stop, Watchdog)> {
+    let stop = Stop::install().context("cannot handle signals")?;
+    orphans::adopt().context("cannot take care of processes that leave their tree")?;
+    let watchdog = Watchdog::start(&program()?);
+    let watchdog =
+        watchdog.context("cannot start the process that ends servers when this one is killed")?;
+    Ok((stop, watchdog))
+}
+
+/// Where nothing was measured there is no result: of the whole run, or of a server to be compared.
+fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
+    let failed = |trial: &Trial| trial.failure.is_some();
+    if trials.iter().all(failed) {
+        anyhow::bail!("every trial failed; the reasons are in the report");
+    }
+    let mut found = run.limit.iter().flat_map(|limit| &limit.found);
+    if let Some(found) = found.find(|found| found.ending == SearchEnding::Failed) {
+        let (server, why) = (&found.server, &found.failure);
+        anyhow::bail!("the limit of {server} could not be searched for: {why}");
+    }
+    let compared = run.servers.iter().filter(|_| run.comparison.is_some());
+    for server in compared {
+        let mut of_server = trials.iter().filter(|trial| trial.server == server.name);
+        if of_server.all(failed) {
+            let name = &server.name;
+            anyhow::bail!("every trial of {name} failed; the reasons are in the report");
+        }
+    }
+    Ok(())
+}
+
+/// An earlier run, with what it has.
+pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunSpec)> {
+    let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
+    lab::check_resumed(&run, origin)?;
+    host::raise_descriptor_limit();
+    said(&run.settings)?;
+    let (mut servers, mut null_server) = (run.servers, run.null_server);
+    let all = servers.iter_mut().chain(&mut null_server);
+    for server in all.filter(|server| server.foreign.is_none()) {
+        lab::allow_remote(&mut server.command, &run.settings);
+    }
+    let plan = RunSpec {
+        study: run.study,
+        comparison: run.comparison,
+        limit: run.limit,
+        control: servers
+            .iter()
+            .position(|server| Some(&server.name) == run.settings.control.as_ref()),
+        null_server,
+        probes: probes::choose(&run.settings.probes)?,
+        settings: run.settings,
+        servers,
+        program: program()?,
+        seed: run.seed,
+        arguments: run.arguments,
+        host: host::look(),
+        client_hosts: origin.hosts().to_vec(),
+        done,
+    };
+    Ok((store, plan))
+}
+
+/// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
+/// hide what it does to them.
+const FEWEST_AT_ONCE: u32 = 1000;
+
+/// What is said in a run, in words, if there can be such a run.
+pub(super) fn said(settings: &Settings) -> Result<String, Usage> {
+    let load = settings.load.clone().checked()?;
+    if !settings.below_percent.is_empty()
+        && let Some(key) = load.sets_the_rate()
+    {
+        return Err(Usage(format!(
+            "with --{key} it is not the server that sets the rate, so there is no maximum to stay \
+             below; leave out --{key} or --latency-at"
+        )));
+    }
+    let (dialogue, settings) = load.dialogue("localhost")?;
+    Ok(dialogue.describe(&settings))
+}
+
+/// Makes settings fit what a server can hold, which has one descriptor table most of the time.
+///
+/// # Errors
+/// When they cannot be made to.
+pub(super) fn fit(settings: &mut Settings) -> anyhow::Result<()> {
+    let most = settings.clients.last().copied().unwrap_or(0);
+    settings.load.clients = most;
+    host::raise_descriptor_limit();
+    let resources = host::load_resources();
+    let load = &mut settings.load;
+    let fits = preflight::check_one_table(load.at_once.unwrap_or(most).min(most), &resources);
+    if !load.has_jobs() {
+        return Ok(fits?);
+    }
+    match (fits, preflight::at_once_in_one_table(&resources)) {
+        (Err(shortage), Some(room)) if load.at_once.is_none() => {
+            // More than the accept queue holds would mostly wait for SYNs to be sent again.
+            let room = room.min(settings.backlog.max(FEWEST_AT_ONCE));
+            output::note(&format!(
+                "warning: {shortage}: there will be {room} at once, as one process and its accept \
+                 queue have room for (--at-once)"
+            ));
+            load.at_once = Some(room);
+            Ok(())
+        }
+        (fits, _) => Ok(fits?),
+    }
+}
+
+/// Refuses times where each client has a job.
+pub(super) fn check_times(load: &LoadSpec, says_times: bool) -> Result<(), Usage> {
+    if says_times && load.has_jobs() {
+        let what = "a load in which each client has a job (--each) ends when all are done: it has no \
+                    --duration and no --warm-up; --time-limit bounds it";
+        return Err(Usage(what.to_owned()));
+    }
+    Ok(())
+}
+
+/// What is wrong with a command line, without usage and tips.
+pub(super) fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// Most runs of one study that can begin in the same second and place.
+const MOST_AT_ONCE: u32 = 1000;
+
+/// A directory for a record that was given no other. It is made, so that whoever begins in the same second
+/// gets another.
+pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let results = Path::new("throng-results");
+    let cannot = |path: &Path| format!("cannot create {}", path.display());
+    fs::create_dir_all(results).with_context(|| cannot(results))?;
+    let mut path = results.join(format!("{time}-{study}"));
+    for number in 2..MOST_AT_ONCE {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                path = results.join(format!("{time}-{study}-{number}"));
+            }
+            made => return made.map(|()| path.clone()).with_context(|| cannot(&path)),
+        }
+    }
+    anyhow::bail!(
+        "{}: {MOST_AT_ONCE} runs began in this second",
+        cannot(&path)
+    )
+}
+
+/// A record in this directory that does not hold one yet.
+pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
+    Store::create(directory).map_err(Usage::from)
+}
+
+impl From<StoreError> for Usage {
+    /// Why there is no record to write to, which is known before anything is started.
+    fn from(error: StoreError) -> Self {
+        Self(chain(&error))
+    }
+}
+
+/// This program, to start servers and loads with.
+pub(super) fn program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's file")
+}
+
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// How a trial went in which each client had a job.
+fn jobs(load: &Load) -> String {
+    let jobs = load.completion.as_deref();
+    let time = jobs.and_then(|jobs| jobs.last_done_s);
+    let time = time.map_or(String::new(), |time| {
+        format!(" in {}", format::time(time * 1e6))
+    });
+    let done = jobs.map_or(0, |jobs| jobs.clients_done);
+    format!("{done} of {} clients done{time}", load.clients)
+}
+
+/// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
+pub(super) struct Shown {
+    live: Option<Live>,
+    plain: bool,
+    forecast: Forecast,
+}
+
+impl Shown {
+    pub(super) fn new(json: bool) -> Self {
+        Self {
+            live: has_viewer().then(Live::new),
+            plain: !has_viewer() && !json,
+            forecast: Forecast::new(),
+        }
+    }
+}
+
+impl Observer for Shown {
+    fn begins(&mut self, started: &Started<'_>) {
+        let clock = self.forecast.begin(started.foreseen, Instant::now());
+        if let Some(live) = &self.live {
+            let mut number = format!("trial {}", started.index + 1);
+            // How many a search will take, nobody knows.
+            if !started.purpose.seeks_limit() {
+                number += &format!(" of {}", started.total);
+            }
+            let load = match started.rate_per_s {
+                Some(rate) => format!("{rate} requests a second"),
+                None => format::counted(started.clients, "client"),
+            };
+            let what = started.purpose.occasion(started.round, started.percent);
+            let what = format!("{} with {load}, {what}", started.server);
+            live.begin(&number, &what, clock, true);
+        }
+    }
+
+    fn wants_figures_every(&self) -> Option<Duration> {
+        self.live.as_ref().map(|_| TICK)
+    }
+
+    fn sees(&mut self, live_snapshot: &LiveSnapshot) {
+        if let Some(live) = &self.live {
+            live.see(live_snapshot, None);
+        }
+    }
+
+    fn ended(&mut self, trial: &Trial) {
+        self.forecast.end(Instant::now());
+        if let Some(live) = &self.live {
+            live.end(&told(trial));
+        } else if self.plain {
+            output::note(&told(trial));
+        }
+    }
+}
+
+/// What came of a trial, on a line.
+fn told(trial: &Trial) -> String {
+    let told = match (&trial.failure, &trial.load) {
+        (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+        (None, Some(load)) if load.completion.is_some() => jobs(load),
+        (None, Some(load)) => format!(
+            "{:.0} replies/s, {} of {} clients served",
+            load.window.replies_per_s, load.served, load.clients
+        ),
+        (None, None) => "no figures".to_owned(),
+    };
+    let special = match trial.purpose.words(trial.percent()) {
+        words if words.is_empty() => words,
+        words => format!(" ({words})"),
+    };
+    let (server, clients) = (&trial.server, trial.clients);
+    let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
+        let why = attempt.reasons.first();
+        match why {
+            Some(why) => format!("; {} broke: {why}", attempt.value),
+            None => format!("; {} held", attempt.value),
+        }
+    });
+    let line = format!("{server} with {clients} clients{special}: {told}{verdict}");
+    format::printable(&line)
+}

@@ -1,0 +1,93 @@
+//! The system calls of one request in Markdown: what a page quotes, and what takes its place when they were
+//! traced anew.
+
+use super::words::{columns, padded};
+use crate::record::format;
+use crate::record::traced::{About, Call, Kind, Traced};
+
+/// What was traced, in lines of code of at most so many columns. `when` begins its first sentence: "Traced just now".
+pub fn markdown(traced: &Traced, when: &str, width: usize) -> String {
+    let options = match traced.options.as_str() {
+        "" => String::new(),
+        options => format!(" with `{options}`"),
+    };
+    let mut text = format!("{when} on {}{options}, {}.\n", traced.system, traced.asked);
+    for step in &traced.steps {
+        let lines = lines(&step.calls, width).join("\n");
+        let heading = heading(step.about, &step.calls);
+        text += &format!("\n**{heading}**\n\n```text\n{lines}\n```\n");
+    }
+    text
+}
+
+/// Calls from which on a step is said to have no end.
+const WITHOUT_END: usize = 100;
+
+/// What a step is about, with the number of its calls.
+fn heading(about: About, calls: &[Call]) -> String {
+    let about = match about {
+        About::Comes => "A client comes",
+        About::Asks => "It asks",
+        About::Leaves => "It leaves",
+    };
+    let counted = calls.iter().filter(|call| call.counts());
+    match counted.map(|call| call.times).sum() {
+        WITHOUT_END.. => format!("{about}: calls without end"),
+        count => format!("{about}: {}", format::counted(count as u32, "system call")),
+    }
+}
+
+/// The calls, each with who makes it and what comes of it, in columns.
+fn lines(calls: &[Call], width: usize) -> Vec<String> {
+    const WIDEST_CALL: usize = 44;
+    let who = calls.iter().map(|call| columns(&call.who)).max();
+    let who = who.unwrap_or(0);
+    let widest = calls.iter().map(|call| columns(&words(call)));
+    let widest = widest.filter(|width| *width <= WIDEST_CALL).max();
+    let widest = widest.unwrap_or(0);
+    let mut lines = Vec::new();
+    let mut last_who = "";
+    for call in calls {
+        let is_same = last_who == call.who;
+        last_who = &call.who;
+        let shown = if is_same { "" } else { &call.who };
+        let line = format!("{}  {}", padded(shown, who), words(call));
+        let outcome = outcome(call);
+        let place = who + 2 + widest + 2;
+        let beside = format!("{}  {outcome}", padded(&line, place - 2));
+        if outcome.is_empty() {
+            lines.push(line);
+        } else if columns(&beside) <= width {
+            lines.push(beside);
+        } else {
+            lines.push(line);
+            let place = place.min(width.saturating_sub(columns(&outcome)));
+            lines.push(" ".repeat(place) + &outcome);
+        }
+    }
+    lines
+}
+
+/// A call with its arguments.
+fn words(call: &Call) -> String {
+    let Call {
+        name, arguments, ..
+    } = call;
+    let words = match call.kind {
+        Kind::Event => format!("{name} {arguments}"),
+        _ => format!("{name}({arguments})"),
+    };
+    match call.times {
+        1 => words,
+        times => format!("{words} ×{times}"),
+    }
+}
+
+fn outcome(call: &Call) -> String {
+    match (call.kind, call.outcome.as_str()) {
+        (Kind::Sleeps, _) => "sleeps".to_owned(),
+        (Kind::Woken, "") => "wakes".to_owned(),
+        (Kind::Woken, outcome) => format!("wakes: {outcome}"),
+        (_, outcome) => outcome.to_owned(),
+    }
+}

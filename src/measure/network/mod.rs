@@ -1,6 +1,0 @@
-//! What the kernel tells of TCP: sockets one by one, and counters of a whole network namespace.
-
-pub(super) mod counters;
-pub(super) mod message;
-pub(super) mod proc_file;
-pub(super) mod sock_diag;

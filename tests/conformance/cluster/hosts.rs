@@ -1,0 +1,183 @@
+//! A crew of threads.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use throng::measure::cluster::{Agent, Cluster, Heard, HostAssignment, Report, this_host};
+use throng::record::{ClientHost, ClockOffset};
+
+use crate::support::program::THRONG;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    None,
+    /// The last host's load cannot be started, so often.
+    FailsFirst(u32),
+    /// The first host is gone from the trial with this number on, from 0.
+    LostIn(u32),
+}
+
+/// Client hosts that are threads of this process.
+pub(crate) struct Threads {
+    hosts: Vec<ClientHost>,
+    words: Vec<Sender<Word>>,
+    heard: Receiver<(u32, usize, Vec<u8>)>,
+    trial: u32,
+    trouble: Trouble,
+    lost_told: bool,
+    ordered: Vec<usize>,
+}
+
+/// What a host is told.
+enum Word {
+    Start(u32, Vec<u8>),
+    GoOn,
+    Stop(Duration, Sender<()>),
+}
+
+impl Threads {
+    pub(crate) fn new(count: u32, trouble: Trouble) -> Self {
+        let (tell, heard) = channel();
+        let words = (0..count as usize).map(|place| {
+            let (words, told) = channel();
+            let tell = tell.clone();
+            std::thread::spawn(move || serve(place, &told, &tell));
+            words
+        });
+        let host = |rank| ClientHost {
+            clock: Some(ClockOffset {
+                offset_ns: 0,
+                error_ns: 100,
+            }),
+            cpus: 1,
+            ..this_host(rank, count)
+        };
+        Self {
+            words: words.collect(),
+            hosts: (1..=count).map(host).collect(),
+            heard,
+            trial: 0,
+            trouble,
+            lost_told: false,
+            ordered: Vec::new(),
+        }
+    }
+
+    fn tell(&self, word: impl Fn() -> Word) {
+        for &host in &self.ordered {
+            let _ = self.words[host].send(word());
+        }
+    }
+
+    fn is_lost(&self, host: usize) -> bool {
+        matches!(self.trouble, Trouble::LostIn(trial) if host == 0 && self.trial > trial)
+    }
+}
+
+impl Cluster for Threads {
+    fn hosts(&self) -> &[ClientHost] {
+        &self.hosts
+    }
+
+    fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()> {
+        self.trial += 1;
+        self.ordered = orders.iter().map(|order| order.host).collect();
+        for order in orders {
+            let mut order = order.clone();
+            let is_last = order.host + 1 == self.hosts.len();
+            if matches!(self.trouble, Trouble::FailsFirst(times) if is_last && self.trial <= times)
+            {
+                order.load.servers.clear();
+            }
+            let bytes = serde_json::to_vec(&order)?;
+            self.words[order.host].send(Word::Start(self.trial, bytes))?;
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, deadline: Instant) -> Heard {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (trial, host, bytes) = match self.heard.recv_timeout(left) {
+                Ok(heard) => heard,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    return Heard::Late;
+                }
+            };
+            if trial < self.trial {
+                continue;
+            }
+            if self.is_lost(host) {
+                if std::mem::replace(&mut self.lost_told, true) {
+                    continue;
+                }
+                let reason = "no sign of life".to_owned();
+                return Heard::Lost { host, reason };
+            }
+            let report: Report = serde_json::from_slice(&bytes).expect("a report");
+            return Heard::From { host, report };
+        }
+    }
+
+    fn go_on(&mut self) -> anyhow::Result<()> {
+        self.tell(|| Word::GoOn);
+        Ok(())
+    }
+
+    fn stop(&mut self, limit: Duration) {
+        let (done, all_done) = channel();
+        self.tell(|| Word::Stop(limit, done.clone()));
+        drop(done);
+        // Nothing is ever sent: it ends when all have dropped theirs.
+        let _ = all_done.recv_timeout(limit + Duration::from_secs(10));
+    }
+}
+
+/// What a client host does.
+fn serve(place: usize, told: &Receiver<Word>, tell: &Sender<(u32, usize, Vec<u8>)>) {
+    let mut agent: Option<(u32, Agent)> = None;
+    loop {
+        let word = match &mut agent {
+            None => told.recv().map_err(|_| ()),
+            Some((trial, at_work)) => {
+                let report = at_work.next(Instant::now() + Duration::from_millis(5));
+                let over = at_work.is_over();
+                if let Some(report) = report {
+                    let bytes = serde_json::to_vec(&report).expect("a report is JSON");
+                    if tell.send((*trial, place, bytes)).is_err() {
+                        return;
+                    }
+                }
+                if over {
+                    agent = None;
+                    continue;
+                }
+                match told.try_recv() {
+                    Ok(word) => Ok(word),
+                    Err(std::sync::mpsc::TryRecvError::Empty) => continue,
+                    Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(()),
+                }
+            }
+        };
+        match word {
+            Err(()) => return,
+            Ok(Word::Start(trial, order)) => {
+                let order: HostAssignment = serde_json::from_slice(&order).expect("an order");
+                agent = Some((trial, Agent::start(&order, Path::new(THRONG)).unwrap()));
+            }
+            Ok(Word::GoOn) => {
+                if let Some((_, agent)) = &mut agent {
+                    agent.go_on();
+                }
+            }
+            Ok(Word::Stop(limit, done)) => {
+                if let Some((_, mut agent)) = agent.take() {
+                    agent.stop(limit);
+                }
+                drop(done);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The place of a record fails while it is written: full, gone, read-only.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use throng::record::{self, Trial};
+
+use crate::support::marked::Marked;
+use crate::support::program::THRONG;
+use crate::support::runs::{finish, text, throng_run};
+
+/// More trials than there is time for.
+fn endless(record: &Path) -> Command {
+    let mut command = throng_run(record, "10ms");
+    command.args(["--models", "fork", "--clients", "3", "--runs", "5000"]);
+    command
+}
+
+/// A shell script with a mount namespace of its own, in which $0 is throng, $1 an empty directory to mount
+/// over, and $2 one that is seen from outside. None where that cannot be had.
+fn with_own_mounts(script: &str) -> Option<(TempDir, Output)> {
+    if !rustix::process::geteuid().is_root() {
+        println!("not tried: mounting takes root");
+        return None;
+    }
+    let can = Command::new("unshare")
+        .args(["-m", "mount", "-t", "tmpfs", "none", "/mnt"])
+        .output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("not tried: there is no mount namespace to be had");
+        return None;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (inside, outside) = (
+        directory.path().join("inside"),
+        directory.path().join("outside"),
+    );
+    fs::create_dir(&inside).expect("a directory");
+    fs::create_dir(&outside).expect("a directory");
+    let mut command = Command::new("unshare");
+    command
+        .args(["-m", "sh", "-c", script, THRONG])
+        .args([&inside, &outside]);
+    let marked = Marked::by(directory.path(), &mut command);
+    let output = command.output().expect("it can be started");
+    marked.nobody_is_left();
+    Some((directory, output))
+}
+
+/// The options of [`endless`] as a script has them.
+const ENDLESS: &str = "--models fork --clients 3 --runs 5000 --duration 10ms --warm-up 0s --control none \
+                       --no-ceiling --probes cpu";
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Some trials were finished before, and they can be reported.
+fn earlier_trials_are_there(record: &Path) -> Vec<Trial> {
+    let trials = record::read_trials(record).expect("what was written before");
+    assert!(!trials.is_empty());
+    for (trial, place) in trials.iter().zip(0..) {
+        assert_eq!((trial.index, &trial.failure), (place, &None));
+    }
+    let mut report = Command::new(THRONG);
+    let output = report
+        .arg("report")
+        .arg(record)
+        .output()
+        .expect("it can be started");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(text(&record.join("report.md")).contains(&trials[0].server));
+    trials
+}
+
+#[test]
+fn a_full_disk_ends_a_run_and_keeps_what_was_there() {
+    let script = format!(
+        "mount -t tmpfs -o size=200k none \"$1\" || exit 77
+         \"$0\" run {ENDLESS} -o \"$1/record\"
+         code=$?
+         cp -r \"$1/record\" \"$2\" && exit $code"
+    );
+    let Some((directory, output)) = with_own_mounts(&script) else {
+        return;
+    };
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let place = directory.path().join("inside/record");
+    let cannot = format!("cannot write {}/", place.display());
+    assert!(said.contains(&cannot), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    assert!(
+        said.contains("the trials that were finished before are in"),
+        "{said}"
+    );
+    let record = directory.path().join("outside/record");
+    let trials = earlier_trials_are_there(&record);
+    let written = text(&record.join("trials.jsonl"));
+    assert_eq!(written.lines().count(), trials.len(), "no half of a line");
+}
+
+#[test]
+fn a_record_that_becomes_read_only_ends_a_run_and_keeps_what_was_there() {
+    // Servers cannot write their rows any more.
+    let script = format!(
+        "mount -t tmpfs none \"$1\" || exit 77
+         \"$0\" run {ENDLESS} -o \"$1/record\" &
+         for n in $(seq 3000); do
+           [ \"$(wc -l < \"$1/record/trials.jsonl\")\" -ge 2 ] && break
+           sleep 0.01
+         done 2> /dev/null
+         mount -t tmpfs -o ro none \"$1/record/server\" || {{ kill $!; exit 78; }}
+         wait $!
+         code=$?
+         umount \"$1/record/server\"
+         cp -r \"$1/record\" \"$2\" && exit $code"
+    );
+    let Some((directory, output)) = with_own_mounts(&script) else {
+        return;
+    };
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let cannot = format!(
+        "cannot write {}/inside/record/server/",
+        directory.path().display()
+    );
+    assert!(said.contains(&cannot), "{said}");
+    assert!(said.contains("Read-only file system"), "{said}");
+    earlier_trials_are_there(&directory.path().join("outside/record"));
+}
+
+#[test]
+fn a_read_only_place_is_told_before_anything_is_started() {
+    let script = "mount -t tmpfs -o ro none \"$1\" || exit 77
+                  exec \"$0\" run --models epoll -o \"$1/record\"";
+    let Some((directory, output)) = with_own_mounts(script) else {
+        return;
+    };
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let cannot = format!("cannot create {}/inside/record", directory.path().display());
+    assert!(
+        said.contains(&cannot) && said.contains("Read-only file system"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_record_that_is_moved_away_ends_a_run() {
+    for removed in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (record, elsewhere) = (
+            directory.path().join("record"),
+            directory.path().join("moved"),
+        );
+        let mut command = endless(&record);
+        let marked = Marked::by(directory.path(), &mut command);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut run = command.spawn().unwrap();
+        let mut lines = BufReader::new(run.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        // A line a trial that is on disk.
+        assert_eq!(lines.by_ref().take(2).count(), 2);
+        fs::rename(&record, &elsewhere).unwrap();
+        if removed {
+            fs::remove_dir_all(&elsewhere).unwrap();
+        }
+        let last = lines.last().unwrap_or_default();
+        assert_eq!(run.wait().unwrap().code(), Some(1), "{last}");
+        let gone = format!("{} was removed or replaced", record.display());
+        assert!(last.contains(&gone), "{last}");
+        marked.nobody_is_left();
+        if !removed {
+            assert!(earlier_trials_are_there(&elsewhere).len() >= 2);
+        }
+    }
+}
+
+/// A line that is cut off may end within a character.
+#[test]
+fn a_record_cut_off_within_a_character_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = throng_run(directory.path(), "10ms");
+    command.args(["--models", "epoll", "--clients", "1", "--runs", "1"]);
+    finish(command);
+    let path = directory.path().join("trials.jsonl");
+    let mut bytes = fs::read(&path).unwrap();
+    let next = "{\"index\":1,\"server\":\"größe";
+    let within = next.find('ö').expect("it is there") + 1;
+    bytes.extend(&next.as_bytes()[..within]);
+    assert!(std::str::from_utf8(&bytes).is_err());
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(earlier_trials_are_there(directory.path()).len(), 1);
+}

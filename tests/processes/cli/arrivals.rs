@@ -1,0 +1,191 @@
+//! Open loops keep to their plan, and say where they did not; clients of closed loops think.
+
+use std::ops::RangeInclusive;
+
+use serde_json::Value;
+
+use super::throng;
+use crate::support::server::Server;
+
+const CLIENTS: u64 = 20;
+
+/// The result of a load on a server that is well, once everything in it agrees.
+fn load(options: &str) -> Value {
+    let server = Server::start(&["epoll"]).expect("it can be started");
+    let address = server.address().to_string();
+    let mut arguments = vec!["load", &address, "--json", "-c", "20", "--warm-up", "0s"];
+    arguments.extend(options.split_whitespace());
+    let told = throng(&arguments);
+    let result = told.json();
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+    let counts = server.stop().expect("it ends well");
+    assert_eq!(
+        counts["requests"], result["requests"],
+        "both sides count alike"
+    );
+    let window = &result["window"];
+    let slices = window["slices"].as_array().expect("a list");
+    let replies: u64 = slices.iter().filter_map(Value::as_u64).sum();
+    assert_eq!(window["replies"], replies, "{result}");
+    result
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn count(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// The result of an open loop in which all requests that came due have their place. The mean rate
+/// is `per_s`; by chance, or as bursts are cut off, so many may be missing or too many.
+fn open_loop(options: &str, per_s: f64, by_chance: f64) -> Value {
+    let result = load(options);
+    let open = &result["open_loop"];
+    let [due, waited, never_sent, unanswered, lost] =
+        ["due", "waited", "never_sent", "unanswered", "lost"].map(|name| count(&open[name]));
+    // The clock is read a little apart.
+    let planned = number(&result["window"]["duration_s"]) * per_s;
+    let tolerance = by_chance + 2.0 + planned / 100.0;
+    assert!(
+        (due as f64 - planned).abs() <= tolerance,
+        "{due} instead of {planned}: {result}"
+    );
+    let (service, response) = (&result["service_time"], &open["response_time"]);
+    let replies = count(&service["count"]);
+    assert_eq!(due, replies + never_sent + unanswered + lost, "{result}");
+    assert_eq!(count(&response["count"]), due - lost, "{result}");
+    assert_eq!(
+        count(&result["lateness"]["count"]),
+        due - never_sent,
+        "{result}"
+    );
+    assert!(never_sent <= waited && waited <= due, "{result}");
+    // Of the replies in the window some were due before, others that were due in it came after.
+    let difference = count(&result["window"]["replies"]).abs_diff(replies);
+    assert!(difference <= CLIENTS, "{result}");
+    for figure in ["min_us", "mean_us", "p50_us", "p90_us", "max_us"] {
+        // A histogram with 3 digits may be a thousandth off.
+        let (longer, shorter) = (number(&response[figure]), number(&service[figure]));
+        assert!(longer >= shorter * 0.998, "{figure}: {result}");
+    }
+    result
+}
+
+/// Six standard deviations of the number of random requests.
+fn chance(count: f64) -> f64 {
+    6.0 * count.sqrt()
+}
+
+#[test]
+fn random_arrivals_keep_to_their_rate() {
+    open_loop("--rate 500 --arrival poisson -d 2s", 500.0, chance(1000.0));
+}
+
+#[test]
+fn constant_arrivals_keep_to_their_rate() {
+    open_loop("--rate 500 -d 1s", 500.0, 0.0);
+    open_loop(
+        "--rate 500 --arrival constant -d 1s --threads 3",
+        500.0,
+        0.0,
+    );
+}
+
+#[test]
+fn bursts_keep_the_mean_rate() {
+    let result = open_loop("--rate 1000 --arrival burst:200 -d 1s", 1000.0, 200.0);
+    // Of 200 at once no more than 20 find a free client.
+    assert!(
+        number(&result["open_loop"]["waited"]) >= 4.0 * 180.0,
+        "{result}"
+    );
+}
+
+#[test]
+fn a_rate_rises_over_the_load() {
+    let result = open_loop("--rate 0..1000 -d 2s", 500.0, 0.0);
+    let slices = result["window"]["slices"].as_array().unwrap();
+    let (early, late) = slices.split_at(slices.len() / 2);
+    let sum = |slices: &[Value]| slices.iter().filter_map(Value::as_u64).sum::<u64>();
+    assert!(sum(late) > sum(early), "{result}");
+}
+
+/// Far more than anybody can send: what is not sent is counted, not left out, and takes no time.
+#[test]
+fn what_was_never_sent_is_counted() {
+    for (arrival, by_chance) in [
+        ("constant", 0.0),
+        ("poisson", chance(1e8)),
+        ("burst:9", 9.0),
+    ] {
+        let options = format!("--rate 2e8 --arrival {arrival} -d 500ms");
+        let result = open_loop(&options, 2e8, by_chance);
+        assert!(number(&result["open_loop"]["never_sent"]) > 5e7, "{result}");
+        assert!(number(&result["open_loop"]["waited"]) > 0.0, "{result}");
+        let longest = number(&result["open_loop"]["response_time"]["max_us"]);
+        assert!(
+            longest > number(&result["service_time"]["max_us"]),
+            "{result}"
+        );
+    }
+}
+
+/// Whether a request left just before the end or a moment earlier, its reply is waited for.
+#[test]
+fn what_is_under_way_at_the_end_is_answered() {
+    for seed in 0..20 {
+        load(&format!(
+            "--rate 5000 --arrival poisson -d 50ms --seed {seed}"
+        ));
+    }
+}
+
+#[test]
+fn clients_that_think_ask_less_often() {
+    // Whoever thinks at least so long makes at most so many requests in a second.
+    for (think, range) in [("100ms", 0..=20 * 11), ("50ms..150ms", 0..=20 * 21)] {
+        asks_in_a_second(think, range);
+    }
+    // 20 clients with 20 requests a second each, were there no service time.
+    let most = 400.0 + chance(400.0) + CLIENTS as f64;
+    asks_in_a_second("exp:50ms", 0..=most as u64);
+}
+
+fn asks_in_a_second(think: &str, expected: RangeInclusive<u64>) {
+    let result = load(&format!("--think {think} -d 1s"));
+    let replies = result["window"]["replies"].as_u64().expect("a count");
+    assert!(
+        replies > 0 && expected.contains(&replies),
+        "{think}: {result}"
+    );
+    assert!(
+        result["open_loop"].is_null(),
+        "a closed loop has none: {result}"
+    );
+}
+
+#[test]
+fn a_wrong_plan_is_wrong_usage() {
+    for (option, says) in [
+        ("--rate=0", "from 0.001"),
+        ("--rate=-5", "from 0.001"),
+        ("--rate=inf", "from 0.001"),
+        ("--rate=2e9", "1000000000"),
+        ("--rate=10..5", "write it like 5..10"),
+        ("--rate=many", "write it like 1000"),
+        ("--arrival=burst:0", "at least 1"),
+        ("--arrival=sometimes", "constant, poisson, burst:N"),
+        ("--think=2s..1s", "the shorter time comes first"),
+        ("--think=exp:0s", "longer than 0"),
+    ] {
+        throng(&["load", "127.0.0.1:1", option]).is_usage_error(&[says]);
+    }
+}

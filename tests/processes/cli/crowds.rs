@@ -1,0 +1,158 @@
+//! What a crowd can be told about its connections, its end and itself, on every engine.
+
+use serde_json::Value;
+
+use super::{Told, throng, throng_in_shell};
+use crate::support::server::Server;
+
+/// The engines that this machine has.
+pub(super) fn engines() -> Vec<&'static str> {
+    let mut engines = vec!["epoll"];
+    match throng::sys::ring::supported() {
+        Ok(()) => engines.push("io-uring"),
+        Err(reason) => println!("without io-uring: {reason}"),
+    }
+    engines
+}
+
+/// The result of a load with these options; its server, which has ended, counted the same.
+fn load(options: &[&str]) -> (Told, Value) {
+    let server = Server::start(&["epoll"]).expect("it can be started");
+    let address = server.address().to_string();
+    let told = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
+    let result = told.json();
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+    let counts = server.stop().expect("it ends well");
+    assert_eq!(counts["requests"], result["requests"], "{result}");
+    assert_eq!(counts["accepted"], result["connections"], "{result}");
+    (told, result)
+}
+
+fn count(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+#[test]
+fn engines_do_the_same() {
+    for engine in engines() {
+        let all = [
+            &["--engine", engine, "-n", "1000"][..],
+            &["--engine", engine, "-n", "1000", "--pipeline", "8"],
+            &["--engine", engine, "-n", "1000", "--size", "100kB:1,10B:3"],
+        ];
+        for options in all {
+            let mixed = options.contains(&"--size");
+            let server = Server::start(&["epoll-et"]).expect("it can be started");
+            let address = server.address().to_string();
+            let told = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
+            let result = told.json();
+            assert_eq!(result["verified"], 1000, "{result}");
+            assert_eq!(result["engine"], engine, "{result}");
+            let counts = server.stop().expect("it ends well");
+            let sent = count(&result["window"]["bytes_sent"]);
+            assert_eq!(counts["bytes_in"], sent, "{options:?}: {result}");
+            assert_eq!(counts["requests"] == 1000, !mixed, "{options:?}: {counts}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_ends_after_its_requests() {
+    for engine in engines() {
+        for close in ["orderly", "reset"] {
+            let options = ["--engine", engine, "-n", "1000", "--close", close];
+            let (_, result) = load(&[&options[..], &["--requests-per-connection", "7"]].concat());
+            // 50 requests of each client, over 8 connections.
+            assert_eq!(result["connections"], 160, "{result}");
+            assert_eq!(result["verified"], 1000, "{result}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_ends_after_its_lifetime() {
+    let (_, result) = load(&["-d", "600ms", "--warm-up", "0s", "--lifetime", "100ms"]);
+    assert!(count(&result["connections"]) >= 60, "{result}");
+    assert_eq!(result["served"], 20, "{result}");
+}
+
+#[test]
+fn clients_come_at_their_rate() {
+    let (_, result) = load(&["-d", "50ms", "--warm-up", "0s", "--ramp", "400ms"]);
+    assert_eq!(result["served"], 20, "{result}");
+    let (_, result) = load(&["-n", "20", "--connect-rate", "50"]);
+    // The last one comes 380 ms after the first.
+    let took = result["window"]["duration_s"].as_f64();
+    assert!(took >= Some(0.38), "{result}");
+}
+
+#[test]
+fn a_load_may_end_after_so_many_bytes() {
+    let (_, result) = load(&["--bytes", "3000000"]);
+    assert_eq!(result["stopped_by"], "bytes", "{result}");
+    let window = &result["window"];
+    let bytes = count(&window["bytes_sent"]) + count(&window["bytes_received"]);
+    assert!(bytes >= 2_900_000, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+}
+
+#[test]
+fn an_interrupt_leaves_the_result_so_far() {
+    let server = Server::start(&["epoll"]).expect("it can be started");
+    let address = server.address().to_string();
+    let arguments = ["load", &address, "--json", "-d", "40s", "--warm-up", "0s"];
+    let script = "timeout --preserve-status -s INT 1 \"$@\"";
+    let told = throng_in_shell(script, &arguments);
+    let result = told.json();
+    assert_eq!(told.code, 130, "{told:?}");
+    assert_eq!(result["stopped_by"], "interrupted", "{result}");
+    assert!(count(&result["window"]["replies"]) > 0, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+}
+
+#[test]
+fn probe_clients_are_told_apart_from_the_crowd() {
+    let server = Server::start(&["epoll"]).expect("it can be started");
+    let address = server.address().to_string();
+    let options = ["--probe-clients", "3", "--probe-rate", "100", "-d", "1s"];
+    let told = throng(&[&["load", &address, "--json", "-c", "20"], &options[..]].concat());
+    let result = told.json();
+    let probe = &result["probe"];
+    assert_eq!(probe["clients"], 3, "{result}");
+    assert_eq!(result["served"], 20, "{result}");
+    assert_eq!(
+        probe["response_time"]["count"], probe["due"],
+        "all that came due are in it: {result}"
+    );
+    assert!(count(&probe["due"]) > 100, "{result}");
+    assert_eq!(server.stop().expect("it ends well")["accepted"], 23);
+}
+
+#[test]
+fn a_ceiling_is_measured_against_a_server_of_our_own() {
+    for engine in engines() {
+        let (_, result) = load(&["--engine", engine, "-d", "200ms", "--calibrate"]);
+        let ceiling = &result["ceiling"];
+        assert!(ceiling["replies_per_s"].as_f64() > Some(0.0), "{result}");
+        assert!(ceiling["share"].as_f64() > Some(0.0), "{result}");
+        assert!(result["cpu_s"].as_f64() > Some(0.0), "{result}");
+    }
+    let send = ["--send", "x", "--expect", "bytes:1", "--calibrate"];
+    let told = throng(&[&["load", "127.0.0.1:9"], &send[..]].concat());
+    told.is_usage_error(&["--calibrate", "--send"]);
+}
+
+#[test]
+fn errors_say_when_they_began() {
+    let told = throng(&["load", "127.0.0.1:9", "--json", "-c", "3", "-d", "200ms"]);
+    let result = told.json();
+    assert_eq!(told.code, 1, "{told:?}");
+    for (kind, _) in result["errors"].as_object().expect("kinds") {
+        let began = result["errors_first_s"][kind].as_f64();
+        assert!(began >= Some(0.0), "{result}");
+    }
+    assert!(result["errors"]["refused"].is_u64(), "{result}");
+}

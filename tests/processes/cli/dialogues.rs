@@ -1,0 +1,201 @@
+//! What clients say when the user says it: bytes and a pattern, or a mix of sizes and paths.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use serde_json::Value;
+
+use super::{Told, throng};
+use crate::support::server::Server;
+
+/// Answers each line that comes over any connection with `reply`; after `closes` of them, if that
+/// is not 0, it closes.
+fn serve_lines(reply: &'static [u8], closes: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || answer_lines(stream, reply, closes));
+        }
+    });
+    address
+}
+
+fn answer_lines(mut stream: TcpStream, reply: &[u8], closes: usize) {
+    let mut input = [0; 4096];
+    let mut answered = 0;
+    while let Ok(count @ 1..) = stream.read(&mut input) {
+        let lines = input[..count].split(|&byte| byte == b'\n').count() - 1;
+        if stream.write_all(&reply.repeat(lines)).is_err() {
+            return;
+        }
+        answered += lines;
+        if closes > 0 && answered >= closes {
+            return;
+        }
+    }
+}
+
+/// A load of 200 requests from 4 clients, and what came of it.
+fn load(address: &str, options: &[&str]) -> (Told, Value) {
+    let arguments = ["load", address, "--json", "-c", "4", "-n", "200"];
+    let told = throng(&[&arguments, options].concat());
+    let result = told.json();
+    (told, result)
+}
+
+#[test]
+fn what_is_sent_and_expected_is_said_by_the_user() {
+    let address = serve_lines(b"+PONG\r\n", 0).to_string();
+    for expect in [
+        "text:+PONG\\r\\n",
+        "until:\\n",
+        "bytes:7",
+        "regex:^\\+[A-Z]+\\r\\n",
+    ] {
+        for pipeline in ["1", "8"] {
+            let options = [
+                "--send",
+                "PING\\r\\n",
+                "--expect",
+                expect,
+                "--pipeline",
+                pipeline,
+            ];
+            let (told, result) = load(&address, &options);
+            assert_eq!(told.code, 0, "{expect}: {told:?}");
+            assert_eq!(result["verified"], 200, "{expect}: {result}");
+            assert_eq!(result["errors"], serde_json::json!({}), "{expect}");
+        }
+    }
+    let arguments = ["load", &address, "-n", "50", "--send", "PING\\r\\n"];
+    let told = throng(&[&arguments[..], &["--expect", "until:\\n"]].concat());
+    let words = "\"PING\\r\\n\" answered by until:\\n";
+    assert!(told.out.contains(words), "{told:?}");
+}
+
+#[test]
+fn replies_may_end_with_their_connections() {
+    let address = serve_lines(b"any bytes", 1).to_string();
+    let (told, result) = load(&address, &["--send", "GET /\\n", "--expect", "close"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["verified"], 200, "{result}");
+    assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+}
+
+#[test]
+fn a_file_can_be_sent() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, "a line\\n\n").unwrap();
+    let address = serve_lines(b"ok\n", 0).to_string();
+    let sent = format!("@{}", file.path().display());
+    let (told, result) = load(&address, &["--send", &sent, "--expect", "text:ok\\n"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["verified"], 200, "{result}");
+}
+
+#[test]
+fn replies_that_are_not_expected_are_counted() {
+    let address = serve_lines(b"-ERR\r\n", 0).to_string();
+    for expect in ["text:+PONG\\r\\n", "regex:^\\+", "bytes:5"] {
+        let (told, result) = load(&address, &["--send", "PING\\r\\n", "--expect", expect]);
+        assert_eq!(result["errors"]["wrong-reply"], 4, "{expect}: {told:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_or_expected_is_a_usage_error() {
+    let load = |options: &[&str]| throng(&[&["load", "127.0.0.1:1"], options].concat());
+    for (options, says) in [
+        (
+            ["--send", "", "--expect", "close"],
+            "there is nothing to send",
+        ),
+        (
+            ["--send", "\\q", "--expect", "close"],
+            "`\\q` in `\\q` is no escape",
+        ),
+        (["--send", "@", "--expect", "close"], "the name of a file"),
+        (
+            ["--send", "@/no/such/file", "--expect", "close"],
+            "cannot read /no/such/file",
+        ),
+        (
+            ["--send", "a", "--expect", "regex:("],
+            "is no regular expression",
+        ),
+        (
+            ["--send", "a", "--expect", "bytes:0"],
+            "is no number of bytes",
+        ),
+        (
+            ["--send", "a", "--expect", "soon"],
+            "write bytes:N, text:STRING",
+        ),
+    ] {
+        load(&options).is_usage_error(&[says]);
+    }
+    load(&["--send", "a"]).is_usage_error(&["--expect"]);
+    load(&["--expect", "close"]).is_usage_error(&["--send"]);
+    let both = ["--send", "a", "--expect", "close"];
+    let with = |more: &[&str]| load(&[&both, more].concat());
+    with(&["--protocol", "echo"]).is_usage_error(&["--protocol"]);
+    with(&["--size", "5"]).is_usage_error(&["--size"]);
+    let url = [&["load", "http://127.0.0.1:1"][..], &both].concat();
+    throng(&url).is_usage_error(&["write HOST:PORT"]);
+}
+
+#[test]
+fn sizes_are_mixed_by_weight() {
+    let server = Server::start(&["epoll", "--protocol", "upload"]).unwrap();
+    let address = server.address().to_string();
+    let options = ["--protocol", "upload", "--size", "1kB:3,64KiB:1"];
+    let (told, result) = load(&address, &options);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["verified"], 200, "{result}");
+    assert_eq!(server.stop().unwrap()["requests"], 200);
+    // Of each client 50 of the 1024 in its order, which need not have the exact shares.
+    let sent = result["window"]["bytes_sent"].as_u64().unwrap();
+    let sizes = 200 * 1008..200 * 65_544;
+    assert!(sizes.contains(&sent), "{result}");
+
+    let server = Server::start(&["thread"]).unwrap();
+    let address = server.address().to_string();
+    let told = throng(&["load", &address, "-n", "200", "--size", "1:7,100kB:1"]);
+    assert!(told.out.contains("echo of 1 B (7), 100 kB (1)"), "{told:?}");
+    assert!(told.out.contains("200 verified of 200"), "{told:?}");
+}
+
+#[test]
+fn paths_are_mixed_by_weight() {
+    let server = Server::start(&["epoll", "--protocol", "http"]).unwrap();
+    let url = format!("http://{}", server.address());
+    let told = throng(&["load", &url, "-n", "200", "--path", "/:3", "--path", "/a"]);
+    assert!(told.out.contains("http GET / (3), /a (1)"), "{told:?}");
+    assert!(told.out.contains("200 verified of 200"), "{told:?}");
+}
+
+#[test]
+fn mixes_that_make_no_sense_are_usage_errors() {
+    for (options, says) in [
+        (
+            ["--size", "1kB:0,2kB"],
+            "part 1 of the mix: a weight must be at least 1",
+        ),
+        (
+            ["--size", "1kB,2XB"],
+            "part 2 of the mix: `XB` in `2XB` is no unit",
+        ),
+        (["--size", ""], "is no number of bytes"),
+        (["--size", "65MiB"], "from 1 to 67108864 bytes"),
+        (["--path", "a"], "begins with a slash"),
+        (["--path", "/"], "--path is for http, not for echo"),
+    ] {
+        throng(&[&["load", "127.0.0.1:1"][..], &options].concat()).is_usage_error(&[says]);
+    }
+    let url = "http://127.0.0.1:1";
+    throng(&["load", url, "--path", "/", "--path", "/"]).is_usage_error(&["is the same as part 1"]);
+    let other = "http://127.0.0.1:1/b";
+    throng(&["load", other, "--path", "/"]).is_usage_error(&["/b stands behind the address"]);
+    throng(&["serve", "epoll", "--size", "1:1,2:1"]).is_usage_error(&["--size"]);
+}

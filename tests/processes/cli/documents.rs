@@ -1,0 +1,377 @@
+//! Every command of the README and of the documents is run, with fewer clients and for less time, against
+//! servers that stand here for the reader's own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use throng::registry::Entry as _;
+use throng::study::STUDIES;
+
+use super::views::View;
+use crate::support::program::THRONG;
+use crate::support::server::Server;
+
+/// What else the documents call, and why it is not called here.
+const OTHERS: &[(&str, &str)] = &[
+    ("apt-get", "nothing is installed by a test"),
+    ("cargo", "this runs under it"),
+    ("lab/lab", "tests/privileged has networks of their own"),
+    ("lab/slurm", "needs Slurm"),
+    ("lab/mpirun", "crates/throng-mpi has tests under mpirun"),
+    ("mdbook", "it is no part of throng"),
+    ("mpirun", "crates/throng-mpi has tests under mpirun"),
+    ("srun", "needs Slurm"),
+    ("tcpdump", "tests/privileged/flows.rs runs it"),
+    ("throng-mpi", "crates/throng-mpi has tests under mpirun"),
+];
+
+/// What a page says is to be typed, each line whole; what a host file or a script holds is not.
+fn commands(page: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut fence = None;
+    let mut whole = String::new();
+    for line in page.lines() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            fence = fence.is_none().then(|| language.to_owned());
+            continue;
+        }
+        let typed = match fence.as_deref() {
+            Some("sh") => line,
+            Some("console") => line.strip_prefix("$ ").unwrap_or_default(),
+            _ => continue,
+        };
+        whole += typed.strip_suffix('\\').unwrap_or(typed);
+        whole.push(' ');
+        let is_whole = !typed.ends_with('\\') && shlex::split(&whole).is_some();
+        if is_whole && !whole.trim().is_empty() {
+            all.push(std::mem::take(&mut whole));
+        }
+    }
+    all
+}
+
+/// Replaces the value of an option, or adds it.
+fn set(words: &mut Vec<String>, names: &[&str], value: &str) {
+    match words.iter().position(|word| names.contains(&word.as_str())) {
+        Some(place) => value.clone_into(&mut words[place + 1]),
+        None => words.extend([names[0].to_owned(), value.to_owned()]),
+    }
+}
+
+fn has(words: &[String], names: &[&str]) -> bool {
+    words.iter().any(|word| names.contains(&word.as_str()))
+}
+
+/// What ends a load otherwise than its time.
+const ENDS: [&str; 4] = ["--each", "-n", "--requests", "--bytes"];
+
+/// As many numbers of clients as two, and each small; as many models as two.
+fn fewer(words: &mut [String]) {
+    let value = |words: &[String], names: &[&str]| {
+        let place = words.iter().position(|word| names.contains(&word.as_str()));
+        place.map(|place| place + 1)
+    };
+    if let Some(place) = value(words, &["--clients", "-c"]) {
+        let has_several = words[place].contains(',');
+        (if has_several { "2,3" } else { "2" }).clone_into(&mut words[place]);
+    }
+    if let Some(place) = value(words, &["--models"]) {
+        let models: Vec<&str> = words[place].split(',').take(2).collect();
+        words[place] = models.join(",");
+    }
+}
+
+/// As few trials as a command of a page allows, each short.
+fn few_trials(command: &str, words: &mut Vec<String>) {
+    if !has(words, &["--clients", "-c"]) {
+        words.extend(["--clients".to_owned(), "2".to_owned()]);
+    }
+    if command == "run" && !has(words, &["--models"]) {
+        words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
+    }
+    if !has(words, &ENDS[..1]) {
+        set(words, &["--duration", "-d"], "60ms");
+        set(words, &["--warm-up"], "10ms");
+    }
+    set(words, &["--runs", "-r"], "1");
+    // Trials that a page does not ask for.
+    for (name, value) in [("--probes", "cpu"), ("--control", "none")] {
+        if !has(words, &[name]) {
+            set(words, &[name], value);
+        }
+    }
+    if command == "run" && !has(words, &["--no-ceiling"]) {
+        words.push("--no-ceiling".to_owned());
+    }
+}
+
+/// The same command, but short.
+fn smaller(mut words: Vec<String>) -> Vec<String> {
+    let command = words[0].clone();
+    fewer(&mut words);
+    for word in words.iter_mut().skip(1) {
+        if word.contains("{port}") {
+            "./mine {port}".clone_into(word);
+        }
+    }
+    // What others ask for is in seconds too.
+    for (names, value) in [
+        (["--think"], "1ms"),
+        (["--ramp"], "10ms"),
+        (["--rate"], "200"),
+    ] {
+        if has(&words, &names) {
+            set(&mut words, &names, value);
+        }
+    }
+    for side in ["--server-cpus", "--client-cpus"] {
+        if has(&words, &[side]) {
+            set(&mut words, &[side], "0");
+        }
+    }
+    if has(&words, &["--at-once"]) {
+        set(&mut words, &["--at-once"], "1");
+    }
+    let study = words.get(1).filter(|word| {
+        Path::new(word)
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+            || STUDIES.iter().any(|study| study.info().name == **word)
+    });
+    let study = study.cloned();
+    match command.as_str() {
+        // Minutes long; that they can be read and what they would do is what is left.
+        "run" if study.is_some() => {
+            words = vec!["list".to_owned(), "studies".to_owned()];
+            words.extend(study);
+        }
+        "run" | "compare" => few_trials(&command, &mut words),
+        "limit" => {
+            for (name, value) in [
+                ("--tries", "3"),
+                ("--confirm", "1"),
+                ("--most", "4"),
+                ("--from", "2"),
+            ] {
+                set(&mut words, &[name], value);
+            }
+            set(&mut words, &["--duration", "-d"], "60ms");
+            set(&mut words, &["--warm-up"], "10ms");
+        }
+        "load" if !has(&words, &ENDS) => {
+            set(&mut words, &["--duration", "-d"], "60ms");
+            set(&mut words, &["--warm-up"], "10ms");
+        }
+        _ => {}
+    }
+    words
+}
+
+/// Answers PING, as a well-known server does.
+fn pong() -> std::io::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                let mut request = [0; 6];
+                while stream.read_exact(&mut request).is_ok() {
+                    if stream.write_all(b"+PONG\r\n").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    Ok(address)
+}
+
+/// A directory like a reader's, and servers as the page has them running.
+struct Reader {
+    directory: tempfile::TempDir,
+    servers: BTreeMap<String, Server>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let script =
+            format!("#!/bin/sh\nexec {THRONG} serve epoll --protocol http --listen 127.0.0.1:$1\n");
+        for name in ["mine", "old", "new"] {
+            let path = directory.path().join(name);
+            fs::write(&path, &script).expect("it can be written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
+        // A capture of nothing: its head alone.
+        let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes);
+        fs::write(directory.path().join("load.pcap"), head.concat()).expect("it can be written");
+        Self {
+            directory,
+            servers: BTreeMap::new(),
+        }
+    }
+
+    /// The address of a server that speaks what is to be said, instead of the page's.
+    fn address(&mut self, words: &[String]) -> String {
+        if words.iter().any(|word| word.contains("PONG")) {
+            return pong().expect("a port is free");
+        }
+        let is_url = words[1].starts_with("http://");
+        let named = words.iter().position(|word| word == "--protocol");
+        let protocol = match named {
+            Some(place) => words[place + 1].as_str(),
+            None if is_url => "http",
+            None => "echo",
+        };
+        let server = self.servers.entry(protocol.to_owned()).or_insert_with(|| {
+            Server::start(&["epoll", "--protocol", protocol]).expect("a server can be started")
+        });
+        let address = server.address();
+        if is_url {
+            format!("http://{address}/")
+        } else {
+            address.to_string()
+        }
+    }
+
+    /// Runs one command of the page, without the program's name; says what went wrong.
+    fn run(&mut self, words: Vec<String>, to: Option<&str>) -> Result<(), String> {
+        let mut words = smaller(words);
+        match words[0].as_str() {
+            "serve" => {
+                let rest: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+                let mut rest = rest;
+                if let Some(place) = rest.iter().position(|word| *word == "--listen") {
+                    rest.drain(place..place + 2);
+                }
+                let server = Server::start(&rest).map_err(|error| error.to_string())?;
+                return server.stop().map(|_| ()).map_err(|error| error.to_string());
+            }
+            "view" => {
+                let results = self.directory.path().join("throng-results");
+                fs::create_dir_all(results).map_err(|error| error.to_string())?;
+                return match View::start_in(self.directory.path(), &words[1..]).end() {
+                    Some(0) => Ok(()),
+                    code => Err(format!("it ended with {code:?}")),
+                };
+            }
+            "load" => words[1] = self.address(&words),
+            _ => {}
+        }
+        let mut command = Command::new(THRONG);
+        command.args(&words).current_dir(self.directory.path());
+        let output = command.output().map_err(|error| error.to_string())?;
+        if let Some(to) = to {
+            fs::write(self.directory.path().join(to), &output.stdout).expect("it can be written");
+        }
+        // A threshold may be missed, and a doctor find something.
+        let expected = matches!(words[0].as_str(), "compare") && output.status.code() == Some(3);
+        if output.status.success() || expected {
+            return Ok(());
+        }
+        Err(format!(
+            "throng {}\nended with {}: {}{}",
+            words.join(" "),
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ))
+    }
+}
+
+/// Runs what a page says; tells how many commands were run, and gives what went wrong.
+fn follow(page: &Path) -> (usize, Vec<String>) {
+    let mut reader = Reader::new();
+    let (mut run, mut wrong) = (0, Vec::new());
+    for line in commands(&fs::read_to_string(page).expect("a page can be read")) {
+        // What a shell has to work out stands in scripts only.
+        if line.contains("$(") {
+            continue;
+        }
+        let Some(words) = shlex::split(&line) else {
+            wrong.push(format!("{line}: a quote is not closed"));
+            continue;
+        };
+        for words in words.split(|word| word == "&&" || word == "&") {
+            let before = words
+                .iter()
+                .take_while(|word| *word == "sudo" || word.contains('='));
+            let words = &words[before.count()..];
+            let Some(program) = words.first() else {
+                continue;
+            };
+            let program = program.trim_start_matches("target/release/");
+            let is_elsewhere = words.iter().any(|word| {
+                // A record of another day, and other machines.
+                word.contains('…') || word == "--server-address" || word == "--allow-remote"
+            });
+            if program != "throng" {
+                if !OTHERS.iter().any(|(name, _)| *name == program) {
+                    wrong.push(format!("{line}: nothing is known of {program}"));
+                }
+                continue;
+            }
+            if is_elsewhere {
+                continue;
+            }
+            let (words, to) = match words.iter().position(|word| word == ">") {
+                Some(place) => (&words[1..place], words.get(place + 1)),
+                None => (&words[1..], None),
+            };
+            let to = to.map(|to| to.rsplit('/').next().unwrap_or(to));
+            match reader.run(words.to_vec(), to) {
+                Ok(()) => run += 1,
+                Err(error) => wrong.push(format!("{line}\n{error}")),
+            }
+        }
+    }
+    (run, wrong)
+}
+
+fn markdown_in(directory: &Path, pages: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("documents are there") {
+        let path = entry.expect("documents are there").path();
+        if path.is_dir() {
+            markdown_in(&path, pages);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_documents_runs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec![root.join("README.md")];
+    markdown_in(&root.join("docs"), &mut pages);
+    // The longest come first, so that none of them is left at the end.
+    let length = |page: &PathBuf| fs::read_to_string(page).map_or(0, |text| commands(&text).len());
+    pages.sort_by_key(|page| std::cmp::Reverse(length(page)));
+    let (next, all) = (AtomicUsize::new(0), Mutex::new((0, Vec::new())));
+    // Most of the time they wait.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while let Some(page) = pages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (run, wrong) = follow(page);
+                    let mut all = all.lock().unwrap();
+                    all.0 += run;
+                    let wrong = wrong.into_iter();
+                    all.1
+                        .extend(wrong.map(|wrong| format!("{}: {wrong}", page.display())));
+                }
+            });
+        }
+    });
+    let (run, wrong) = all.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(run > 60, "only {run} commands were found");
+}

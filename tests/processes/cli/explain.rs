@@ -1,0 +1,191 @@
+//! `throng explain`: what it shows, and that it leaves nobody behind.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use throng::serve::models::MODELS;
+
+use super::throng;
+use crate::support::program::THRONG;
+
+#[test]
+fn without_a_name_it_lists_the_models() {
+    let told = throng(&["explain"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    for model in MODELS {
+        let info = model.info();
+        assert!(
+            told.out.contains(info.name) && told.out.contains(info.summary),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_guessed() {
+    throng(&["explain", "epol"]).is_usage_error(&["did you mean `epoll`?"]);
+    throng(&["explain", "poll", "--json", "--markdown"]).is_refused();
+}
+
+impl super::Told {
+    fn is_refused(&self) {
+        assert_eq!(self.code, 2, "{self:?}");
+    }
+}
+
+#[test]
+fn every_part_of_a_page_is_there_and_fits_a_terminal() {
+    for model in MODELS {
+        let name = model.info().name;
+        let mut command = assert_cmd::Command::new(THRONG);
+        command
+            .args(["explain", name, "--no-trace"])
+            .env("COLUMNS", "80");
+        let told = super::finish(command);
+        assert_eq!(told.code, 0, "{told:?}");
+        for heading in [
+            "Who waits where",
+            "System calls of one request",
+            "fn ",
+            "Measured",
+            "To try",
+        ] {
+            assert!(told.out.contains(heading), "{name}: no `{heading}`");
+        }
+        assert!(!told.out.contains('\u{1b}'), "a pipe has no colours");
+        // A command stays in one piece, to be copied.
+        let is_command = |line: &str| line.trim_start().starts_with("throng ");
+        for line in told.out.lines().filter(|line| !is_command(line)) {
+            let columns = line.chars().count();
+            assert!(columns <= 80, "{name}: {columns} columns: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_traced_says_why_and_the_rest_is_shown() {
+    // No descriptor is left for a server's pipes.
+    let told = super::throng_in_shell("ulimit -n 6; \"$@\"", &["explain", "poll"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    for what in [
+        "Not traced here: ",
+        "Too many open files",
+        "Who waits where",
+        "To try",
+    ] {
+        assert!(told.out.contains(what), "no `{what}`: {told:?}");
+    }
+}
+
+/// Status lines of all processes, as `/proc` has them: number, parent, group.
+fn processes() -> Vec<(i32, i32, i32)> {
+    let entries = std::fs::read_dir("/proc")
+        .expect("there is /proc")
+        .flatten();
+    let stats = entries.filter_map(|entry| {
+        let number = entry.file_name().to_string_lossy().parse().ok()?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let (_, after) = stat.rsplit_once(')')?;
+        let mut words = after
+            .split_whitespace()
+            .skip(1)
+            .map(|word| word.parse().ok());
+        Some((number, words.next()??, words.next()??))
+    });
+    stats.collect()
+}
+
+/// `throng explain MODEL`, as soon as it has started its server, and the number of that. It may be over before
+/// one has looked, and then there is another.
+fn explaining(model: &str) -> (Child, i32) {
+    let mut tries = (0..50).filter_map(|_| try_to_explain(model));
+    tries
+        .next()
+        .unwrap_or_else(|| panic!("{model}: no server was seen"))
+}
+
+fn try_to_explain(model: &str) -> Option<(Child, i32)> {
+    let mut command = Command::new(THRONG);
+    command
+        .args(["explain", model])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program can be started");
+    let own = child.id().cast_signed();
+    let serves = |number: i32| {
+        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == b"serve")
+    };
+    // It ends by itself, within bounds.
+    while child.try_wait().expect("it is our child").is_none() {
+        let all = processes().into_iter();
+        let mut children = all.filter(|(number, parent, _)| *parent == own && serves(*number));
+        if let Some((server, ..)) = children.next() {
+            return Some((child, server));
+        }
+    }
+    None
+}
+
+/// Demands that nobody of a server's group is left.
+fn demand_nobody(model: &str, server: i32) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while processes().iter().any(|(_, _, group)| *group == server) {
+        assert!(
+            Instant::now() < deadline,
+            "{model}: somebody of {server} is left"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn nobody_is_left_when_it_is_interrupted_or_killed() {
+    for signal in [Signal::INT, Signal::KILL] {
+        for model in ["fork", "aio"] {
+            let (mut child, server) = explaining(model);
+            let pid = Pid::from_child(&child);
+            kill_process(pid, signal).expect("it is not reaped yet");
+            let status = child.wait().expect("it is our child");
+            // It may have come to its end just before.
+            let ended = [Some(130), Some(0)].contains(&status.code());
+            assert!(ended || status.signal() == Some(9), "{model}: {status}");
+            demand_nobody(model, server);
+        }
+    }
+}
+
+#[test]
+fn exercises_can_be_done() {
+    for (model, number) in [("iterative", 0), ("thread-pool", 1)] {
+        let page = throng(&["explain", model, "--no-trace", "--markdown"]).out;
+        let (_, exercises) = page.split_once("## To try").expect("they end the page");
+        let commands = exercises
+            .lines()
+            .filter(|line| line.starts_with("   throng "));
+        let commands: Vec<&str> = commands.collect();
+        assert!((3..=5).contains(&commands.len()), "{model}");
+        let directory = tempfile::tempdir().expect("there is room");
+        // As it is, but for less time.
+        let quick = commands[number]
+            .trim()
+            .replace("--duration 500ms", "--duration 50ms --warm-up 10ms");
+        let quick = quick
+            .replace("--runs 3", "--runs 2")
+            .replace("--each 1 ", "--each 1 --control none ");
+        let words = shlex::split(&quick).expect("a shell understands it");
+        let mut arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        let place = directory.path().join("record");
+        arguments.extend([
+            "--probes",
+            "cpu",
+            "--output",
+            place.to_str().expect("it is UTF-8"),
+        ]);
+        let told = throng(&arguments);
+        assert_eq!(told.code, 0, "{quick}: {told:?}");
+        assert!(told.out.contains(model), "{quick}: {told:?}");
+    }
+}

@@ -1,0 +1,248 @@
+//! What users of other tools expect: completions, manual pages, a build that fails, a notebook.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::throng;
+use crate::support::program::THRONG;
+
+/// A file of the repository.
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Whether a program is there; says so where it is not.
+fn has(program: &str) -> bool {
+    let found = Command::new("sh")
+        .args(["-c", "command -v \"$1\" > /dev/null", "sh", program])
+        .status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        println!("not tried: there is no {program}");
+    }
+    found
+}
+
+/// The search path with the program's directory in front.
+fn path() -> String {
+    let directory = Path::new(THRONG).parent();
+    let directory = directory.expect("it is a file").display();
+    format!("{directory}:{}", std::env::var("PATH").unwrap_or_default())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn demand_success(output: &Output) {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{:?}\n{out}{err}", output.status);
+}
+
+#[test]
+fn bash_completes_commands_options_and_names() {
+    if !has("bash") {
+        return;
+    }
+    // What bash does when somebody presses the key: words, and which of them the cursor is in.
+    let script = r#"
+        eval "$(throng completions bash)"
+        complete_line() {
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9; COMPREPLY=()
+            _clap_complete_throng throng "${COMP_WORDS[COMP_CWORD]}" "" 2> /dev/null
+            echo "${*:2}: ${COMPREPLY[*]}"
+        }
+        complete_line throng comp
+        complete_line throng serve io-u
+        complete_line throng run --models epoll,thread-
+        complete_line throng run --protocol fact
+        complete_line throng run --probes cpu,mem
+        complete_line throng run over
+        complete_line throng compare io-uring-
+        complete_line throng list models tok
+        complete_line throng explain prefo
+    "#;
+    let output = Command::new("bash")
+        .args(["--norc", "-c", script])
+        .env("PATH", path())
+        .output()
+        .unwrap();
+    demand_success(&output);
+    let told = text(&output.stdout);
+    for line in [
+        "comp: compare completions",
+        "serve io-u: io-uring io-uring-reactors",
+        "run --models epoll,thread-: epoll,thread-pool",
+        "run --protocol fact: factorial",
+        "run --probes cpu,mem: cpu,memory",
+        "run over: overview",
+        "compare io-uring-: io-uring-reactors",
+        "list models tok: tokio",
+        "explain prefo: prefork",
+    ] {
+        let found = told.lines().any(|told| told.trim_end() == line.trim_end());
+        assert!(found, "`{line}` is not in:\n{told}{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let told = throng(&["completions", shell]);
+        assert_eq!(told.code, 0, "{told:?}");
+        assert!(told.out.contains("THRONG_COMPLETE"), "{told:?}");
+    }
+    let told = throng(&["completions", "csh"]);
+    assert_eq!(told.code, 2, "{told:?}");
+    assert!(told.err.contains("possible values"), "{told:?}");
+}
+
+#[test]
+fn manual_pages_are_right() {
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man/man1");
+    let told = throng(&["man", pages.to_str().unwrap()]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let pages: Vec<PathBuf> = told.out.lines().map(PathBuf::from).collect();
+    assert!(pages.len() > 10, "{told:?}");
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    throng(&["man", file.to_str().unwrap()]).is_usage_error(&["cannot write", "file"]);
+    if !has("groff") {
+        return;
+    }
+    for page in pages {
+        let output = Command::new("groff")
+            .args(["-man", "-ww", "-Tutf8", "-rLL=78n"])
+            .arg(&page)
+            .output()
+            .unwrap();
+        demand_success(&output);
+        assert_eq!(text(&output.stderr), "", "{}", page.display());
+        if page.ends_with("throng-run.1") {
+            let shown = text(&output.stdout);
+            assert!(
+                shown.contains("throng run fairness --scale quick"),
+                "{shown}"
+            );
+        }
+    }
+}
+
+/// The commands of a step of the workflow that users copy.
+fn step(name: &str) -> String {
+    let workflow = read("examples/github-actions.yml");
+    let step = workflow.split_once(&format!("- name: {name}\n"));
+    let commands = step.and_then(|(_, step)| step.split_once("run: |\n"));
+    let (_, commands) = commands.expect("there is such a step, with commands");
+    let indented = |line: &&str| line.starts_with("          ");
+    commands
+        .lines()
+        .take_while(indented)
+        .map(|line| format!("{}\n", line.trim()))
+        .collect()
+}
+
+#[test]
+fn the_workflow_fails_when_a_server_got_slower() {
+    if !has("bash") || !has("python3") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let server = read("tests/processes/compare/server.py");
+    for side in ["base", "head"] {
+        std::fs::create_dir(directory.path().join(side)).unwrap();
+        std::fs::write(directory.path().join(side).join("server.py"), &server).unwrap();
+    }
+    let compares = step("Compare");
+    let page = read("docs/ci.md");
+    assert!(
+        page.contains(&compares.replace("\\\n", "\\\n  ")),
+        "both are the same:\n{compares}"
+    );
+    // As they are, but for a shorter time, and with a threshold that no busy machine misses by chance.
+    let mut quick = compares;
+    for (slow, fast) in [
+        (
+            "--duration 1s",
+            "--duration 400ms --warm-up 20ms --probes cpu --control none",
+        ),
+        ("--runs 10", "--runs 2"),
+        ("--clients 50", "--clients 8"),
+        ("--fail-if-slower 10%", "--fail-if-slower 90%"),
+    ] {
+        assert!(quick.contains(slow), "{quick}");
+        quick = quick.replace(slow, fast);
+    }
+    let run = |commands: &str| {
+        let mut command = Command::new("bash");
+        command
+            .args(["-e", "-c", commands])
+            .current_dir(directory.path());
+        command
+            .env("PATH", path())
+            .env("GITHUB_STEP_SUMMARY", directory.path().join("summary"));
+        command.output().unwrap()
+    };
+    demand_success(&run(&quick));
+    let slower = server.replace(
+        "        self.send_response(200)",
+        "        one.acquire(); time.sleep(0.1); one.release()\n        self.send_response(200)",
+    );
+    let slower = slower.replace(
+        "import time\n",
+        "import time\nimport threading\n\none = threading.Lock()\n",
+    );
+    assert_ne!(server, slower);
+    std::fs::write(directory.path().join("head/server.py"), slower).unwrap();
+    std::fs::remove_dir_all(directory.path().join("throng-report")).unwrap();
+    let output = run(&quick);
+    assert_eq!(
+        output.status.code(),
+        Some(3),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    demand_success(&run(&step("Show")));
+    let summary = std::fs::read_to_string(directory.path().join("summary")).unwrap();
+    assert!(summary.contains("head"), "{summary}");
+}
+
+#[test]
+fn the_notebook_reads_a_record() {
+    if !has("python3") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let options = "run --models epoll --clients 3 --warm-up 10ms --duration 100ms --runs 1 --control none \
+                   --no-ceiling --latency-at none --probes cpu,established --output";
+    let mut arguments: Vec<&str> = options.split_whitespace().collect();
+    arguments.push(record.to_str().unwrap());
+    assert_eq!(throng(&arguments).code, 0);
+    // Its cells of code, one after the other, as a kernel runs them.
+    let script = "import json, sys\n\
+                  for cell in json.load(open(sys.argv[1]))['cells']:\n    \
+                      if cell['cell_type'] == 'code':\n        \
+                          exec(''.join(cell['source']), globals())\n";
+    let notebook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reading-a-record.ipynb");
+    let output = Command::new("python3")
+        .args(["-c", script])
+        .arg(&notebook)
+        .env("RECORD", directory.path())
+        .env("PYTHONIOENCODING", "utf-8")
+        .output()
+        .unwrap();
+    demand_success(&output);
+    let told = text(&output.stdout);
+    for what in [
+        "overview, 1 trials",
+        "replies/s",
+        "epoll                  3",
+        "served all of them",
+    ] {
+        assert!(told.contains(what), "`{what}` is not in:\n{told}");
+    }
+}

@@ -1,0 +1,336 @@
+//! `throng load` counts right, and ends by itself whatever the server does.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::super::hostile::servers::bound;
+use super::{Told, throng};
+use crate::support::program::THRONG;
+use crate::support::server::Server;
+
+/// The result of a load and its errors by kind, once it has ended by itself.
+fn load(address: SocketAddr, options: &[&str]) -> (Told, Value, BTreeMap<String, u64>) {
+    let address = address.to_string();
+    let arguments = [&["load", &address, "--json"], options].concat();
+    let told = throng(&arguments);
+    let result = told.json();
+    let errors = serde_json::from_value(result["errors"].clone()).expect("errors are counts");
+    (told, result, errors)
+}
+
+fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
+    BTreeMap::from([(kind.to_owned(), clients)])
+}
+
+#[test]
+fn every_reply_of_a_crowd_is_verified() {
+    let server = Server::start(&["epoll"]).unwrap();
+    let options = [
+        "--clients",
+        "500",
+        "--duration",
+        "500ms",
+        "--warm-up",
+        "50ms",
+    ];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["served"], 500, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+    assert_eq!(result["stopped_by"], "duration", "{result}");
+    assert!(result["window"]["replies"].as_u64() >= Some(1), "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(
+        counts["requests"], result["requests"],
+        "both sides count alike"
+    );
+    assert_eq!(counts["accepted"], 500, "{counts}");
+}
+
+#[test]
+fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let clients = limit.map_or(10_000, |limit| limit.saturating_sub(100).clamp(1, 10_000));
+    let server = Server::start(&["epoll"]).unwrap();
+    let clients = clients.to_string();
+    let options = [
+        "--clients",
+        &clients,
+        "--duration",
+        "1s",
+        "--warm-up",
+        "1ms",
+    ];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["served"].to_string(), clients, "{result}");
+    assert_eq!(result["verified"], result["requests"], "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(
+        counts["requests"], result["requests"],
+        "both sides count alike"
+    );
+}
+
+#[test]
+fn select_serves_more_than_1024_when_its_sets_are_larger_on_purpose() {
+    let options = [
+        "--clients",
+        "1500",
+        "--duration",
+        "200ms",
+        "--warm-up",
+        "1ms",
+    ];
+    for (size, all) in [("1024", false), ("2048", true)] {
+        let server = Server::start(&["select", "--fd-setsize", size]).unwrap();
+        let (_, result, errors) = load(server.address(), &options);
+        assert_eq!(result["served"] == 1500, all, "{result}");
+        assert_eq!(errors.is_empty(), all, "{result}");
+        let counts = server.stop().unwrap();
+        assert_eq!(counts["refused"]["set-size"].is_null(), all, "{counts}");
+    }
+}
+
+#[test]
+fn a_number_of_requests_is_kept_exactly() {
+    let server = Server::start(&["thread"]).unwrap();
+    let options = ["--requests", "1000", "--clients", "10"];
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["requests"], 1000, "{result}");
+    assert_eq!(result["verified"], 1000, "{result}");
+    assert_eq!(result["window"]["replies"], 1000, "{result}");
+    assert_eq!(result["stopped_by"], "requests", "{result}");
+    assert_eq!(server.stop().unwrap()["requests"], 1000);
+}
+
+#[test]
+fn a_closed_port_is_an_error_that_is_counted() {
+    // Held, so that nobody else listens there meanwhile.
+    let (_held, free) = bound();
+    let (told, result, errors) = load(free, &["--clients", "3", "--duration", "200ms"]);
+    assert_eq!((told.code, errors), (1, one("refused", 3)), "{result}");
+    assert!(
+        told.err.contains("no client was served") && told.err.contains("3 refused"),
+        "{told:?}"
+    );
+    assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
+}
+
+/// Named for a bug: it said that no client was served, and ended with 1, though replies came.
+#[test]
+fn a_load_that_is_interrupted_while_clients_come_says_what_came() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let arguments = ["load", &address, "--json", "-c", "2", "--size", "3"];
+    let begin = || {
+        let mut command = Command::new(THRONG);
+        command.args(arguments).stdout(Stdio::piped());
+        let load = command.stderr(Stdio::piped()).spawn().unwrap();
+        let clients = [silent.accept().unwrap().0, silent.accept().unwrap().0];
+        (load, clients)
+    };
+    for replies in [0, 1] {
+        let (load, mut clients) = begin();
+        let mut request = [0; 3];
+        for client in &mut clients {
+            client.read_exact(&mut request).unwrap();
+        }
+        for client in &mut clients[..replies] {
+            client.write_all(&request).unwrap();
+        }
+        kill_process(Pid::from_child(&load), Signal::INT).unwrap();
+        let output = load.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(!said.contains("error"), "{said}");
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["stopped_by"], "interrupted", "{result}");
+        assert_eq!(result["served"], result["verified"], "{result}");
+        assert!(result["verified"].as_u64().unwrap() <= replies as u64);
+    }
+}
+
+// Protocols that close after each reply.
+
+#[test]
+fn every_upload_has_a_connection_of_its_own() {
+    let server = Server::start(&["epoll-et", "--protocol", "upload"]).unwrap();
+    let options = ["--protocol", "upload", "--size", "3000000"];
+    let options = [&options[..], &["--requests", "20", "--clients", "5"]].concat();
+    let (told, result, errors) = load(server.address(), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["verified"], 20, "{result}");
+    assert_eq!(result["declined"], Value::Null, "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(counts["accepted"], 20, "{counts}");
+    assert_eq!(counts["bytes_in"], 20 * 3_000_008, "{counts}");
+    assert_eq!(counts["outcomes"]["server-closed"], 20, "{counts}");
+}
+
+/// The reply comes while they still send.
+#[test]
+fn declined_uploads_are_counted_and_no_error() {
+    for model in ["epoll", "thread", "fork"] {
+        let server = Server::start(&[model, "--protocol", "upload", "--max-upload", "1000"]);
+        let server = server.unwrap();
+        let options = ["--protocol", "upload", "--size", "20000000"];
+        let options = [&options[..], &["--requests", "60", "--clients", "20"]].concat();
+        let (told, result, errors) = load(server.address(), &options);
+        assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+        assert_eq!(result["verified"], 60, "{result}");
+        assert_eq!(result["declined"]["over-limit"], 60, "{result}");
+        assert_eq!(server.stop().unwrap()["requests"], 60);
+    }
+    let server = Server::start(&["epoll", "--protocol", "upload", "--max-upload", "9"]).unwrap();
+    let address = server.address().to_string();
+    let told = throng(&["load", &address, "--protocol", "upload", "--requests", "50"]);
+    assert!(told.out.contains("50 of them: 50 over-limit"), "{told:?}");
+    assert!(told.out.contains("upload of 1000 bytes"), "{told:?}");
+}
+
+/// A server that declines and closes though the client still sends: the client's kernel hears a
+/// reset, but the reply was there before it.
+#[test]
+fn a_reset_after_the_reply_is_no_error() {
+    let serve = |mut stream: TcpStream| {
+        stream.read_exact(&mut [0; 1000])?;
+        stream.write_all(&[1, 0, 0, 0, 0, 0, 0, 0, 0])
+    };
+    let options = ["--protocol", "upload", "--size", "50000000"];
+    let options = [&options[..], &["--requests", "6", "--clients", "2"]].concat();
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    assert_eq!(result["declined"]["over-limit"], 6, "{result}");
+}
+
+// A load that ends by itself whatever the server does.
+
+/// Answers every connection with `serve`, each on a thread of its own.
+fn garbage(serve: fn(TcpStream) -> std::io::Result<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener
+        .local_addr()
+        .expect("a bound socket has an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Two clients against a server that never serves anybody, for whose answer they wait so long: what they see of it.
+fn two_victims(
+    patience: &str,
+    serve: fn(TcpStream) -> std::io::Result<()>,
+) -> (Value, BTreeMap<String, u64>) {
+    let options = [
+        "--clients",
+        "2",
+        "--duration",
+        "300ms",
+        "--patience",
+        patience,
+    ];
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!(told.code, 1, "{told:?}");
+    assert_eq!(result["served"], 0, "{result}");
+    assert_eq!(result["verified"], 0, "{result}");
+    assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
+    (result, errors)
+}
+
+#[test]
+fn wrong_bytes_are_a_wrong_reply() {
+    let (result, errors) = two_victims("30s", |mut stream| {
+        stream.read_exact(&mut [0; 1000])?;
+        stream.write_all(&[0; 1000])
+    });
+    assert_eq!(errors, one("wrong-reply", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_closes_at_once_closes_early() {
+    let (result, errors) = two_victims("30s", |stream| {
+        drop(stream);
+        Ok(())
+    });
+    // Which of the two depends on whether the request came before the close.
+    let seen: u64 = ["closed-early", "reset"]
+        .iter()
+        .filter_map(|kind| errors.get(*kind))
+        .sum();
+    assert_eq!(seen, 2, "{result}");
+}
+
+#[test]
+fn half_a_reply_is_closed_early() {
+    let (result, errors) = two_victims("30s", |mut stream| {
+        let mut request = [0; 1000];
+        stream.read_exact(&mut request)?;
+        stream.write_all(&request[..500])
+    });
+    assert_eq!(errors, one("closed-early", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_never_answers_costs_the_patience() {
+    let (result, errors) = two_victims("300ms", |mut stream| {
+        let _ = stream.read_to_end(&mut Vec::new())?;
+        Ok(())
+    });
+    assert_eq!(errors, BTreeMap::new(), "{result}");
+    assert_eq!(result["connected"], 2, "{result}");
+    assert_eq!(result["never_served"], 2, "{result}");
+}
+
+#[test]
+fn a_reset_is_a_reset() {
+    let (result, errors) = two_victims("30s", |mut stream| {
+        stream.read_exact(&mut [0; 1000])?;
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO))
+    });
+    assert_eq!(errors, one("reset", 2), "{result}");
+}
+
+#[test]
+fn more_than_was_asked_for_is_a_wrong_reply() {
+    let serve = |mut stream: TcpStream| {
+        let mut request = [0; 1000];
+        loop {
+            stream.read_exact(&mut request)?;
+            let mut answer = request.to_vec();
+            answer.push(0);
+            stream.write_all(&answer)?;
+        }
+    };
+    let options = ["--clients", "2", "--duration", "30s", "--patience", "30s"];
+    let (_, result, errors) = load(garbage(serve), &options);
+    assert_eq!(errors, one("wrong-reply", 2), "{result}");
+}
+
+#[test]
+fn a_server_that_stops_answering_leaves_requests_unanswered() {
+    let serve = |mut stream: TcpStream| {
+        let mut request = [0; 1000];
+        for _ in 0..3 {
+            stream.read_exact(&mut request)?;
+            stream.write_all(&request)?;
+        }
+        let _ = stream.read_to_end(&mut Vec::new())?;
+        Ok(())
+    };
+    let options = ["--clients", "2", "--duration", "2s", "--warm-up", "0s"];
+    let (told, result, errors) = load(garbage(serve), &options);
+    assert_eq!((told.code, errors), (0, one("unanswered", 2)), "{result}");
+    assert_eq!(result["verified"], 6, "{result}");
+    assert_eq!(result["requests"], 8, "{result}");
+}

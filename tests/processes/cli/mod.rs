@@ -1,0 +1,82 @@
+//! The command line as users meet it: wrong usage, what there is to choose from, and a load that
+//! counts right and ends by itself whatever the server does.
+
+mod arrivals;
+mod crowds;
+mod dialogues;
+mod documents;
+mod explain;
+mod foreign;
+mod habits;
+mod jobs;
+mod lists;
+mod loads;
+mod scale;
+mod terminal;
+mod uploads;
+mod usage;
+mod views;
+
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::program::THRONG;
+
+/// Whether cases are to be tried in full where otherwise a part of them is, for want of time.
+fn full() -> bool {
+    std::env::var_os("THRONG_FULL").is_some_and(|value| value == "1")
+}
+
+/// How the program ended and what it said.
+#[derive(Debug)]
+struct Told {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// Runs the program to its end.
+fn throng(arguments: &[&str]) -> Told {
+    let mut command = assert_cmd::Command::new(THRONG);
+    command.args(arguments);
+    finish(command)
+}
+
+/// Runs the program from a shell command in which "$@" is the program with its arguments.
+fn throng_in_shell(script: &str, arguments: &[&str]) -> Told {
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", script, "sh", THRONG]).args(arguments);
+    finish(command)
+}
+
+fn finish(mut command: assert_cmd::Command) -> Told {
+    command.timeout(Duration::from_mins(if full() { 4 } else { 1 }));
+    let output: Output = command.output().expect("the program can be started");
+    let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
+    Told {
+        code: output
+            .status
+            .code()
+            .expect("no signal and no time-out ended it"),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
+}
+
+impl Told {
+    /// Wrong usage: exit code 2 and one line that says these things.
+    fn is_usage_error(&self, says: &[&str]) {
+        assert_eq!(self.code, 2, "{self:?}");
+        assert!(self.err.starts_with("error: "), "{self:?}");
+        assert!(self.out.is_empty(), "{self:?}");
+        for what in says {
+            assert!(self.err.contains(what), "`{what}` is not in {self:?}");
+        }
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}

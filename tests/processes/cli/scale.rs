@@ -1,0 +1,115 @@
+//! More clients than one descriptor table and one pair of addresses hold.
+
+use std::collections::BTreeMap;
+
+use rustix::process::{Resource, getrlimit};
+use serde_json::Value;
+
+use super::{throng, throng_in_shell};
+use crate::support::server::Server;
+
+/// Runs a load with so many descriptors a table; all its clients are served, and the server counts what
+/// it counts.
+fn all_are_served(server: Server, limit: u64, clients: u64, options: &[&str]) -> Value {
+    let (address, count) = (server.address().to_string(), clients.to_string());
+    let always = ["--clients", &count, "--json", "--warm-up", "1ms"];
+    let patient = ["--patience", "20s", "--connect-timeout", "30s"];
+    let arguments = [&["load", &address], &always[..], &patient, options].concat();
+    let told = throng_in_shell(&format!("ulimit -n {limit}; exec \"$@\""), &arguments);
+    let result = told.json();
+    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+    assert_eq!(result["served"], clients, "{result}");
+    let counts = server.stop().expect("it ends in time");
+    assert_eq!(counts["requests"], result["requests"], "{counts}");
+    assert_eq!(counts["peak_open"], clients, "{counts}");
+    assert_eq!(counts["outcomes"]["open"], Value::Null, "{counts}");
+    result
+}
+
+#[test]
+fn threads_take_a_descriptor_table_each_when_one_is_too_small() {
+    let server = Server::start(&["epoll"]).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let csv = directory.path().join("clients.csv");
+    let options = [
+        &["--source", "127.0.5.0/30,127.0.6.9", "--duration", "200ms"],
+        &["--clients-csv", csv.to_str().unwrap()][..],
+    ];
+    let result = all_are_served(server, 256, 1000, &options.concat());
+    assert_eq!(result["threads"], 5, "{result}");
+    let csv = std::fs::read_to_string(csv).unwrap();
+    let mut sources = BTreeMap::new();
+    for line in csv.lines().skip(1) {
+        let (source, _) = line.split(',').nth(2).unwrap().split_once(':').unwrap();
+        *sources.entry(source).or_insert(0) += 1;
+    }
+    let even = [("127.0.5.1", 334), ("127.0.5.2", 333), ("127.0.6.9", 333)];
+    assert_eq!(sources, BTreeMap::from(even));
+}
+
+#[test]
+fn a_crowd_larger_than_a_table_and_than_the_ports_of_a_pair() {
+    const CLIENTS: u64 = 25_000;
+    let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(1 << 20);
+    if limit < 2000 {
+        println!("not tried: {limit} descriptors are too few for a server of {CLIENTS} clients");
+        return;
+    }
+    // The kernel deals clients out by a hash, so each loop gets room for a quarter more.
+    let loops = (CLIENTS * 5 / 4).div_ceil(limit - 200).max(2).to_string();
+    let arguments = ["reactors", "--own-descriptors", "--workers", &loops];
+    let server = Server::start(&arguments).unwrap();
+    let limit = limit.min(10_000);
+    let options = ["--threads", "1", "--duration", "1s"];
+    let result = all_are_served(server, limit, CLIENTS, &options);
+    let threads = CLIENTS.div_ceil(limit - 32);
+    assert_eq!(result["threads"], threads, "{result}");
+}
+
+#[test]
+fn clients_take_targets_in_turn() {
+    let servers = [(); 3].map(|()| Server::start(&["epoll-et"]).unwrap());
+    let addresses = servers
+        .each_ref()
+        .map(|server| server.address().to_string());
+    let addresses = addresses.each_ref().map(String::as_str);
+    let arguments = [
+        &["load"],
+        &addresses[..],
+        &["-c", "10", "-n", "10", "--json"],
+    ];
+    let told = throng(&arguments.concat());
+    assert_eq!(told.json()["served"], 10, "{told:?}");
+    let accepted = servers.map(|server| server.stop().unwrap()["accepted"].as_u64().unwrap());
+    assert_eq!(accepted, [4, 3, 3]);
+}
+
+/// Were a socket of one thread open in the table of another too, its server would wait for the client
+/// to close, in vain.
+#[test]
+fn connections_end_though_other_threads_go_on() {
+    let server = Server::start(&["epoll", "--protocol", "upload"]).unwrap();
+    let address = server.address().to_string();
+    let options = ["--protocol", "upload", "--clients", "100", "-n", "1000"];
+    let arguments = [&["load", &address, "--json"], &options[..]].concat();
+    let told = throng_in_shell("ulimit -n 64; exec \"$@\"", &arguments);
+    let result = told.json();
+    assert_eq!(result["verified"], 1000, "{result}");
+    assert_eq!(result["threads"], 4, "{result}");
+    let counts = server.stop().unwrap();
+    assert_eq!(counts["outcomes"]["server-closed"], 1000, "{counts}");
+}
+
+#[test]
+fn sources_that_cannot_be_are_told() {
+    let load = |options: &[&str]| throng(&[&["load", "127.0.0.1:1"], options].concat());
+    load(&["--source", "127.0.0.0/33"]).is_usage_error(&["`127.0.0.0/33` is no address"]);
+    load(&["--source", "192.0.2.1"]).is_usage_error(&["cannot connect from 192.0.2.1"]);
+    load(&["--source", "::1"]).is_usage_error(&["needs a source address of IPv4"]);
+    load(&["--syn-retries", "0"]).is_usage_error(&["--syn-retries"]);
+    let crowded = throng(&["load", "[::1]:1", "--clients", "65536"]);
+    crowded.is_usage_error(&["65536 clients need as many local ports", "--source"]);
+    let paths = ["load", "http://127.0.0.1:1/a", "http://127.0.0.1:1/b"];
+    throng(&paths).is_usage_error(&["is not asked for the same"]);
+}

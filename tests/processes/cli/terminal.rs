@@ -1,0 +1,223 @@
+//! The view on a terminal: the real program draws it there, takes it away again however it ends, and
+//! writes plain lines everywhere else.
+
+use std::io::{ErrorKind, Read as _};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::throng;
+use crate::support::program::THRONG;
+
+/// Long enough for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// The program on a terminal of 80 columns, so high that nothing scrolls away.
+struct OnTerminal {
+    child: Child,
+    terminal: std::fs::File,
+    screen: vt100::Parser,
+    told: String,
+    /// What came and was not looked at yet.
+    pending: Vec<u8>,
+}
+
+const ROWS: u16 = 120;
+const COLUMNS: u16 = 80;
+
+impl OnTerminal {
+    fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&terminal).expect("it is ours");
+        unlockpt(&terminal).expect("it is ours");
+        let size = Winsize {
+            ws_row: ROWS,
+            ws_col: COLUMNS,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&terminal, size).expect("it has a size");
+        let other_side = || {
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+            Stdio::from(ioctl_tiocgptpeer(&terminal, flags).expect("its other side"))
+        };
+        let mut command = Command::new(THRONG);
+        command.args(arguments);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CI"] {
+            command.env_remove(name);
+        }
+        command.env("TERM", "xterm");
+        command.envs(environment.iter().copied());
+        command
+            .stdin(other_side())
+            .stdout(other_side())
+            .stderr(other_side());
+        let child = command.spawn().expect("the program can be started");
+        // Our own ends of its side, or its end would not be seen.
+        drop(command);
+        let size = |cells: u16| cells.try_into().expect("it has a size");
+        Self {
+            child,
+            terminal: terminal.into(),
+            screen: vt100::Parser::new(size(ROWS), size(COLUMNS), 0),
+            told: String::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Looks at what comes up to the next time that the cursor returns, so that each view is seen however
+    /// late it is read; false at the end.
+    fn step(&mut self, deadline: Instant) -> bool {
+        if self.pending.is_empty() && !self.read(deadline) {
+            return false;
+        }
+        let end = self.pending.iter().position(|byte| *byte == b'\r');
+        let end = end.map_or(self.pending.len(), |end| end + 1);
+        let piece: Vec<u8> = self.pending.drain(..end).collect();
+        self.screen.process(&piece);
+        self.told += &String::from_utf8_lossy(&piece);
+        true
+    }
+
+    /// Reads what comes; false at the end.
+    fn read(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("it is short");
+        let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let ready = poll(&mut fds, Some(&left)).expect("it can be waited for");
+        assert!(ready > 0, "nothing came any more:\n{}", self.shown());
+        let mut buffer = [0; 4096];
+        match self.terminal.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.pending.extend_from_slice(&buffer[..count]);
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => true,
+            // What a terminal says that nobody has open any more.
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(5), "{error}");
+                false
+            }
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Waits until all of this is shown at once.
+    fn shows(&mut self, all: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        while !all.iter().all(|what| self.shown().contains(what)) {
+            assert!(self.step(deadline), "not {all:?}:\n{}", self.shown());
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Waits for the end, and looks whether the terminal is as it was; gives the exit code.
+    fn ends(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.step(deadline) {}
+        let status = self.child.wait().expect("it was started");
+        let screen = self.screen.screen();
+        assert!(!screen.hide_cursor() && !screen.alternate_screen());
+        assert!(!self.told.contains("\x1b[?"), "a mode was changed");
+        let shown = self.shown();
+        for of_view in ["client CPU", "p50, p99", "so far", "━"] {
+            assert!(!shown.contains(of_view), "{of_view} is left:\n{shown}");
+        }
+        status.code()
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        // Where a test failed; else it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether colours or other styles are set anywhere.
+fn has_styles(told: &str) -> bool {
+    let mut sequences = told.split("\x1b[").skip(1);
+    sequences.any(|sequence| {
+        let end = sequence.find(|c: char| !c.is_ascii_digit() && c != ';');
+        end.is_some_and(|end| sequence[end..].starts_with('m'))
+    })
+}
+
+/// A run of one server with three clients.
+fn run<'a>(directory: &'a str, duration: &'a str) -> Vec<&'a str> {
+    let options = "run --models epoll --clients 3 --warm-up 10ms --probes cpu,established --control none \
+                   --no-ceiling --latency-at none --duration";
+    let mut words: Vec<&str> = options.split_whitespace().collect();
+    words.extend([duration, "--output", directory]);
+    words
+}
+
+#[test]
+fn a_terminal_shows_a_run_while_it_runs_and_keeps_what_came_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().join("record");
+    let mut arguments = run(directory.to_str().unwrap(), "1s");
+    arguments.extend(["--runs", "2"]);
+    let mut terminal = OnTerminal::start(&arguments, &[]);
+    terminal.shows(&["trial 1 of 2", "epoll with 3 clients, round 1", " left"]);
+    // In whichever trial it is drawn first.
+    terminal.shows(&["3 connected", "3 served", "server CPU", "█"]);
+    terminal.shows(&["trial 2 of 2"]);
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    let shown = terminal.shown();
+    assert_eq!(shown.matches("3 of 3 clients served").count(), 2, "{shown}");
+    assert!(shown.contains("Report:"), "{shown}");
+    assert!(has_styles(&terminal.told));
+}
+
+#[test]
+fn whoever_stops_a_run_gets_the_terminal_back() {
+    for (signal, no_colour) in [(Signal::INT, ""), (Signal::TERM, "1")] {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path().join("record");
+        let mut arguments = run(directory.to_str().unwrap(), "40s");
+        arguments.extend(["--runs", "1"]);
+        let mut terminal = OnTerminal::start(&arguments, &[("NO_COLOR", no_colour)]);
+        // A rate is known: figures come from the load while it runs.
+        terminal.shows(&["measure", "█"]);
+        terminal.signal(signal);
+        assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
+        assert!(terminal.shown().contains("interrupted: 0 of 1 trials"));
+        let has_styles = has_styles(&terminal.told);
+        assert_eq!(has_styles, no_colour.is_empty(), "{:?}", terminal.told);
+    }
+}
+
+#[test]
+fn what_cannot_draw_gets_plain_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let piped = directory.path().join("piped");
+    let mut arguments = run(piped.to_str().unwrap(), "100ms");
+    arguments.extend(["--runs", "1"]);
+    let told = throng(&arguments);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.err.contains("3 of 3 clients served"), "{told:?}");
+    assert!(
+        !told.err.contains('\x1b') && !told.out.contains('\x1b'),
+        "{told:?}"
+    );
+    let dumb = directory.path().join("dumb");
+    let mut arguments = run(dumb.to_str().unwrap(), "100ms");
+    arguments.extend(["--runs", "1"]);
+    let mut terminal = OnTerminal::start(&arguments, &[("TERM", "dumb")]);
+    assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
+    assert!(terminal.shown().contains("3 of 3 clients served"));
+    assert!(!terminal.told.contains("\x1b["), "{:?}", terminal.told);
+}

@@ -1,0 +1,211 @@
+//! Bulk uploads: few and many clients, of the same and of different sizes, within the limit and
+//! beyond it. `docs/upload-cases.md` lists all cases. Crowds have a [`PART`] of the clients that
+//! their names say, and all of them with `THRONG_FULL=1`.
+
+use std::collections::BTreeSet;
+use std::net::TcpStream;
+
+use rustix::process::{Resource, getrlimit};
+use serde_json::Value;
+
+use super::{Told, full, throng};
+use crate::support::program::THRONG;
+use crate::support::server::Server;
+
+/// The servers whose uploads are compared. Sets of `select` hold more than the C library's on purpose,
+/// since crowds are larger.
+const SERVERS: [&[&str]; 4] = [
+    &["thread"],
+    &["aio"],
+    &["polling"],
+    &["select", "--fd-setsize", "16384"],
+];
+
+/// Most bytes of an upload that a server takes.
+const LIMIT: usize = 10_000_000;
+
+/// Sizes up to the limit, of which a crowd uploads 0.73 MB a client.
+const MIXED: &str = "100kB:16,1MB:3,10MB:1";
+
+/// Clients of a crowd for each that takes part where time is short.
+const PART: u64 = 20;
+
+/// So many clients, or a part of them.
+fn crowd(clients: u64) -> u64 {
+    if full() { clients } else { clients / PART }
+}
+
+fn server(options: &[&str]) -> Server {
+    let protocol = ["--protocol", "upload"];
+    Server::start(&[options, &protocol].concat()).unwrap_or_else(|e| panic!("{options:?}: {e:#}"))
+}
+
+fn load(server: &Server, clients: u64, requests: u64, sizes: &str, more: &[&str]) -> Told {
+    let numbers = [clients, requests].map(|number| number.to_string());
+    let address = server.address().to_string();
+    let asked = ["load", &address, "--protocol", "upload", "--size", sizes];
+    // All of a crowd upload at once, so the first of many megabytes may take long to be whole.
+    let how = ["--patience", "60s", "--connect-timeout", "60s", "--json"];
+    let many = ["--clients", &numbers[0], "--requests", &numbers[1]];
+    throng(&[&asked[..], &how, &many, more].concat())
+}
+
+/// Every server takes so many uploads of so many clients whole, both sides count the same bytes, and
+/// every size occurs.
+fn all_arrive(clients: u64, requests: u64, sizes: &str) {
+    let descriptors = getrlimit(Resource::Nofile).maximum;
+    if descriptors.is_some_and(|limit| limit < clients + 100) {
+        println!("not tried: {clients} clients need more descriptors than this machine allows");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    let csv = directory.path().join("clients.csv");
+    for options in SERVERS {
+        let server = server(options);
+        let log = ["--clients-csv", csv.to_str().expect("it is UTF-8")];
+        let told = load(&server, clients, requests, sizes, &log);
+        assert_eq!(told.code, 0, "{options:?}: {told:?}");
+        let result = told.json();
+        assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+        assert_eq!(result["served"], clients, "{options:?}: {result}");
+        assert_eq!(result["verified"], requests, "{options:?}: {result}");
+        assert_eq!(result["declined"], Value::Null, "{options:?}: {result}");
+        let counts = server.stop().expect("it ends in time");
+        assert_eq!(counts["requests"], requests, "{options:?}: {counts}");
+        assert_eq!(counts["outcomes"]["server-closed"], requests, "{counts}");
+        let sent = bytes_by_client(&std::fs::read_to_string(&csv).expect("it was written"));
+        assert_eq!(counts["bytes_in"], sent.iter().sum::<u64>(), "{counts}");
+        if clients == requests {
+            assert_eq!(BTreeSet::from_iter(sent), on_the_wire(sizes), "{options:?}");
+        }
+    }
+}
+
+fn bytes_by_client(csv: &str) -> Vec<u64> {
+    let mut lines = csv.lines().map(|line| line.split(','));
+    let mut header = lines.next().expect("a header");
+    let column = header
+        .position(|name| name == "bytes_sent")
+        .expect("a column");
+    let cell = |mut line: std::str::Split<'_, char>| line.nth(column)?.parse().ok();
+    lines.map(|line| cell(line).expect("a number")).collect()
+}
+
+/// What uploads of these sizes take: the length goes ahead.
+fn on_the_wire(sizes: &str) -> BTreeSet<u64> {
+    let size = |part: &str| {
+        let size = part.split(':').next().unwrap_or(part);
+        let size = size.replace("kB", "000").replace("MB", "000000");
+        size.parse::<u64>().expect("a size") + 8
+    };
+    sizes.split(',').map(size).collect()
+}
+
+#[test]
+fn one_client_with_one_upload() {
+    all_arrive(1, 1, "100kB");
+}
+
+#[test]
+fn one_client_with_many_uploads() {
+    all_arrive(1, 200, "100kB");
+}
+
+#[test]
+fn one_client_with_the_largest_upload() {
+    all_arrive(1, 1, &LIMIT.to_string());
+}
+
+#[test]
+fn many_clients_with_uploads_of_the_same_size() {
+    all_arrive(100, 100, "100kB");
+    all_arrive(100, 300, "100kB");
+}
+
+#[test]
+fn many_clients_with_uploads_of_different_sizes() {
+    all_arrive(100, 100, "1kB,10kB,100kB,1MB");
+}
+
+#[test]
+fn a_thousand_clients_with_mixed_sizes() {
+    let clients = crowd(1000);
+    all_arrive(clients, clients, MIXED);
+}
+
+#[test]
+fn five_thousand_clients_of_a_megabyte() {
+    let clients = crowd(5000);
+    all_arrive(clients, clients, "1MB");
+}
+
+#[test]
+fn ten_thousand_clients_with_mixed_sizes() {
+    let clients = crowd(10_000);
+    all_arrive(clients, clients, MIXED);
+}
+
+/// One upload, some, most and all of them are longer than is allowed: these are declined, the others
+/// taken, and so it goes on.
+#[test]
+fn clients_over_the_limit_are_declined_and_others_served() {
+    let over = LIMIT + 1;
+    for options in SERVERS {
+        let server = server(options);
+        for (clients, requests, sizes, declined) in [
+            // Shares are exact only for who goes round all places of a mix.
+            (20, 60, format!("1000:19,{over}:1"), 1..=9),
+            (40, 80, format!("1000:3,{over}:1"), 10..=30),
+            (40, 80, format!("1000:1,{over}:3"), 50..=70),
+            (40, 40, over.to_string(), 40..=40),
+            (1, 1, over.to_string(), 1..=1),
+            (10, 10, LIMIT.to_string(), 0..=0),
+        ] {
+            let told = load(&server, clients, requests, &sizes, &[]);
+            let result = told.json();
+            assert_eq!(told.code, 0, "{options:?}, {sizes}: {told:?}");
+            assert_eq!(result["errors"], serde_json::json!({}), "{result}");
+            assert_eq!(result["verified"], requests, "{options:?}: {result}");
+            let found = result["declined"]["over-limit"].as_u64().unwrap_or(0);
+            assert!(declined.contains(&found), "{options:?}, {sizes}: {result}");
+        }
+        assert_eq!(server.stop().unwrap()["requests"], 271);
+    }
+}
+
+/// Those who find the table of descriptors full learn it at once, those inside stay, whoever comes when
+/// there is room again is served, and the server says at its end what was missing.
+#[test]
+fn too_many_open_files_are_told_and_service_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let complaints = directory.path().join("stderr");
+    for options in SERVERS {
+        let mut command = std::process::Command::new("sh");
+        let script = "ulimit -n 64; exec \"$@\" 2> \"$0\"";
+        command.args(["-c", script]).arg(&complaints);
+        command.args([THRONG, "serve", "--protocol", "upload"]);
+        command.args(options);
+        let server = Server::spawn(command).unwrap();
+        let silent: Vec<TcpStream> = (0..100)
+            .map(|_| TcpStream::connect(server.address()).unwrap())
+            .collect();
+        let told = load(&server, 10, 10, "1000", &[]);
+        assert_eq!(told.code, 1, "{options:?}: {told:?}");
+        let errors = told.json()["errors"].clone();
+        let count = |kind: &str| errors[kind].as_u64().unwrap_or(0);
+        assert_eq!(count("closed-early") + count("reset"), 10, "{errors}");
+        drop(silent);
+        // Whoever comes before the server has seen all of them leave tries again.
+        let told = load(&server, 10, 10, "1000", &["--reconnect"]);
+        assert_eq!(told.json()["verified"], 10, "{options:?}: {told:?}");
+        let counts = server.stop().unwrap();
+        let away = counts["refused"]["descriptors"].as_u64().unwrap();
+        assert!(away > 10, "{options:?}: {counts}");
+        let said = std::fs::read_to_string(&complaints).unwrap();
+        let expected = format!(
+            "warning: {away} clients turned away: too many open files, 64 may be open at a time; \
+             raise the limit with `ulimit -n`"
+        );
+        assert!(said.contains(&expected), "{options:?}: {said}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Thresholds, earlier runs to compare with, and what is refused.
+
+use super::compare;
+use crate::support::program::THRONG;
+
+#[test]
+fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
+    let usual = [
+        "epoll",
+        "thread",
+        "-r",
+        "2",
+        "-d",
+        "100ms",
+        "--control",
+        "none",
+    ];
+    let earlier = compare(&usual);
+    assert_eq!(earlier.code, 0, "{}", earlier.err);
+    let record = earlier.record();
+    let baseline = ["--baseline", record.to_str().expect("the path is UTF-8")];
+    let with = |more: &[&str]| compare(&[&baseline[..], more].concat());
+    let ran = with(&[&usual[2..], &["epoll", "--fail-if-slower", "99%"]].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let text = ran.out.replace('\n', " ");
+    assert!(text.contains("not interleaved with this run"), "{text}");
+    let summary = ran.summary();
+    let pairs = summary["comparison"]["baseline"]["pairs"].as_array();
+    assert_eq!(pairs.map(Vec::len), Some(1), "{summary:#}");
+    // The record stands by itself.
+    drop(earlier);
+    let again = assert_cmd::Command::new(THRONG)
+        .args(["report", "--json"])
+        .arg(ran.record())
+        .output()
+        .expect("it can be started");
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    assert_eq!(again["comparison"], summary["comparison"]);
+
+    let record = ran.record();
+    let baseline = ["--baseline", record.to_str().expect("the path is UTF-8")];
+    let with = |more: &[&str]| compare(&[&baseline[..], more].concat());
+    for (arguments, says) in [
+        (
+            &["epoll", "-d", "200ms"][..],
+            "duration 100ms, and now 200ms",
+        ),
+        (
+            &["epoll", "-d", "100ms", "--size", "10"],
+            "size 1000, and now 10",
+        ),
+        (
+            &["epoll", "-d", "100ms", "--rate", "9"],
+            "rate none, and now 9",
+        ),
+        (
+            &["thread", "-d", "100ms"],
+            "no server of the same name; it has: epoll",
+        ),
+    ] {
+        with(arguments).is_usage_error(says);
+    }
+    compare(&["epoll", "--baseline", "/nonexistent"]).is_usage_error("holds no record");
+}
+
+#[test]
+fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
+    let quick = ["epoll", "-r", "2", "-d", "100ms"];
+    let with = |more: &[&str]| compare(&[&quick[..], more].concat());
+    let ran = with(&[
+        "--fail-if",
+        "p50 > 1ns",
+        "--fail-if",
+        "errors > 0",
+        "--fail-if",
+        "p99.9 < 1h",
+    ]);
+    ran.is_usage_error("`h` is no unit of it");
+    let ran = with(&["--fail-if", "p50 > 1ns", "--fail-if", "errors > 0"]);
+    assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
+    let demands = ran.summary()["comparison"]["demands"].clone();
+    assert_eq!(
+        (&demands[0]["missed"], &demands[1]["missed"]),
+        (&true.into(), &false.into())
+    );
+    // What was not measured cannot be judged, and is not passed over.
+    let ran = with(&["--fail-if", "response_p50 > 3600s"]);
+    assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
+    let said: Vec<&str> = ran.out.split_whitespace().collect();
+    let said = said.join(" ");
+    assert!(
+        said.contains("was not measured, so this cannot be judged"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for (arguments, says) in [
+        (&["epol", "thread"][..], "did you mean the model `epoll`?"),
+        (&["epoll"], "epoll is alone"),
+        (
+            &["epoll", "thread", "-n", "a", "-n", "a"],
+            "both be called `a`",
+        ),
+        (
+            &["epoll", "-n", "a", "-n", "b", "--fail-if", "p50>1s"],
+            "2 names for 1 servers",
+        ),
+        (
+            &["epoll", "thread", "--reference", "poll"],
+            "there are: epoll, thread",
+        ),
+        (
+            &["epoll", "thread", "--fail-if", "poll: p50 > 1s"],
+            "there is no server `poll`",
+        ),
+        (
+            &["epoll", "thread", "--fail-if", "p98 > 1s"],
+            "no metric `p98`",
+        ),
+        (
+            &["epoll", "thread", "--fail-if-slower", "fast"],
+            "write it like 5%",
+        ),
+        (
+            &["epoll", "thread --listen 127.0.0.1:1"],
+            "throng gives every server an address",
+        ),
+        (
+            &["epoll", "thread --nonsense"],
+            "unexpected argument '--nonsense'",
+        ),
+        (
+            &["epoll", "epoll --fd-setsize 2000"],
+            "is for select, not for epoll",
+        ),
+        (
+            &["epoll", "thread", "--send", "a", "--expect", "bytes:1"],
+            "cannot answer --send",
+        ),
+        (
+            &["epoll", "thread", "--protocol", "htpp"],
+            "did you mean `http`?",
+        ),
+        (&["epoll", "sleep $PORT"], "write {port} instead of $PORT"),
+        (
+            &["epoll", "thread", "--ready", "("],
+            "no regular expression",
+        ),
+        (
+            &[
+                "epoll",
+                "thread",
+                "poll",
+                "--prepare",
+                "true",
+                "--prepare",
+                "true",
+            ],
+            "2 times for 3",
+        ),
+        (&["epoll", "thread", "--env", "A"], "write KEY=VALUE"),
+        (
+            &["epoll", "thread", "--control", "poll"],
+            "does not take part",
+        ),
+    ] {
+        compare(arguments).is_usage_error(says);
+    }
+}

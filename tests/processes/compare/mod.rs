@@ -1,0 +1,138 @@
+//! `throng compare` with servers of all kinds, good and bad: verdicts point the right way, what fails
+//! says why, and no process is left behind.
+
+mod demands;
+mod hooks;
+mod troubles;
+mod verdicts;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use throng::record::{self, Trial};
+
+use crate::support::program::THRONG;
+
+/// A comparison that has run.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+    directory: TempDir,
+}
+
+/// Compares for a short time, and makes sure that nothing of it still runs.
+fn compare(arguments: &[&str]) -> Ran {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mark = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = assert_cmd::Command::new(THRONG);
+    command.arg("compare").args(arguments);
+    // Only probes that need no trials of their own.
+    command.args([
+        "--probes",
+        "cpu,memory",
+        "--warm-up",
+        "20ms",
+        "--clients",
+        "8",
+        "-o",
+    ]);
+    command.arg(record_in(&directory));
+    command.args(["--env", &format!("THRONG_MARK={mark}")]);
+    command.timeout(Duration::from_mins(2));
+    let output = command.output().expect("the program can be started");
+    assert_eq!(left_behind(&mark), [""; 0]);
+    Ran {
+        code: output.status.code().expect("no signal ended it"),
+        out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("output is UTF-8"),
+        directory,
+    }
+}
+
+fn record_in(directory: &TempDir) -> PathBuf {
+    directory.path().join("record")
+}
+
+/// The processes whose environment has this mark.
+fn left_behind(mark: &str) -> Vec<String> {
+    let mark = format!("THRONG_MARK={mark}\0");
+    let processes = std::fs::read_dir("/proc")
+        .expect("there is /proc")
+        .flatten();
+    processes
+        .map(|process| process.path())
+        .filter(|path| {
+            let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+            let mut environment = environment.windows(mark.len());
+            environment.any(|window| window == mark.as_bytes())
+        })
+        .map(|path| std::fs::read_to_string(path.join("comm")).unwrap_or_default())
+        .collect()
+}
+
+impl Ran {
+    fn record(&self) -> PathBuf {
+        record_in(&self.directory)
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        record::read_trials(&self.record()).unwrap_or_else(|error| panic!("{error}: {}", self.err))
+    }
+
+    /// `summary.json`.
+    fn summary(&self) -> Value {
+        let text = std::fs::read(self.record().join("summary.json")).expect("a report was made");
+        serde_json::from_slice(&text).expect("it is JSON")
+    }
+
+    /// The verdict on a server by a measure.
+    fn verdict(&self, server: &str, measure: &str) -> String {
+        let summary = self.summary();
+        let pairs = summary["comparison"]["pairs"].as_array().expect("pairs");
+        let pair = pairs.iter().find(|pair| pair["server"] == server);
+        let measures = pair
+            .and_then(|pair| pair["measures"].as_array())
+            .expect("a pair");
+        let of_it = measures.iter().find(|measured| measured["name"] == measure);
+        let verdict = of_it.and_then(|measured| measured["verdict"].as_str());
+        verdict.unwrap_or_else(|| panic!("{summary:#}")).to_owned()
+    }
+
+    /// Wrong usage, told before anything was started.
+    fn is_usage_error(&self, says: &str) {
+        assert_eq!(self.code, 2, "{} {}", self.out, self.err);
+        assert!(self.err.contains(says), "`{says}` is not in {}", self.err);
+        assert!(!self.record().exists(), "nothing was begun");
+    }
+}
+
+/// The command line of a server beside these tests, with further arguments; none where what runs it
+/// is not installed.
+fn server(interpreter: &str, script: &str, more: &str) -> Option<String> {
+    let there = Command::new(interpreter)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !there.is_ok_and(|status| status.success()) {
+        println!("not tried: {interpreter} is not installed");
+        return None;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/processes/compare")
+        .join(script);
+    Some(format!(
+        "{interpreter} {} {{port}} {more}",
+        script.display()
+    ))
+}
+
+fn python(trouble: &str) -> Option<String> {
+    server("python3", "server.py", trouble)
+}

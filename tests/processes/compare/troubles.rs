@@ -1,0 +1,321 @@
+//! Servers that fail, each in a way of its own: the trial says which, and the run goes on.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{compare, left_behind, python};
+use crate::support::program::THRONG;
+
+/// Each of these servers once, beside a good one; where each failed, why and with what output.
+fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, String)> {
+    let mut arguments = vec!["epoll", "-n", "good"];
+    for (name, command) in servers {
+        arguments.extend([*command, "-n", *name]);
+    }
+    arguments.extend(["-r", "1", "-d", "600ms", "--control", "none"]);
+    arguments.extend(more);
+    let ran = compare(&arguments);
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("failed; the reasons are in the report"),
+        "{}",
+        ran.err
+    );
+    let trials = ran.trials();
+    let of = |name: &str| {
+        let mut of_server = trials.iter().filter(|trial| trial.server == name);
+        of_server
+            .next()
+            .unwrap_or_else(|| panic!("{name} had no trial: {}", ran.err))
+    };
+    assert_eq!(of("good").failure, None);
+    let report = std::fs::read_to_string(ran.record().join("report.md")).expect("a report");
+    let report = report.replace('\\', ""); // as escaped as Markdown has it
+    for (name, _) in servers {
+        let why = of(name)
+            .failure
+            .as_ref()
+            .map_or("", |failure| &failure.reason);
+        assert!(ran.err.contains(why), "{why} is not said: {}", ran.err);
+        assert!(report.contains(why), "{why} is not in {report}");
+    }
+    servers
+        .iter()
+        .map(|(name, _)| {
+            let failure = of(name).failure.clone();
+            let failure = failure.unwrap_or_else(|| panic!("{name} did not fail"));
+            assert!(of(name).load.is_none(), "{name} has no figures");
+            (failure.stage, failure.reason, failure.output)
+        })
+        .collect()
+}
+
+#[test]
+fn every_trouble_is_told_and_ended() {
+    let occupied = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = occupied.local_addr().expect("it has an address").port();
+    let Some([crashing, stubborn, daemon, stray, plain]) =
+        ["crash", "stubborn", "daemon", "stray", ""]
+            .map(python)
+            .into_iter()
+            .collect::<Option<Vec<String>>>()
+            .and_then(|all| <[String; 5]>::try_from(all).ok())
+    else {
+        return;
+    };
+    let on_taken = plain.replace("{port}", &taken.to_string());
+    let elsewhere = plain.replace("{port}", "0"); // where the kernel likes
+    let mut found = failures(
+        &[
+            ("crashing", &crashing),
+            ("stubborn", &stubborn),
+            ("daemon", &daemon),
+            ("stray", &stray),
+            ("taken", &on_taken),
+            ("short", "sh -c 'echo out of cheese >&2; exit 3'"),
+        ],
+        &["--start-timeout", "60s"],
+    );
+    drop(occupied);
+    // Those for whom the whole time is waited.
+    let waited_for = [("elsewhere", elsewhere.as_str()), ("deaf", "sleep 60")];
+    found.extend(failures(&waited_for, &["--start-timeout", "5s"]));
+    let expected = [
+        ("load", "exit status: 7", ""),
+        ("stop", "did not stop within 5 s of SIGTERM", ""),
+        (
+            "start",
+            "in the background; keep the server in the foreground",
+            "",
+        ),
+        ("load", "left the server's process tree", ""),
+        ("start", "exit status: 1", "Address already in use"),
+        ("start", "exit status: 3", "out of cheese"),
+        ("start", "write {port} where", ""),
+        ("start", "accepted no connection", ""),
+    ];
+    are_as(&found, &expected);
+}
+
+/// Each in this stage, for this reason, with this output.
+fn are_as(found: &[(String, String, String)], expected: &[(&str, &str, &str)]) {
+    assert_eq!(found.len(), expected.len());
+    for ((stage, reason, output), expected) in found.iter().zip(expected) {
+        assert_eq!(stage, expected.0, "{reason}: {output}");
+        assert!(reason.contains(expected.1), "{expected:?}: {reason}");
+        assert!(output.contains(expected.2), "{expected:?}: {output}");
+    }
+}
+
+/// Stopped by a signal, out of memory, or only a parent of those who go on.
+#[test]
+fn servers_that_hang_leak_or_leave_children_say_why() {
+    let troubles = ["hang", "leak", "abandon", "brood", "still"];
+    let Some(servers) = troubles.map(python).into_iter().collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let named: Vec<(&str, &str)> = troubles
+        .into_iter()
+        .zip(servers.iter().map(String::as_str))
+        .collect();
+    // Threads of Python take much address space and little memory. Only for the last one the whole time is waited.
+    let (others, still) = named.split_at(4);
+    let [patient, hasty] =
+        ["60s", "5s"].map(|time| ["--start-timeout", time, "--server-limit", "as=2GiB"]);
+    let mut found = failures(others, &patient);
+    found.extend(failures(still, &hasty));
+    let expected = [
+        ("stop", "stands still, stopped by a signal (SIGSTOP)", ""),
+        ("load", "exit status: 9", "out of memory"),
+        ("load", "exit status: 0 and left ", ""),
+        ("stop", "the server stopped, but 1 process (python", ""),
+        ("start", "stands still, stopped by a signal (SIGSTOP)", ""),
+    ];
+    are_as(&found, &expected);
+}
+
+/// The kernel kills without a word to the server.
+#[test]
+fn a_server_killed_for_want_of_memory_says_so() {
+    let Some(server) = python("gorge") else {
+        return;
+    };
+    let Some(group) = Group::of_memory(48 << 20) else {
+        println!("not tried: no control group of memory can be made here");
+        return;
+    };
+    let inside = format!(
+        "sh -c 'echo $$ > {}/cgroup.procs; exec {server}'",
+        group.0.display()
+    );
+    let found = failures(&[("gorging", &inside)], &[]);
+    are_as(
+        &found,
+        &[(
+            "load",
+            "signal: 9 (SIGKILL): the kernel kills where memory runs out",
+            "",
+        )],
+    );
+}
+
+/// A control group that is gone afterwards.
+struct Group(PathBuf);
+
+impl Group {
+    fn of_memory(bytes: u64) -> Option<Self> {
+        let name = format!("throng-test-{}", std::process::id());
+        let places = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup/unified", "memory.max"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ];
+        places.into_iter().find_map(|(mount, limit)| {
+            let directory = Path::new(mount).join(&name);
+            std::fs::create_dir(&directory).ok()?;
+            let group = Self(directory);
+            let limit = group.0.join(limit);
+            // Else it would be a file of its own.
+            let is_there = limit.exists();
+            (is_there && std::fs::write(limit, bytes.to_string()).is_ok()).then_some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        // It is busy until the last process has gone from it.
+        while std::fs::remove_dir(&self.0).is_err() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Lines, and on the other stream one line without an end: neither is kept, and neither holds up the server.
+#[test]
+fn a_flood_of_output_costs_no_memory_and_is_told() {
+    const MOST_KIB: u64 = 400 << 10;
+    let Some(flooding) = python("flood") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let mut command = Command::new(THRONG);
+    command.args([
+        "compare", "epoll", &flooding, "-n", "good", "-n", "flooding", "-r", "1",
+    ]);
+    command.args([
+        "-c",
+        "8",
+        "-d",
+        "1s",
+        "--warm-up",
+        "0s",
+        "--control",
+        "none",
+    ]);
+    command.args(["--probes", "cpu", "-o"]).arg(&record);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let mut most = 0;
+    let status = loop {
+        most = most.max(peak_memory_kib(run.id()).unwrap_or(0));
+        if let Some(status) = run.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.code(), Some(0));
+    assert!((1..MOST_KIB).contains(&most), "{most} KiB");
+    let trials = throng::record::read_trials(&record).unwrap();
+    let of_flooding = trials.iter().find(|trial| trial.server == "flooding");
+    let trial = of_flooding.expect("it had its trial");
+    assert_eq!(trial.failure, None);
+    let load = trial.load.as_ref().expect("figures");
+    assert_eq!(load.served, 8, "{:?}", load.errors);
+    let mut warnings = trial.warnings.iter();
+    let told = warnings.find(|warning| warning.kind == "output");
+    let told = &told.expect("a warning").message;
+    assert!(told.contains("of output under load"), "{told}");
+    let written = std::fs::metadata(record.join("trials.jsonl"))
+        .unwrap()
+        .len();
+    assert!(written < 1 << 20, "{written} bytes");
+}
+
+/// The most memory that a process ever had.
+fn peak_memory_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[test]
+fn a_server_is_ready_when_its_output_says_so() {
+    let Some(late) = python("late") else {
+        return;
+    };
+    let ready = [
+        "--ready",
+        "^ready for",
+        "-r",
+        "1",
+        "-d",
+        "100ms",
+        "--control",
+        "none",
+    ];
+    let ran = compare(&[&["epoll", &late], &ready[..]].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let found = failures(
+        &[("silent", &late)],
+        &["--ready", "open for business", "--start-timeout", "5s"],
+    );
+    let (stage, reason, output) = &found[0];
+    assert_eq!(stage, "start");
+    assert!(
+        reason.contains("did not match --ready within 5s"),
+        "{reason}"
+    );
+    assert!(output.contains("ready for customers"), "{output}");
+}
+
+#[test]
+fn an_interrupted_comparison_leaves_nothing_behind() {
+    let Some(stray) = python("stray") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mark = format!("{}-interrupted", std::process::id());
+    let child = Command::new(THRONG)
+        .args([
+            "compare",
+            &stray,
+            "epoll",
+            "-d",
+            "30s",
+            "--control",
+            "none",
+            "-o",
+        ])
+        .arg(directory.path().join("record"))
+        .args(["--env", &format!("THRONG_MARK={mark}")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = child.expect("it can be started");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while left_behind(&mark).is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(left_behind(&mark), [""; 0]);
+}

@@ -1,0 +1,232 @@
+//! Servers that are equal, and servers that are not.
+
+use super::{Ran, compare, python, record_in, server};
+use crate::support::program::THRONG;
+
+const NGINX: &str = "
+daemon off;
+user root;
+worker_processes 1;
+pid DIRECTORY/nginx.pid;
+error_log stderr warn;
+events {}
+http {
+  access_log off;
+  client_body_temp_path DIRECTORY/temporary;
+  server { listen 127.0.0.1:PORT; location / { return 200 'hello'; } }
+}
+";
+
+#[test]
+fn a_slower_server_is_told_apart_in_the_right_direction() {
+    // It serves 400 requests a second at most, and the other thousands, however busy the machine is.
+    let Some(python) = python("slow") else {
+        return;
+    };
+    let ran = compare(&[
+        &python,
+        "epoll",
+        "-n",
+        "snake",
+        "-r",
+        "3",
+        "-d",
+        "300ms",
+        "--reference",
+        "epoll",
+        "--fail-if-slower",
+        "5%",
+        "--fail-if",
+        "epoll: errors > 0",
+        "--control",
+        "none",
+    ]);
+    assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
+    assert_eq!(
+        ran.verdict("snake", "requests_per_server_cpu_s"),
+        "worse",
+        "{}",
+        ran.out
+    );
+    let said = [
+        "snake serves 0.",
+        "requests per CPU-second of epoll",
+        "missed snake with 8 clients",
+    ];
+    for said in said {
+        assert!(
+            ran.out.replace('\n', " ").contains(said),
+            "{said}: {}",
+            ran.out
+        );
+    }
+    assert!(ran.out.contains("met epoll with 8 clients"), "{}", ran.out);
+    let page = std::fs::read_to_string(ran.record().join("report.html")).unwrap();
+    assert!(page.contains("snake serves 0.") && page.contains("Thresholds"));
+}
+
+#[test]
+fn two_of_the_same_are_much_alike() {
+    let ran = compare(&["epoll", "epoll", "-r", "5", "-d", "150ms", "--json"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    // Not asserted is that nothing is told apart: by chance, or by a neighbour, something may be.
+    let summary = ran.summary();
+    let pair = &summary["comparison"]["pairs"][0];
+    assert_eq!(pair["server"], "epoll (2)");
+    let measures = pair["measures"].as_array().expect("measures");
+    let alike = measures
+        .iter()
+        .filter(|m| m["verdict"] == "not-distinguishable");
+    assert!(alike.count() > 0, "{pair:#}");
+    let printed: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON is printed");
+    assert_eq!(printed["comparison"], summary["comparison"]);
+    assert!(measures[1]["noise"].is_number(), "{pair:#}");
+}
+
+#[test]
+fn web_servers_of_all_kinds_take_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let configuration = directory.path().join("nginx.conf");
+    let template = NGINX.replace("DIRECTORY", &directory.path().display().to_string());
+    std::fs::write(directory.path().join("template"), template).unwrap();
+    let mut servers = vec!["epoll".to_owned()];
+    servers.extend(python(""));
+    servers.extend(server("node", "server.js", ""));
+    if server("nginx", "", "").is_some() || std::path::Path::new("/usr/sbin/nginx").exists() {
+        servers.push(format!("nginx -c {}", configuration.display()));
+    }
+    let prepare = format!(
+        "sed s/PORT/$PORT/ {0}/template > {0}/nginx.conf",
+        directory.path().display()
+    );
+    let mut arguments: Vec<&str> = servers.iter().map(String::as_str).collect();
+    arguments.extend(["--shell", "--prepare", &prepare, "-r", "1", "-d", "100ms"]);
+    arguments.extend([
+        "--fail-if",
+        "failed_trials > 0",
+        "--fail-if",
+        "clients_never_served > 0",
+    ]);
+    let ran = compare(&arguments);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    for trial in ran.trials() {
+        assert_eq!(trial.failure, None, "{}", trial.server);
+        let side = trial.server_side.expect("it was measured");
+        assert!(side.metrics["cpu_ms"] > 0.0, "{}", trial.server);
+    }
+}
+
+#[test]
+fn an_open_loop_has_response_times_and_no_verdict_on_the_rate_it_set() {
+    let ran = compare(&[
+        "epoll",
+        "thread",
+        "--rate",
+        "1000",
+        "-r",
+        "2",
+        "-d",
+        "300ms",
+        "--control",
+        "none",
+    ]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let verdict = ran.verdict("thread", "response_p50_us");
+    assert_ne!(verdict, "withheld", "{}", ran.out);
+    let kept_up = ran.trials().iter().all(|trial| {
+        let load = trial.load.as_ref().expect("it was loaded");
+        let due = load.open_loop.as_ref().expect("an open loop").due;
+        load.window.replies as f64 > 0.995 * due as f64
+    });
+    if kept_up {
+        assert_eq!(
+            ran.verdict("thread", "requests_per_s"),
+            "withheld",
+            "{}",
+            ran.out
+        );
+    }
+}
+
+/// Runs it again from the first trial on.
+fn resumed(ran: &Ran) -> std::process::Output {
+    let path = ran.record().join("trials.jsonl");
+    let text = std::fs::read_to_string(&path).expect("a record");
+    let first = text.lines().next().expect("a trial").to_owned() + "\n";
+    std::fs::write(&path, first).expect("it can be written");
+    let mut command = assert_cmd::Command::new(THRONG);
+    command
+        .args(["compare", "--resume"])
+        .arg(record_in(&ran.directory));
+    command.output().expect("it can be started")
+}
+
+#[test]
+fn any_dialogue_is_compared_and_gone_on_with() {
+    let Some(python) = python("") else {
+        return;
+    };
+    let ran = compare(&[
+        &python,
+        &python,
+        "-r",
+        "2",
+        "-d",
+        "100ms",
+        "--control",
+        "none",
+        "--send",
+        r"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        "--expect",
+        "regex:\\r\\n\\r\\nx{1000}",
+    ]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let before = ran.trials();
+    assert!(
+        before.iter().all(|trial| trial.failure.is_none()),
+        "{before:#?}"
+    );
+    let page = std::fs::read_to_string(ran.record().join("report.html")).unwrap();
+    assert!(page.contains("answered by regex:"), "what was said is told");
+    let output = resumed(&ran);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let after = ran.trials();
+    assert_eq!(after.len(), before.len());
+    assert_eq!(after[0], before[0], "what was finished is not done again");
+    assert!(
+        after.iter().all(|trial| trial.failure.is_none()),
+        "{after:#?}"
+    );
+}
+
+/// Named for a bug: `--pipeline 1`, written out, had a server prove that it takes several requests at once.
+#[test]
+fn a_server_of_one_request_at_a_time_is_asked_for_no_more() {
+    let Some(server) = server("python3", "one_at_a_time.py", "") else {
+        return;
+    };
+    let with = |pipeline: &str| {
+        compare(&[
+            &server,
+            "--protocol",
+            "echo",
+            "--pipeline",
+            pipeline,
+            "--fail-if",
+            "errors > 0",
+            "-r",
+            "1",
+            "-d",
+            "300ms",
+            "--control",
+            "none",
+        ])
+    };
+    let one = with("1");
+    assert_eq!(one.code, 0, "{} {}", one.out, one.err);
+    let two = with("2");
+    assert_eq!(two.code, 1, "{} {}", two.out, two.err);
+    let why = "several requests at once";
+    assert!(two.err.contains(why), "{}", two.err);
+}

@@ -1,0 +1,81 @@
+//! Clients with a job each, whom servers do not let in, or fail: each end is told from the others.
+
+use std::net::{SocketAddr, TcpListener};
+
+use rustix::net::sockopt;
+use serde_json::{Value, json};
+
+use super::connecting::fill;
+use super::servers::{Hostile, bound, echo_once, listening};
+use crate::support::load::{Ended, load};
+
+/// The options of all these loads.
+fn jobs(address: SocketAddr, options: &str) -> (Ended, Value) {
+    let ended = load(address, &format!("-c 7 --each 1 {options}"));
+    let jobs = ended.result["completion"].clone();
+    (ended, jobs)
+}
+
+#[test]
+fn who_is_refused_has_failed_connecting() {
+    let (_socket, address) = bound();
+    let (ended, jobs) = jobs(address, "");
+    ended.only("refused", 7);
+    assert_eq!(jobs["connect_failures"], json!({"refused": 7}), "{ended:?}");
+    assert_eq!(jobs["first_failure"]["kind"], "refused", "{ended:?}");
+    assert_eq!(jobs["first_failure"]["connected"], false, "{ended:?}");
+    assert_eq!(
+        (&jobs["failed"], &jobs["clients_done"]),
+        (&json!(7), &json!(0))
+    );
+    assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
+}
+
+/// The queue is full and stays so: the kernel sends each SYN once more and gives up.
+#[test]
+fn whose_syn_is_not_answered_has_failed_connecting() {
+    let (_socket, address) = listening(0);
+    let _connections = fill(address);
+    let (ended, jobs) = jobs(address, "--syn-retries 1 --connect-timeout 45s");
+    ended.only("connect-timeout", 7);
+    let failures = &jobs["connect_failures"];
+    assert_eq!(*failures, json!({"connect-timeout": 7}), "{ended:?}");
+    assert_eq!(jobs["first_failure"]["connected"], false, "{ended:?}");
+    assert!(
+        jobs["first_failure"]["at_s"].as_f64() >= Some(1.0),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn who_is_reset_was_connected() {
+    let server = Hostile::start(|number, mut stream| {
+        if number % 2 == 1 {
+            return echo_once(&mut stream);
+        }
+        sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO))?;
+        drop(stream);
+        Ok(())
+    });
+    let (ended, jobs) = jobs(server.address, "--at-once 1 --think 100ms");
+    assert_eq!(ended.ended_by(&["reset"]), 4, "{ended:?}");
+    assert_eq!(jobs["connect_failures"], Value::Null, "{ended:?}");
+    assert_eq!(jobs["first_failure"]["client"], 0, "{ended:?}");
+    assert_eq!(jobs["first_failure"]["connected"], true, "{ended:?}");
+    assert_eq!(
+        (&jobs["failed"], &jobs["clients_done"]),
+        (&json!(4), &json!(3))
+    );
+    assert_eq!(ended.result["stopped_by"], "clients", "{ended:?}");
+}
+
+/// Connected as the kernel has it, and never accepted: neither done nor failed.
+#[test]
+fn who_is_never_answered_is_not_done() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let (ended, jobs) = jobs(address, "--patience 100ms --connect-timeout 100ms");
+    ended.never_served(7);
+    assert_eq!((&jobs["failed"], &jobs["not_done"]), (&json!(0), &json!(7)));
+    assert_eq!(jobs["last_done_s"], Value::Null, "{ended:?}");
+}

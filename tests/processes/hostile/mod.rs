@@ -1,0 +1,12 @@
+//! `throng load` against servers that do what no server should: refuse, hang, close, reset, say
+//! garbage, say too much or too little, stall. Each must have its own kind of error, the load must end by
+//! itself, keep what it measured, and neither memory nor descriptors may grow.
+//!
+//! Times are only bounded from below, but for one limit after which a load counts as hanging.
+
+mod connecting;
+mod crowds;
+mod jobs;
+mod replying;
+pub(crate) mod servers;
+mod slow;

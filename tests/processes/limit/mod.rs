@@ -1,0 +1,101 @@
+//! `throng limit` with servers that have a limit of their own: each is found, and what gave way is named.
+
+mod planted;
+mod searches;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use throng::record::{self, Found, Run, Trial};
+
+use crate::support::program::THRONG;
+
+/// A search that has run.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+    directory: TempDir,
+}
+
+/// Searches with short trials.
+fn limit(arguments: &[&str]) -> Ran {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = record_in(&directory);
+    let mut options = vec!["--probes", "none", "--confirm", "1", "-o"];
+    let record = record.to_string_lossy().into_owned();
+    options.push(&record);
+    for (name, usual) in [("--duration", "50ms"), ("--warm-up", "0ms")] {
+        if !arguments.contains(&name) {
+            options.extend([name, usual]);
+        }
+    }
+    let mut command = assert_cmd::Command::new(THRONG);
+    command.arg("limit").args(arguments).args(options);
+    command.timeout(Duration::from_mins(2));
+    let output = command.output().expect("the program can be started");
+    Ran {
+        code: output.status.code().expect("no signal ended it"),
+        out: String::from_utf8(output.stdout).expect("output is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("output is UTF-8"),
+        directory,
+    }
+}
+
+fn record_in(directory: &TempDir) -> PathBuf {
+    directory.path().join("record")
+}
+
+impl Ran {
+    fn run(&self) -> Run {
+        assert_eq!(self.code, 0, "{} {}", self.out, self.err);
+        record::read(&record_in(&self.directory)).expect("a record")
+    }
+
+    fn trials(&self) -> Vec<Trial> {
+        record::read_trials(&record_in(&self.directory)).expect("a record")
+    }
+
+    /// What was found of the only server.
+    fn found(&self) -> Found {
+        let found = self.run().limit.expect("it was a search").found;
+        let [found] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        found.clone()
+    }
+
+    /// The cause, by its kind, and what all of it says.
+    fn cause(&self) -> (String, String) {
+        let found = self.found();
+        let cause = found.cause.unwrap_or_else(|| panic!("{}", self.out));
+        let said = format!("{} ({})", cause.sentence, cause.evidence.join("; "));
+        (cause.kind, said)
+    }
+
+    /// What held and what broke.
+    fn ends(&self) -> (u64, u64) {
+        let found = self.found();
+        match (found.held, found.broke) {
+            (Some(held), Some(broke)) => (held.value, broke.value),
+            _ => panic!("{}", self.out),
+        }
+    }
+}
+
+/// The command line of the server beside these tests; none where Python is not installed.
+fn python(its_limit: &str) -> Option<String> {
+    let there = Command::new("python3")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !there.is_ok_and(|status| status.success()) {
+        println!("not tried: python3 is not installed");
+        return None;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/processes/limit/server.py");
+    Some(format!("python3 {} {{port}} {its_limit}", script.display()))
+}

@@ -1,0 +1,193 @@
+//! Limits that were put there, each of another kind.
+
+use std::fs;
+use std::path::Path;
+
+use throng::record::SearchEnding;
+
+use super::{limit, python};
+use crate::support::group::SmallGroup;
+use crate::support::program::THRONG;
+use crate::support::tries::once;
+
+#[test]
+fn a_limit_of_clients_is_found_exactly() {
+    let ran = limit(&["epoll --max-clients 234", "--from", "200"]);
+    assert_eq!(ran.ends(), (234, 235));
+    assert_eq!(ran.found().ending, SearchEnding::Found);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "max-clients");
+    assert!(
+        said.contains("--max-clients is 234") && said.contains("refused 1 of 235"),
+        "{said}"
+    );
+    assert!(
+        ran.out.contains("holds 234 clients; with 235 clients"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_limit_of_descriptors_is_found_exactly() {
+    let ran = limit(&["epoll", "--server-limit", "nofile=300", "--from", "200"]);
+    let (held, broke) = ran.ends();
+    // All but those that the server needs itself.
+    assert!(
+        (270..300).contains(&held) && broke == held + 1,
+        "{}",
+        ran.out
+    );
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "server-descriptors");
+    assert!(said.contains("300 descriptors"), "{said}");
+    let counts = ran
+        .trials()
+        .into_iter()
+        .filter_map(|trial| trial.server_counts);
+    let most = counts.map(|counts| counts.peak_open).max();
+    assert_eq!(most, Some(held), "it never had more");
+}
+
+#[test]
+fn the_size_of_the_sets_of_select_is_found_exactly() {
+    let ran = limit(&["select", "--from", "1020"]);
+    let (held, broke) = ran.ends();
+    assert!(
+        (990..1024).contains(&held) && broke == held + 1,
+        "{}",
+        ran.out
+    );
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "set-size");
+    assert!(said.contains("FD_SETSIZE"), "{said}");
+}
+
+#[test]
+fn a_limit_of_threads_is_found_exactly() {
+    let Some(group) = SmallGroup::make(40) else {
+        return;
+    };
+    let server = format!(
+        "{} && exec {THRONG} serve thread --listen {{address}} --size 100",
+        group.enter()
+    );
+    let ran = limit(&[
+        &server,
+        "--shell",
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--from",
+        "20",
+    ]);
+    let (held, broke) = ran.ends();
+    // A thread a client, and a few of its own.
+    assert!((30..40).contains(&held) && broke == held + 1, "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "threads", "{said}");
+    assert!(
+        said.contains("40 threads and processes (pids.max)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn memory_that_runs_out_is_found_with_the_last_words() {
+    let Some(server) = python("hoard 8") else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--server-limit",
+        "as=192MiB",
+        "--from",
+        "8",
+    ]);
+    let (held, broke) = ran.ends();
+    assert!((8..24).contains(&held) && broke == held + 1, "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "memory", "{said}");
+    assert!(
+        said.contains("RLIMIT_AS") && said.contains("MemoryError"),
+        "{said}"
+    );
+}
+
+#[test]
+fn clients_that_are_not_accepted_are_found_in_the_queue() {
+    let Some(server) = python("stop 20") else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--from",
+        "10",
+        "--patience",
+        "300ms",
+    ]);
+    assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "accept-queue", "{said}");
+    assert!(said.contains("no more than 20 clients at a time"), "{said}");
+}
+
+#[test]
+fn the_highest_rate_is_what_its_own_service_time_says() {
+    // On a busy machine clients and server wait for their turn too.
+    once(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("took");
+        match python(&format!("wait 4 {}", file.display())) {
+            Some(server) => rate_of(&server, &file),
+            None => Ok(()),
+        }
+    });
+}
+
+/// Whether the highest rate of a server is about what it writes into a file.
+fn rate_of(server: &str, file: &Path) -> Result<(), String> {
+    let ran = limit(&[
+        server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--find",
+        "rate",
+        "--arrival",
+        "constant",
+        "--clients",
+        "10",
+        "--from",
+        "100",
+        "--within",
+        "10%",
+        "--duration",
+        "500ms",
+    ]);
+    let (held, broke) = ran.ends();
+    // A line a trial: requests, and the time for which it was busy with them.
+    let text = fs::read_to_string(file).expect("the server wrote it");
+    let sum = |place: usize| -> f64 {
+        let words = text.lines().filter_map(|line| line.split(' ').nth(place));
+        words.filter_map(|word| word.parse::<f64>().ok()).sum()
+    };
+    let capacity = sum(0) / sum(1);
+    let (kind, said) = ran.cause();
+    let is_near = (held as f64) < capacity * 1.15 && (broke as f64) > capacity * 0.7;
+    if is_near && kind == "server-waits" {
+        Ok(())
+    } else {
+        Err(format!("{held} and {broke} of {capacity}, {kind}, {said}"))
+    }
+}

@@ -1,0 +1,173 @@
+//! Searches from their settings to their report, also when they are cut short.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use throng::record::{Purpose, SearchEnding};
+
+use super::{limit, record_in};
+use crate::support::program::THRONG;
+
+#[test]
+fn several_servers_stand_beside_each_other() {
+    let ran = limit(&[
+        "epoll --max-clients 20",
+        "iterative",
+        "--patience",
+        "200ms",
+        "-n",
+        "twenty",
+        "--json",
+    ]);
+    let run = ran.run();
+    let found = run.limit.expect("it was a search").found;
+    let held: Vec<_> = found
+        .iter()
+        .map(|found| found.held.map(|held| held.value))
+        .collect();
+    assert_eq!(held, [Some(20), Some(1)], "{}", ran.out);
+    assert_eq!(
+        found[1].cause.as_ref().map(|cause| cause.kind.as_str()),
+        Some("design")
+    );
+    let summary: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let headline = summary["answer"]["headline"][0].as_str();
+    assert_eq!(
+        headline,
+        Some("Most clients, by server: twenty 20 and iterative 1.")
+    );
+    assert_eq!(
+        summary["limits"]["servers"][0]["cause"]["kind"],
+        "max-clients"
+    );
+    assert_eq!(
+        summary["rows"].as_array().map(Vec::len),
+        Some(0),
+        "nobody is ranked"
+    );
+    // At half and at 80 % of the limit it is looked at again.
+    let below = ran
+        .trials()
+        .into_iter()
+        .filter(|trial| trial.purpose == Purpose::Share);
+    let below: Vec<u32> = below.map(|trial| trial.clients).collect();
+    assert_eq!(below[..2], [10, 16]);
+    let page = std::fs::read_to_string(record_in(&ran.directory).join("report.html")).unwrap();
+    assert!(page.contains("Most clients, by server") && page.contains("limit-served"));
+}
+
+#[test]
+fn where_nothing_breaks_the_end_of_the_search_is_told() {
+    let ran = limit(&["epoll", "--most", "20"]);
+    let found = ran.found();
+    assert_eq!(found.ending, SearchEnding::AtLeast);
+    assert_eq!(found.cause, None);
+    assert!(ran.out.contains("holds at least 20 clients"), "{}", ran.out);
+    assert!(ran.out.contains("--most is 20"), "{}", ran.out);
+}
+
+#[test]
+fn a_bound_on_any_metric_ends_a_search() {
+    let ran = limit(&["epoll", "--until", "first_answer_max > 0.1us"]);
+    assert_eq!(ran.found().ending, SearchEnding::Nothing);
+    assert!(
+        ran.out.contains("does not even hold 1 client"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("first_answer_max > 0.1us (it was"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn an_interrupted_search_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = record_in(&directory);
+    let options = [
+        "--max-clients",
+        "30",
+        "--duration",
+        "50ms",
+        "--warm-up",
+        "0ms",
+        "--confirm",
+        "1",
+        "--probes",
+        "none",
+    ];
+    let server = format!("epoll {} {}", options[0], options[1]);
+    let mut command = Command::new(THRONG);
+    command
+        .args(["limit", &server, "-o"])
+        .arg(&record)
+        .args(&options[2..]);
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program can be started");
+    // Its first line on standard error comes when the first trial is on disk.
+    let stderr = child.stderr.take().expect("it is piped");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(stderr));
+    let first = lines.next().expect("a first line").expect("it is text");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    lines.for_each(drop);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let earlier = throng::record::read_trials(&record).unwrap().len();
+    let found = throng::record::read(&record).unwrap().limit.unwrap().found;
+    assert_eq!(found[0].ending, SearchEnding::Interrupted);
+    assert!(found[0].held.is_some(), "after `{first}`: {found:?}");
+    let output = Command::new(THRONG)
+        .args(["limit", "--resume"])
+        .arg(&record)
+        .output();
+    assert!(output.expect("it can be started").status.success());
+    let trials = throng::record::read_trials(&record).unwrap();
+    assert!(trials.len() > earlier);
+    let values: Vec<u64> = trials
+        .iter()
+        .filter_map(|trial| Some(trial.attempt.as_ref()?.value))
+        .collect();
+    assert_eq!(values, [16, 32, 30, 31, 30, 31, 15, 24]);
+    let found = throng::record::read(&record).unwrap().limit.unwrap().found;
+    assert_eq!(found[0].held.map(|held| held.value), Some(30));
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    for (arguments, says) in [
+        (
+            &["epoll", "--clients", "5"][..],
+            "--clients is what is searched for",
+        ),
+        (
+            &["epoll", "--find", "rate", "--rate", "5"],
+            "--rate is what is searched for",
+        ),
+        (
+            &["epoll", "--arrival", "poisson"],
+            "--arrival needs a --rate",
+        ),
+        (&["epoll", "--until", "p99 > fast"], "`fast` is no value"),
+        (
+            &["epoll", "--until", "epoll: errors > 0"],
+            "leave the name out",
+        ),
+        (
+            &["epoll", "--from", "9", "--most", "8"],
+            "--from lies beyond 8",
+        ),
+        (
+            &["epoll", "--server-limit", "stack=5"],
+            "of: nofile, nproc, as",
+        ),
+        (&["epoll", "--factor", "1"], "from 1.1 to 100"),
+        (&["epol"], "did you mean the model `epoll`"),
+    ] {
+        let ran = limit(arguments);
+        assert_eq!(ran.code, 2, "{arguments:?}: {} {}", ran.out, ran.err);
+        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+        assert!(!record_in(&ran.directory).exists(), "nothing was begun");
+    }
+}

@@ -1,0 +1,16 @@
+//! Real servers and loads, as a user has them.
+
+mod book;
+mod cli;
+mod compare;
+mod exactness;
+mod hostile;
+mod limit;
+mod record;
+mod resume;
+mod security;
+mod situations;
+mod studies;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,101 @@
+//! Trials at a part of the rate that a server reached.
+
+use serde_json::Value;
+use throng::record::{Purpose, ServerInfo};
+
+use super::{carry_out, plan};
+use crate::support::runs::{finish, json, text, throng_run, trial_lines};
+use crate::support::schemas::Schemas;
+
+fn of<'a>(trials: &'a [Value], purpose: &str) -> Vec<&'a Value> {
+    let trials = trials.iter();
+    trials.filter(|trial| trial["purpose"] == purpose).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The median rate of a server's timed trials, of which there are two.
+fn reached(trials: &[Value], server: &Value) -> f64 {
+    let timed = of(trials, "timed");
+    let rates = timed.iter().filter(|trial| trial["server"] == *server);
+    let rates: Vec<f64> = rates
+        .map(|trial| number(&trial["load"]["window"]["replies_per_s"]))
+        .collect();
+    assert_eq!(rates.len(), 2);
+    rates.iter().sum::<f64>() / 2.0
+}
+
+#[test]
+fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut command = throng_run(directory, "200ms");
+    command.args(["--models", "epoll,poll", "--clients", "20"]);
+    command.args(["--runs", "2", "--seed", "3", "--latency-at", "40", "--json"]);
+    finish(command);
+    let schemas = Schemas::read();
+    schemas.check("run", &json(&directory.join("run.json")));
+    let trials = trial_lines(directory);
+    assert_eq!(trials.len(), 6);
+    // They come when the rates are known.
+    assert!(trials[4..].iter().all(|trial| trial["purpose"] == "below"));
+    for trial in &trials[4..] {
+        schemas.check("trial", trial);
+        assert!(trial["failure"].is_null(), "{trial:#}");
+        assert_eq!(trial["below"]["percent"], 40);
+        let asked = number(&trial["below"]["rate_per_s"]);
+        let part = asked / reached(&trials, &trial["server"]);
+        assert!((part - 0.4).abs() < 0.001, "{part}");
+        let load = &trial["load"];
+        assert_eq!(load["clients"], 20);
+        let open = &load["open_loop"];
+        assert!(number(&open["response_time"]["p50_us"]) > 0.0);
+        assert!(trial["server_side"]["metrics"]["cpu_ms"].is_number());
+        // By count, as random arrivals have it: so many requests came due as the rate says.
+        let expected = asked * number(&load["window"]["duration_s"]);
+        let due = number(&open["due"]);
+        let by_chance = 6.0 * expected.sqrt() + 10.0;
+        assert!((due - expected).abs() < by_chance, "{due} of {expected}");
+    }
+    let summary = json(&directory.join("summary.json"));
+    let rows = summary["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "no rows of their own");
+    for row in rows {
+        let rate = number(&row["metrics"]["requests_per_s"]["value"]);
+        let below = &row["below"][0];
+        assert!((number(&below["rate_asked_per_s"]) / rate - 0.4).abs() < 0.001);
+        assert!(
+            below["metrics"]["response_p50_us"]["value"].is_number(),
+            "{row:#}"
+        );
+    }
+    assert!(text(&directory.join("report.md")).contains("## Latency at load"));
+    assert!(text(&directory.join("report.html")).contains("Latency at load"));
+    assert!(directory.join("figures/below-maximum.svg").exists());
+}
+
+#[test]
+fn without_a_rate_at_full_speed_there_is_no_part_to_ask_for() {
+    let server = ServerInfo {
+        name: "broken".to_owned(),
+        command: vec!["false".to_owned()],
+        ..ServerInfo::default()
+    };
+    let mut plan = plan(vec![server], 5);
+    plan.settings.below_percent = vec![50, 80];
+    let (_, trials) = carry_out(&plan);
+    assert_eq!(trials.len(), 3);
+    for (trial, percent) in trials[1..].iter().zip([50, 80]) {
+        Schemas::read().check("trial", &serde_json::json!(trial));
+        assert_eq!((trial.purpose, trial.round), (Purpose::Below, 0));
+        let below = trial.below.unwrap();
+        assert_eq!((below.percent, below.rate_per_s), (percent, None));
+        assert!(trial.load.is_none());
+        let reason = &trial.failure.as_ref().unwrap().reason;
+        let says = "there is no rate to take a part of";
+        assert!(reason.contains(says), "{reason}");
+    }
+}

@@ -1,0 +1,229 @@
+//! SIGKILL of a run, which can then neither write nor end anything any more.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use throng::record::{self, Ending, StoreError};
+
+use crate::support::marked::Marked;
+use crate::support::program::THRONG;
+use crate::support::runs::{json, text, throng_run, trial_lines};
+use crate::support::schemas::Schemas;
+
+/// Kills in all, if `THRONG_KILLS` does not say another number, as 50.
+const KILLS: u32 = 20;
+/// Runs that are killed side by side.
+const CHAINS: u32 = 2;
+/// Within this time of its start a run is killed, or it has ended.
+const LATEST_MS: u64 = 500;
+
+/// A server that starts a helper, which the kernel does not end with it.
+fn with_a_helper() -> String {
+    format!(
+        "sh -c 'sleep 61 & exec {THRONG} serve poll --protocol http --listen 127.0.0.1:{{port}}'"
+    )
+}
+
+/// A run of this kind into a directory.
+fn run(kind: u32, record: &Path) -> Command {
+    let mut command = if kind.is_multiple_of(2) {
+        let mut command = throng_run(record, "30ms");
+        command.args(["--models", "fork,prefork", "--runs", "4"]);
+        command
+    } else {
+        let mut command = Command::new(THRONG);
+        command.args(["compare", &with_a_helper(), "fork", "--runs", "4"]);
+        command.args(["--duration", "30ms", "--warm-up", "0s", "--probes", "cpu"]);
+        command.args(["--control", "none", "-o"]).arg(record);
+        command
+    };
+    command.args(["--clients", "2"]);
+    command
+}
+
+/// A record that is written by runs of which each is killed.
+struct Chain {
+    kind: u32,
+    directory: TempDir,
+    /// What was on disk after the last kill.
+    lines: Vec<String>,
+}
+
+impl Chain {
+    fn new(kind: u32) -> Self {
+        Self {
+            kind,
+            directory: tempfile::tempdir().expect("a directory"),
+            lines: Vec::new(),
+        }
+    }
+
+    fn record(&self) -> PathBuf {
+        self.directory.path().join("record")
+    }
+
+    /// The run that begins the record, or goes on with it.
+    fn command(&self) -> Command {
+        // It may have been killed before it had anything to go on with.
+        if let Err(StoreError::Missing(_)) = record::read(&self.record()) {
+            return run(self.kind, &self.record());
+        }
+        let mut command = Command::new(THRONG);
+        command.args(["run", "--resume"]).arg(self.record());
+        command
+    }
+
+    /// Starts the run and kills it after this time. Whether it was still there.
+    fn kill_after(&mut self, time: Duration) -> bool {
+        let mut command = self.command();
+        let marked = Marked::by(self.directory.path(), &mut command);
+        let mut child = quiet(&mut command);
+        let moment = Instant::now() + time;
+        while Instant::now() < moment && child.try_wait().expect("it is ours").is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let was_there = child.try_wait().expect("it is ours").is_none();
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        marked.nobody_is_left();
+        self.check_kept();
+        was_there
+    }
+
+    /// Nothing that was on disk before is lost or changed, and what is there is valid.
+    fn check_kept(&mut self) {
+        let record = self.record();
+        let Ok(trials) = record::read_trials(&record) else {
+            assert!(self.lines.is_empty());
+            return;
+        };
+        let written = if trials.is_empty() {
+            String::new()
+        } else {
+            text(&record.join("trials.jsonl"))
+        };
+        let lines: Vec<String> = written
+            .lines()
+            .take(trials.len())
+            .map(str::to_owned)
+            .collect();
+        assert!(lines.starts_with(&self.lines), "a finished trial was lost");
+        self.lines = lines;
+        if record.join("run.json").exists() {
+            Schemas::read().check("run", &json(&record.join("run.json")));
+        }
+    }
+
+    /// Goes on to the end, in which each trial is there once.
+    fn complete(mut self) {
+        let output = self.command().output().expect("it can be started");
+        assert!(output.status.success(), "{}", said(&output));
+        self.check_kept();
+        let run = record::read(&self.record()).expect("a record");
+        assert_eq!(run.ending, Ending::Complete);
+        let trials = record::read_trials(&self.record()).expect("a record");
+        let places: Vec<u32> = trials.iter().map(|trial| trial.index).collect();
+        assert_eq!(places, (0..run.trials_planned).collect::<Vec<_>>());
+        let failed = trials.iter().find(|trial| trial.failure.is_some());
+        assert!(failed.is_none(), "{failed:?}");
+        let schemas = Schemas::read();
+        for trial in trial_lines(&self.record()) {
+            schemas.check("trial", &trial);
+        }
+        assert!(
+            text(&self.record().join("report.md")).contains("fork"),
+            "a report"
+        );
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn quiet(command: &mut Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("it can be started")
+}
+
+/// Whatever a run is doing when it is killed: nothing runs on, and what it had finished is there and is
+/// not done again.
+#[test]
+fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
+    let told = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seed = told("THRONG_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let kills = told("THRONG_KILLS").unwrap_or(KILLS.into());
+    println!("THRONG_SEED={seed} runs the moments");
+    let chains = (0..CHAINS).map(|kind| {
+        std::thread::spawn(move || {
+            let mut random = fastrand::Rng::with_seed(seed.wrapping_add(kind.into()));
+            let mut chain = Chain::new(kind);
+            let mut left = kills.div_ceil(CHAINS.into());
+            while left > 0 {
+                let moment = Duration::from_millis(random.u64(..LATEST_MS));
+                if chain.kill_after(moment) {
+                    left -= 1;
+                } else {
+                    // It came to its end before.
+                    std::mem::replace(&mut chain, Chain::new(kind)).complete();
+                }
+            }
+            chain.complete();
+        })
+    });
+    let chains: Vec<_> = chains.collect();
+    for chain in chains {
+        chain.join().expect("a chain of runs without a fault");
+    }
+}
+
+/// A run that measures until somebody ends it, once its load is there.
+fn under_way(server: &str, directory: &Path) -> (Child, Marked) {
+    let mut command = Command::new(THRONG);
+    // The same twice, whichever comes first.
+    command.args(["compare", server, server, "-n", "one", "-n", "other"]);
+    command.args(["--duration", "60s", "--warm-up", "0s"]);
+    command.args([
+        "--clients",
+        "3",
+        "--control",
+        "none",
+        "--probes",
+        "cpu",
+        "-o",
+    ]);
+    command.arg(directory.join("record"));
+    let marked = Marked::by(directory, &mut command);
+    let child = quiet(&mut command);
+    marked.wait_for(" load ");
+    (child, marked)
+}
+
+/// One that left tree, group and session is nobody's child when throng is gone.
+#[test]
+fn a_daemon_of_a_server_ends_with_a_killed_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = with_a_helper().replace("sleep", "setsid sleep");
+    let (mut run, marked) = under_way(&server, directory.path());
+    marked.wait_for("sleep 61");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    marked.nobody_is_left();
+}
+
+/// Who ends what a killed run leaves may be killed itself: that costs the run nothing.
+#[test]
+fn a_run_goes_on_without_its_keeper() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut run, marked) = under_way("epoll", directory.path());
+    let watchdog = marked.wait_for(" keep ");
+    kill_process(watchdog, Signal::KILL).unwrap();
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    marked.nobody_is_left();
+    let run = record::read(&directory.path().join("record")).unwrap();
+    assert_eq!(run.ending, Ending::Interrupted);
+}

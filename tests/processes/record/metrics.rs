@@ -1,0 +1,102 @@
+//! Every metric is measured in a real run, or it is said why it is not.
+
+use std::collections::BTreeSet;
+
+use throng::record;
+use throng::record::metrics::{METRICS, Values};
+
+use crate::support::runs::{finish, throng_run};
+
+/// What a closed loop of a few clients in a short time does not have.
+fn not_expected(name: &str) -> bool {
+    // Clients that all got the same have no order; nobody may have had a second slice.
+    let by_chance = [
+        "early_bias",
+        "early_bias_life",
+        "early_over_late",
+        "latency_p999_us",
+    ];
+    // Of loads in which each client has a job.
+    let of_jobs = [
+        "completion_s",
+        "clients_per_s",
+        "job_p50_us",
+        "job_p99_us",
+        "latency_sample_us",
+        "think_mean_s",
+        "clients_failed",
+        "clients_not_done",
+        "clients_done",
+    ];
+    name.starts_with("response_") || by_chance.contains(&name) || of_jobs.contains(&name)
+}
+
+/// What a probe that measures may not have, without a reason for each: a call that nobody made, a limit that
+/// does not hold, a percentile of too few flows.
+fn is_optional(name: &str) -> bool {
+    name.contains("syscalls_")
+        || name.contains("limit")
+        || name.contains("pids_")
+        || name.contains("memory_most")
+        || name.contains("memory_limit")
+        || name.contains("oom_kills")
+        || name.contains("cpu_user")
+        || name.contains("cpu_system")
+        || name.contains("in_kernel")
+        || name.ends_with("_p99_us")
+        || name.ends_with("_p99_s")
+        || name.starts_with("socket_")
+        || name == "overflow_aborts"
+}
+
+#[test]
+fn every_metric_is_measured_or_has_its_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = throng_run(directory.path(), "200ms");
+    command.args(["--models", "fork", "--clients", "12", "--runs", "1"]);
+    command.args(["--probes", "all", "--json"]);
+    finish(command);
+    let run = record::read(directory.path()).unwrap();
+    let mut trials = record::read_trials(directory.path()).unwrap();
+    trials.retain(|trial| trial.server == "fork");
+    let values = Values::of(&trials, run.seed).unwrap();
+    let (mut missing, mut unexplained) = (BTreeSet::new(), Vec::new());
+    for metric in METRICS.iter().filter(|metric| !metric.is_over_clients()) {
+        match values.value(metric.name) {
+            Some(value) => assert!(value.is_finite(), "{}", metric.name),
+            None if not_expected(metric.name) => {}
+            None => match metric.why_absent(&run, &trials) {
+                Some(why) => drop(missing.insert(why.reason.clone())),
+                None if is_optional(metric.name) => {}
+                None => unexplained.push(metric.name),
+            },
+        }
+    }
+    assert!(
+        unexplained.is_empty(),
+        "nobody says why these were not measured: {unexplained:?}"
+    );
+    for reason in missing {
+        println!("skipped: {reason}");
+    }
+    // And no side has a value that the catalogue does not know.
+    for trial in &trials {
+        for side in [&trial.server_side, &trial.client_side, &trial.network]
+            .into_iter()
+            .flatten()
+        {
+            for name in side.metrics.keys() {
+                let known = METRICS
+                    .iter()
+                    .any(|metric| metric.recorded_as() == Some(name));
+                assert!(known, "{name} is in no line of the catalogue");
+            }
+        }
+    }
+    let value = |name: &str| values.value(name).unwrap();
+    // A parent that only accepts leaves the work, and most of the memory, to its children.
+    assert_eq!(value("server_processes") as u64, 13);
+    assert!(value("server_parent_cpu_percent") < value("server_cpu_percent"));
+    assert!(value("server_peak_bytes") >= value("server_pss_bytes"));
+    assert!(value("server_peak_rss_bytes") >= value("server_parent_rss_bytes"));
+}

@@ -1,0 +1,89 @@
+//! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
+//! whole whatever ends the run.
+
+mod below;
+mod clock;
+mod failures;
+mod interruption;
+mod killed;
+mod metrics;
+mod network;
+mod phases;
+mod runs;
+mod together;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use throng::measure::cluster::Origin;
+use throng::measure::{self, Observer, RunSpec, Started, probes};
+use throng::record::spec::LoadSpec;
+use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
+use throng::sys::signal::Stop;
+
+use crate::support::program::THRONG;
+
+/// Nobody watches.
+struct Unseen;
+
+impl Observer for Unseen {
+    fn begins(&mut self, _: &Started<'_>) {}
+    fn ended(&mut self, _: &Trial) {}
+}
+
+/// A short run of these servers, each of which says itself where it listens.
+fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
+    RunSpec {
+        control: None,
+        null_server: None,
+        probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
+        study: StudyInfo {
+            name: "failures".to_owned(),
+            question: "does it go on?".to_owned(),
+        },
+        settings: Settings {
+            load: LoadSpec {
+                clients,
+                protocol: Some("echo".to_owned()),
+                duration: Some(Duration::from_millis(500)),
+                warm_up: Duration::ZERO,
+                connect_timeout: Duration::from_secs(2),
+                patience: Duration::from_millis(500),
+                ..LoadSpec::default()
+            },
+            clients: vec![clients],
+            runs: 1,
+            start_timeout_s: 5.0,
+            hook_timeout_s: 1.0,
+            dialogue: String::new(),
+            backlog: 16,
+            server_cpus: Vec::new(),
+            client_cpus: Vec::new(),
+            load_threads: 1,
+            probes: vec!["cpu".to_owned()],
+            counted_runs: 1,
+            ..Settings::default()
+        },
+        comparison: None,
+        limit: None,
+        servers,
+        program: PathBuf::from(THRONG),
+        seed: 1,
+        arguments: Vec::new(),
+        host: Host::default(),
+        client_hosts: Vec::new(),
+        done: Vec::new(),
+    }
+}
+
+/// Runs it into a directory of its own, which is gone afterwards.
+fn carry_out(plan: &RunSpec) -> (Run, Vec<Trial>) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut store = Store::create(directory.path()).expect("a new record");
+    let stop = Stop::install().expect("signals can be handled");
+    let ran = measure::run(plan, &mut Origin::Here, &mut store, &mut Unseen, stop)
+        .expect("the record is written");
+    let written = throng::record::read_trials(directory.path()).expect("a record");
+    assert_eq!(written, ran.1, "what was measured is what was written");
+    ran
+}

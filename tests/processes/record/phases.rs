@@ -1,0 +1,294 @@
+//! SIGINT and SIGTERM in each phase of what measures: a valid record and report, and nobody left.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::marked::Marked;
+use crate::support::program::THRONG;
+use crate::support::runs::{json, trial_lines};
+use crate::support::schemas::Schemas;
+
+/// Longest wait for anything.
+const LIMIT: Duration = Duration::from_mins(2);
+/// A server that never listens.
+const DEAF: &str = "sleep 62";
+
+/// A run of which somebody waits for a phase.
+struct Run {
+    directory: TempDir,
+    child: Child,
+    marked: Marked,
+}
+
+impl Run {
+    /// `throng` with these words and a record in a directory of its own.
+    fn start(words: &[&str]) -> Self {
+        Self::start_in(tempfile::tempdir().expect("a directory"), words)
+    }
+
+    fn start_in(directory: TempDir, words: &[&str]) -> Self {
+        let mut command = Command::new(THRONG);
+        command
+            .args(words)
+            .arg("-o")
+            .arg(directory.path().join("record"));
+        let marked = Marked::by(directory.path(), &mut command);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it can be started");
+        Self {
+            directory,
+            child,
+            marked,
+        }
+    }
+
+    fn tell(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Once told to stop: how it ended, and its record.
+    fn ended(mut self) -> Ended {
+        let mut said = String::new();
+        let mut errors = self.child.stderr.take().expect("it is piped");
+        errors.read_to_string(&mut said).expect("it is UTF-8");
+        let code = self.child.wait().expect("it is ours").code();
+        assert_eq!(code, Some(130), "{said}");
+        assert!(said.contains("interrupted: "), "{said}");
+        self.marked.nobody_is_left();
+        let record = self.directory.path().join("record");
+        let (schemas, run) = (Schemas::read(), json(&record.join("run.json")));
+        schemas.check("run", &run);
+        let trials = trial_lines(&record);
+        for trial in &trials {
+            schemas.check("trial", trial);
+        }
+        json(&record.join("summary.json"));
+        for report in ["report.html", "report.md"] {
+            let length = fs::metadata(record.join(report)).map(|report| report.len());
+            assert!(
+                length.is_ok_and(|length| length > 500),
+                "no {report}: {said}"
+            );
+        }
+        Ended { run, trials }
+    }
+}
+
+struct Ended {
+    run: Value,
+    trials: Vec<Value>,
+}
+
+impl Ended {
+    /// It was cut short in its first trial, of which nothing is recorded.
+    fn has_no_trial(&self) {
+        assert_eq!(self.run["ending"], "interrupted");
+        assert_eq!(self.trials, [Value::Null; 0]);
+    }
+}
+
+/// The same server twice: a child a client, so that it shows how many there are.
+const FORKS: [&str; 3] = ["compare", "fork", "fork --max-clients 99"];
+
+const LONG: [&str; 8] = [
+    "--clients",
+    "20",
+    "--duration",
+    "60s",
+    "--control",
+    "none",
+    "--probes",
+    "cpu",
+];
+
+#[test]
+fn while_the_server_starts() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let run = Run::start(
+            &[
+                &["compare", DEAF, DEAF, "-n", "one", "-n", "other"],
+                &LONG[..],
+            ]
+            .concat(),
+        );
+        run.marked.wait_for(DEAF);
+        run.tell(signal);
+        run.ended().has_no_trial();
+    }
+}
+
+#[test]
+fn while_clients_connect() {
+    for signal in [Signal::INT, Signal::TERM] {
+        // One a second.
+        let slowly = ["--connect-rate", "1"];
+        let run = Run::start(&[&["run", "--models", "epoll"], &LONG[..], &slowly].concat());
+        run.marked.wait_for(" load ");
+        run.tell(signal);
+        run.ended().has_no_trial();
+    }
+}
+
+#[test]
+fn while_the_load_warms_up() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let run = Run::start(&[&FORKS[..], &LONG, &["--warm-up", "60s"]].concat());
+        run.marked.wait_for_several(21, " serve fork ");
+        run.tell(signal);
+        run.ended().has_no_trial();
+    }
+}
+
+#[test]
+fn while_it_measures() {
+    for (words, signal) in [
+        (
+            &["run", "--models", "fork", "--no-ceiling"][..],
+            Signal::TERM,
+        ),
+        (&FORKS[..], Signal::INT),
+    ] {
+        let run = Run::start(&[words, &LONG, &["--warm-up", "0s"]].concat());
+        // Who has had a first answer rests until all have; the load is busy only when it measures.
+        let load = run.marked.wait_for(" load ");
+        wait_until(|| cpu_ticks(load) >= 20);
+        run.tell(signal);
+        run.ended().has_no_trial();
+    }
+}
+
+/// CPU time of a process, in ticks of 10 ms.
+fn cpu_ticks(pid: Pid) -> u64 {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let stat = fs::read_to_string(path).expect("it runs");
+    let after_name = stat.rsplit(')').next().expect("there is one");
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = fields[11..13]
+        .iter()
+        .map(|ticks| ticks.parse::<u64>().expect("a number"));
+    ticks.sum()
+}
+
+#[test]
+fn while_a_limit_is_searched_for() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let words = ["limit", "fork", "--duration", "60s", "--probes", "cpu"];
+        let run = Run::start(&words);
+        run.marked.wait_for(" load ");
+        run.tell(signal);
+        run.ended().has_no_trial();
+    }
+}
+
+/// Trials follow each other for as long as it takes; signals come at moments of their own.
+#[test]
+fn between_trials() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let words = [
+            "run",
+            "--models",
+            "epoll",
+            "--runs",
+            "1000",
+            "--duration",
+            "1ms",
+        ];
+        let more = [
+            "--warm-up",
+            "0s",
+            "--clients",
+            "1",
+            "--control",
+            "none",
+            "--no-ceiling",
+        ];
+        let run = Run::start(&[&words[..], &more, &["--probes", "none"]].concat());
+        let trials = run.directory.path().join("record/trials.jsonl");
+        wait_until(|| fs::read(&trials).is_ok_and(|text| text.ends_with(b"}\n")));
+        run.tell(signal);
+        let ended = run.ended();
+        assert_eq!(ended.run["ending"], "interrupted");
+        assert!(!ended.trials.is_empty());
+    }
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never came to that");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The report is held up by a file that is a pipe which nobody reads yet.
+#[test]
+fn while_the_report_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    fs::create_dir(&record).unwrap();
+    let pipe = record.join("report.md");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let words = [
+        "run",
+        "--models",
+        "epoll",
+        "--runs",
+        "1",
+        "--clients",
+        "1",
+        "--no-ceiling",
+    ];
+    let more = [
+        "--warm-up",
+        "0s",
+        "--duration",
+        "10ms",
+        "--control",
+        "none",
+        "--probes",
+        "none",
+    ];
+    let run = Run::start_in(directory, &[&words[..], &more].concat());
+    // It is written before.
+    wait_until(|| record.join("report.html").exists());
+    run.tell(Signal::TERM);
+    replace_by_its_contents(&pipe);
+    let ended = run.ended();
+    assert_eq!(ended.trials.len(), 1);
+    assert_eq!(ended.run["ending"], "complete");
+}
+
+fn replace_by_its_contents(pipe: &Path) {
+    let read = Command::new("timeout")
+        .args(["120", "cat"])
+        .arg(pipe)
+        .output();
+    let read = read.expect("it can be read");
+    assert!(read.status.success(), "nobody writes it");
+    fs::remove_file(pipe).expect("it is ours");
+    fs::write(pipe, read.stdout).expect("it is gone");
+}
+
+/// A service manager tells all processes at once. Then a server that ends is none that failed, and its
+/// trial is to be done again.
+#[test]
+fn when_servers_and_loads_are_told_to_stop_too() {
+    let run = Run::start(&[&FORKS[..], &LONG, &["--warm-up", "0s"]].concat());
+    run.marked.wait_for_several(21, " serve fork ");
+    // The run comes to nothing before all have been told.
+    run.tell(Signal::STOP);
+    let server = run.marked.wait_for(" serve fork ");
+    kill_process(server, Signal::KILL).unwrap();
+    kill_process(run.marked.wait_for(" load "), Signal::TERM).unwrap();
+    run.tell(Signal::TERM);
+    run.tell(Signal::CONT);
+    run.ended().has_no_trial();
+}

@@ -1,0 +1,130 @@
+//! A run that was cut off goes on where it stopped: nothing is lost, nothing is done twice.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use throng::record::{self, Below, Ending, Trial};
+
+use crate::support::program::THRONG;
+
+fn throng(arguments: &[&str]) -> Output {
+    Command::new(THRONG)
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+fn run(directory: &Path) -> Output {
+    let directory = directory.to_str().expect("the scratch path is UTF-8");
+    throng(&[
+        "run",
+        "--models",
+        "epoll,poll",
+        "--clients",
+        "1,3",
+        "--runs",
+        "2",
+        "--duration",
+        "50ms",
+        "--warm-up",
+        "10ms",
+        "--seed",
+        "7",
+        "--latency-at",
+        "50",
+        "-o",
+        directory,
+        "--json",
+    ])
+}
+
+fn places(trials: &[Trial]) -> Vec<(u32, String, u32)> {
+    let place = |trial: &Trial| (trial.index, trial.server.clone(), trial.clients);
+    trials.iter().map(place).collect()
+}
+
+#[test]
+fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("record");
+    assert!(run(&directory).status.success());
+    let whole = record::read_trials(&directory).unwrap();
+    let planned = record::read(&directory).unwrap().trials_planned;
+    assert_eq!(whole.len(), planned as usize);
+
+    // As if it had been killed while it wrote the fourth trial.
+    let path = directory.join("trials.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let kept: String = text.lines().take(3).flat_map(|line| [line, "\n"]).collect();
+    let cut_off = kept + "{\"index\":3,\"rou";
+    std::fs::write(&path, &cut_off).unwrap();
+    goes_on(&directory, &whole);
+
+    // And archived then.
+    let archived = directory.join("trials.jsonl.gz");
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(cut_off.as_bytes()).unwrap();
+    std::fs::write(&archived, gzip.finish().unwrap()).unwrap();
+    let refused = throng(&["run", "--resume", directory.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert!(message.contains("trials.jsonl.gz both exist"), "{message}");
+    std::fs::remove_file(&path).unwrap();
+    goes_on(&directory, &whole);
+    assert!(!archived.exists());
+}
+
+/// A record of the first three trials of a run gets the others.
+fn goes_on(directory: &Path, whole: &[Trial]) {
+    assert_eq!(
+        record::read_trials(directory).expect("it can be read"),
+        whole[..3]
+    );
+
+    let resumed = throng(&[
+        "run",
+        "--resume",
+        directory.to_str().expect("the scratch path is UTF-8"),
+        "--json",
+    ]);
+    assert!(
+        resumed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&resumed.stderr)
+    );
+    let trials = record::read_trials(directory).expect("it can be read");
+    assert_eq!(
+        places(&trials),
+        places(whole),
+        "the same trials in the same order"
+    );
+    assert_eq!(
+        trials[..3],
+        whole[..3],
+        "what was finished is not done again"
+    );
+    let parts = trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.below?)));
+    let parts: Vec<(&Trial, Below)> = parts.collect();
+    assert_eq!(parts.len(), 4, "each server with each number of clients");
+    for (trial, below) in parts {
+        let of_rate = Below::of(50, &trials, &trial.server, trial.clients);
+        assert!(below == of_rate && below.rate_per_s.is_some());
+    }
+    let run = record::read(directory).expect("it can be read");
+    assert_eq!(run.ending, Ending::Complete);
+    assert_eq!(run.started_at, whole[0].started_at);
+}
+
+#[test]
+fn a_directory_without_a_record_cannot_be_resumed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let output = throng(&["run", "--resume", scratch.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("holds no record"), "{message}");
+}

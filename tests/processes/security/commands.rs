@@ -1,0 +1,127 @@
+//! Commands and rights: a command line is words for exec() and no text for a shell, and none of what throng
+//! does needs root.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{throng, told, word};
+use crate::support::program::THRONG;
+
+#[test]
+fn no_shell_reads_a_command_line_unasked() {
+    for text in [
+        "touch {}; true",
+        "touch {} & true",
+        "true | touch {}",
+        "touch $(echo {})",
+        "touch \"`echo {}`\"",
+        "true > {}",
+        "touch {}\ntrue",
+    ] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let made = directory.path().join("made");
+        let text = text.replace("{}", word(&made));
+        for arguments in [
+            &["compare", &text, "epoll"][..],
+            &["limit", &text],
+            &["compare", "epoll", "poll", "--prepare", &text],
+            &["compare", "epoll", "poll", "--conclude", &text],
+        ] {
+            throng(arguments).is_refused(&["only a shell understands", "--shell"]);
+        }
+        assert!(!made.exists(), "{text}");
+    }
+}
+
+#[test]
+fn what_a_shell_would_read_is_a_word_like_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let name = "$(id); `id` | x & y > z * ~";
+    let made = directory.path().join(name);
+    let record = directory.path().join("record");
+    let prepare = format!("touch '{}'", word(&made));
+    let mut command = Command::new(THRONG);
+    command.args([
+        "compare",
+        "false",
+        "true",
+        "--prepare",
+        &prepare,
+        "--runs",
+        "1",
+        "-o",
+    ]);
+    command.arg(&record);
+    let told = told(command);
+    // Neither is a server; what went before was run as it stood.
+    assert_eq!(told.code, Some(1), "{}", told.err);
+    let mut names: Vec<_> = fs::read_dir(directory.path())
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [name, "record"]);
+}
+
+/// The program where everybody may run it: the directory of a build may be closed to others.
+fn open_to_all(directory: &Path) -> std::path::PathBuf {
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(directory, open).expect("the directory is ours");
+    let program = directory.join("throng");
+    if fs::hard_link(THRONG, &program).is_err() {
+        fs::copy(THRONG, &program).expect("there is room");
+    }
+    program
+}
+
+/// All that is measured by default, by a user without any rights; what needs more is named with what to do.
+#[test]
+fn an_ordinary_user_can_measure() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = open_to_all(directory.path());
+    let record = directory.path().join("record");
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = if is_root {
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--no-new-privs",
+        ]);
+        command.arg(&program);
+        command
+    } else {
+        Command::new(&program)
+    };
+    if is_root && Command::new("setpriv").arg("--version").output().is_err() {
+        println!("not tried: this is root, and there is no setpriv to be somebody else");
+        return;
+    }
+    command.args([
+        "run",
+        "--models",
+        "epoll,thread",
+        "--clients",
+        "2",
+        "--runs",
+        "1",
+    ]);
+    command.args(["--duration", "100ms", "--warm-up", "50ms", "-o"]);
+    command.arg(&record).current_dir(directory.path());
+    let told = told(command);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let run = fs::read_to_string(record.join("run.json")).expect("there is a record");
+    let run: Value = serde_json::from_str(&run).expect("it is JSON");
+    assert_eq!(run["ending"], "complete");
+    let trials = fs::read_to_string(record.join("trials.jsonl")).expect("there are trials");
+    assert!(!trials.contains("\"failure\""), "{trials}");
+    for (probe, missing) in run["unavailable"].as_object().into_iter().flatten() {
+        let said = |key: &str| missing[key].as_str().is_some_and(|text| !text.is_empty());
+        assert!(said("reason") && said("remedy"), "{probe}: {missing}");
+    }
+}

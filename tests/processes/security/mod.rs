@@ -1,0 +1,74 @@
+//! Nothing let in: what others wrote is data and nothing else, nothing leaves this machine unasked, and no
+//! more rights are needed than a user has. `THREATS.md` says what is promised.
+
+mod commands;
+mod hostile_text;
+mod places;
+mod reach;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::support::program::THRONG;
+
+/// How the program ended and what it said.
+struct Told {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Told {
+    /// Refused before anything was begun, with these words.
+    #[track_caller]
+    fn is_refused(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(2), "{}", self.err);
+        self.says(words);
+    }
+
+    /// Failed with these words, and without a panic.
+    #[track_caller]
+    fn is_failure(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}", self.err);
+        self.says(words);
+    }
+
+    /// Refused, or failed before anything was begun, with these words.
+    #[track_caller]
+    fn begins_nothing(&self, words: &[&str]) {
+        assert!(matches!(self.code, Some(1 | 2)), "{}", self.err);
+        self.says(words);
+    }
+
+    #[track_caller]
+    fn says(&self, words: &[&str]) {
+        for word in words {
+            assert!(self.err.contains(word), "no `{word}` in: {}", self.err);
+        }
+    }
+}
+
+fn throng(arguments: &[&str]) -> Told {
+    let mut command = Command::new(THRONG);
+    command.args(arguments);
+    told(command)
+}
+
+fn told(mut command: Command) -> Told {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().expect("the program can be started");
+    let text = |bytes| String::from_utf8(bytes).expect("it says text");
+    Told {
+        code: status.code(),
+        out: text(stdout),
+        err: text(stderr),
+    }
+}
+
+/// A path as an argument.
+fn word(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}

@@ -1,0 +1,369 @@
+//! Studies of several parts: run, interrupted, gone on with, reported; and what is wrong in their files.
+
+mod refused;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use throng::record::{self, Ending};
+
+use crate::support::program::THRONG;
+
+const STUDY: &str = r#"
+name = "tiny"
+question = "does it run?"
+source = "nobody"
+clients = [2, 5]
+runs = 2
+duration = "30ms"
+warm-up = "0s"
+probes = ["cpu"]
+control = "none"
+ceiling = false
+
+[[part]]
+name = "own"
+title = "Ours"
+servers = [{ model = "epoll", options = { backlog = 5 } }, { model = "poll" }]
+load = { eager = true }
+
+[[part.published]]
+metric = "latency_p50_us"
+unit = "ms"
+values = { epoll = [1, 2.5], poll = [3, "not told"] }
+
+[[part.published]]
+metric = "first_failure"
+unit = "count"
+values = { epoll = 900 }
+
+[[part]]
+name = "partly"
+as-far-as-possible = true
+clients = [2, 4_000_000]
+servers = [{ model = "thread" }, { command = ["no-such-program", "{port}"] }]
+
+[[part]]
+name = "never"
+servers = [{ command = ["no-such-program", "{port}"] }]
+
+[[claim]]
+text = "Everybody is served."
+why = "There are few of them."
+[[claim.expect]]
+parts = ["own"]
+metric = "errors"
+relation = "at-most"
+baseline = 0
+[[claim.expect]]
+parts = ["own"]
+metric = "clients_never_served"
+relation = "at-most"
+baseline = 0
+
+[[claim]]
+text = "A program that is not there is quick."
+[[claim.expect]]
+parts = ["never"]
+metric = "latency_p50_us"
+relation = "less"
+baseline = "1 s"
+"#;
+
+fn throng(arguments: &[&str]) -> Output {
+    let mut command = Command::new(THRONG);
+    command
+        .args(arguments)
+        .output()
+        .expect("the program starts")
+}
+
+/// A file in a directory, and where the record is to go.
+fn written(scratch: &Path, text: &str) -> (PathBuf, PathBuf) {
+    let file = scratch.join("tiny.toml");
+    fs::write(&file, text).expect("the file can be written");
+    (file, scratch.join("record"))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the scratch path is UTF-8")
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), STUDY);
+    let output = throng(&["run", text(&file), "-o", text(&directory), "--json"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["ending"], "complete");
+    let claims = summary["claims"].as_array().unwrap();
+    assert_eq!(claims[0]["verdict"], "confirmed", "{claims:#?}");
+    assert_eq!(claims[1]["verdict"], "not-checked", "{claims:#?}");
+    let [own, partly, never] = summary["parts"].as_array().unwrap().as_slice() else {
+        panic!("{summary:#}")
+    };
+    let cells = |row: usize| own["published"]["rows"][row]["cells"].as_array().unwrap();
+    assert_eq!(cells(0)[0]["published"], "1 ms");
+    assert_eq!(cells(0)[0]["published_text"], "1 ms");
+    assert!(cells(0)[0]["ratio"].as_f64() > Some(0.0), "{own:#}");
+    assert_eq!(cells(1)[1]["published"], "not told");
+    assert!(cells(1)[1]["measured"].is_string() && cells(1)[1]["ratio"].is_null());
+    assert_eq!(cells(2)[0]["why"], "none up to 5 clients");
+    let left_out = partly["left_out"].as_array().unwrap();
+    assert_eq!(
+        (left_out.len(), &left_out[0]["clients"][0]),
+        (2, &Value::from(4_000_000))
+    );
+    assert!(
+        never["skipped"]
+            .as_str()
+            .unwrap()
+            .contains("no-such-program")
+    );
+
+    // The command line of each server and load is as the file says.
+    let run = record::read(&directory.join("own")).unwrap();
+    assert!(run.settings.load.eager);
+    assert!(
+        run.servers[0].command.contains(&"--backlog=5".to_owned()),
+        "{run:#?}"
+    );
+    assert_eq!(
+        record::read(&directory.join("partly"))
+            .unwrap()
+            .settings
+            .clients,
+        [2]
+    );
+    assert!(!directory.join("never").exists());
+
+    // It can be reported again without its file.
+    fs::remove_file(&file).unwrap();
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    for part in [
+        "report.md",
+        "summary.json",
+        "own/report.html",
+        "partly/report.html",
+    ] {
+        assert!(directory.join(part).exists(), "{part}");
+    }
+    assert!(page.contains("id=\"own-plot-throughput\"") && page.contains("id=\"partly-results\""));
+    let mut ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "every id is there once");
+    let again = throng(&["report", text(&directory), "--json"]);
+    assert_eq!(
+        String::from_utf8_lossy(&again.stdout),
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+#[test]
+fn a_study_that_is_interrupted_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let study = STUDY
+        .replace("runs = 2", "runs = 3")
+        .replace("clients = [2, 5]", "clients = [3]");
+    let study = study
+        .replace("[1, 2.5]", "1")
+        .replace("[3, \"not told\"]", "3");
+    let (file, directory) = written(scratch.path(), &study);
+    let mut run = Command::new(THRONG)
+        .args(["run", text(&file), "-o", text(&directory)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    let first = lines.find(|line| line.contains("replies/s"));
+    assert!(first.is_some(), "a trial has ended");
+    kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    let last = lines.last().unwrap_or_default();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{last}");
+    let before = record::read_trials(&directory.join("own")).unwrap();
+    assert!((1..6).contains(&before.len()), "{} trials", before.len());
+    assert_eq!(
+        record::read(&directory.join("own")).unwrap().ending,
+        Ending::Interrupted
+    );
+    assert_eq!(
+        record::read(&directory.join("partly")).unwrap().ending,
+        Ending::Unfinished
+    );
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(page.contains("interrupted") && page.contains("not run yet"));
+
+    let resumed = throng(&["run", "--resume", text(&directory), "--json"]);
+    assert!(resumed.status.success(), "{}", told(&resumed));
+    let after = record::read_trials(&directory.join("own")).unwrap();
+    assert_eq!(after.len(), 6);
+    assert_eq!(
+        after[..before.len()],
+        before,
+        "what was finished is not done again"
+    );
+    assert_eq!(
+        record::read_trials(&directory.join("partly"))
+            .unwrap()
+            .len(),
+        3
+    );
+    let summary: Value = serde_json::from_slice(&resumed.stdout).unwrap();
+    assert_eq!(summary["ending"], "complete");
+}
+
+#[test]
+fn a_part_alone_and_smaller_is_told_as_such() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), STUDY);
+    let arguments = [
+        "run",
+        text(&file),
+        "--part",
+        "own",
+        "--scale",
+        "0.5",
+        "--models",
+        "poll",
+        "-o",
+        text(&directory),
+    ];
+    let output = throng(&arguments);
+    assert!(output.status.success(), "{}", told(&output));
+    let shown = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
+    assert!(shown.contains("made smaller by the factor 0.5"), "{shown}");
+    assert!(
+        shown.contains("not checked: Everybody is served."),
+        "{shown}"
+    );
+    let study = record::Study::read(&directory).unwrap();
+    assert_eq!(
+        (study.parts.len(), study.scale.as_deref()),
+        (1, Some("0.5"))
+    );
+    assert!(
+        study.parts[0]
+            .scaled
+            .contains(&"clients 1; 3 instead of 2; 5".to_owned()),
+        "{study:#?}"
+    );
+    let run = record::read(&directory.join("own")).unwrap();
+    assert_eq!((run.settings.clients, run.servers.len()), (vec![1, 3], 1));
+}
+
+const SEARCH: &str = r#"
+name = "capacity"
+question = "how many?"
+probes = ["established"]
+duration = "50ms"
+warm-up = "0s"
+
+[[part]]
+name = "most"
+kind = "limit"
+limit = { from = 5, most = 40, confirm = 1, within = "0%" }
+servers = [
+    { model = "epoll" },
+    { model = "poll", options = { max-clients = 12 } },
+]
+
+[[part.published]]
+metric = "limit"
+unit = "count"
+values = { epoll = 80, poll = 6 }
+
+[[part.published]]
+metric = "established_at_limit"
+unit = "count"
+values = { epoll = 40, poll = 6 }
+
+[[claim]]
+text = "poll holds fewest."
+expect = [
+    { metric = "limit", servers = ["poll"], relation = "lowest" },
+    { metric = "limit", servers = ["poll"], relation = "less", baseline = 13 },
+    { metric = "established_at_limit", servers = ["epoll"], relation = "at-least", baseline = 40 },
+]
+
+[[claim]]
+text = "And no less than epoll."
+expect = [{ metric = "limit", servers = ["poll"], relation = "at-least", baseline = { server = "epoll" } }]
+
+[[claim]]
+text = "epoll holds fifty."
+expect = [{ metric = "limit", servers = ["epoll"], relation = "at-least", baseline = 50 }]
+"#;
+
+#[test]
+fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), SEARCH);
+    let output = throng(&["run", text(&file), "-o", text(&directory), "--json"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
+    let said = format!("{:#}", summary["claims"]);
+    assert_eq!(verdict(0), "confirmed", "{said}");
+    assert_eq!(verdict(1), "refuted", "{said}");
+    assert_eq!(
+        verdict(2),
+        "not-distinguishable",
+        "it held all that was tried: {said}"
+    );
+    assert!(said.contains("12 (held "), "{said}");
+    let rows = summary["parts"][0]["published"]["rows"].as_array().unwrap();
+    let [epoll, poll] = rows[0]["cells"].as_array().unwrap().as_slice() else {
+        panic!("{rows:#?}")
+    };
+    assert_eq!(
+        (&poll["measured"], &poll["ratio"]),
+        (&Value::from("12"), &Value::from(2.0))
+    );
+    assert_eq!(epoll["why"], "at least 40");
+    assert!(epoll["measured_value"].is_null() && poll["interval"].is_null());
+    assert!(
+        rows[1]["cells"][0]["measured_value"].as_f64() >= Some(40.0),
+        "{rows:#?}"
+    );
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(page.contains("id=\"most-limits\"") && page.contains("-max-clients is 12"));
+    let again = throng(&["report", text(&directory), "--json"]);
+    assert_eq!(again.stdout, output.stdout);
+    let resumed = throng(&["run", "--resume", text(&directory), "--json"]);
+    assert_eq!(resumed.stdout, output.stdout, "nothing is left to do");
+    let trials = record::read_trials(&directory.join("most")).unwrap();
+    assert!(trials.iter().all(|trial| trial.attempt.is_some()));
+}
+
+#[test]
+fn a_study_is_described() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, _) = written(scratch.path(), STUDY);
+    let output = throng(&["list", "studies", text(&file)]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "epoll (epoll --backlog=5) and poll",
+        "load      --eager",
+        "Everybody is served.",
+        "It takes about",
+    ] {
+        assert!(shown.contains(part), "{shown}");
+    }
+}

@@ -1,0 +1,170 @@
+//! What is wrong in the file of a study, or cannot be, is told with its place before anything is begun.
+
+use std::path::Path;
+
+use super::{SEARCH, STUDY, text, throng, told, written};
+
+#[test]
+fn wrong_options_of_searches_are_shown_with_their_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let changes = [
+        (
+            "from = 5",
+            "form = 5",
+            "line 11, column 11",
+            "no option '--form'",
+        ),
+        (
+            "from = 5",
+            "from = 50",
+            "line 11, column 11",
+            "--from lies beyond 40",
+        ),
+        (
+            "from = 5",
+            "find = \"weight\"",
+            "line 11, column 18",
+            "invalid value 'weight'",
+        ),
+        (
+            "from = 5",
+            "clients = 5",
+            "line 11, column 11",
+            "--clients is what is searched for",
+        ),
+        (
+            "from = 5",
+            "duration = \"1s\"",
+            "line 11, column 11",
+            "the key `duration` of the part",
+        ),
+        (
+            "from = 5",
+            "think = \"1s\"",
+            "line 11, column 11",
+            "it is an option of the load",
+        ),
+        (
+            "from = 5",
+            "until = [\"weight > 5\"]",
+            "line 11, column 19",
+            "no metric `weight`",
+        ),
+        (
+            "limit = { from = 5",
+            "load = { rate = 50 }\nlimit = { find = \"rate\"",
+            "line 11, column 10",
+            "`rate` is what is searched for",
+        ),
+    ];
+    refuse(scratch.path(), SEARCH, &changes);
+    let (file, _) = written(scratch.path(), SEARCH);
+    let clients = throng(&["run", text(&file), "--clients", "5"]);
+    assert!(
+        told(&clients).contains("has no --clients"),
+        "{}",
+        told(&clients)
+    );
+}
+
+/// Demands that a file is refused for each change to it (what, into what), with the place and why.
+fn refuse(scratch: &Path, original: &str, cases: &[(&str, &str, &str, &str)]) {
+    for (from, to, place, why) in cases {
+        let changed = original.replace(from, to);
+        assert_ne!(changed, original);
+        let (file, directory) = written(scratch, &changed);
+        let output = throng(&["run", text(&file), "-o", text(&directory)]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
+        let told = told(&output);
+        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
+        assert!(!directory.exists(), "nothing was begun");
+    }
+}
+
+#[test]
+fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let changes = [
+        (
+            "eager = true",
+            "eager = true, thnk = \"9s\"",
+            "line 17, column 24",
+            "unknown key `thnk`; did you mean `think`?",
+        ),
+        (
+            "eager = true",
+            "think = \"soon\"",
+            "line 17, column 18",
+            "`soon` is no time",
+        ),
+        (
+            "eager = true",
+            "duration = \"9s\"",
+            "line 17, column 10",
+            "the key `duration` of the part",
+        ),
+        (
+            "backlog = 5",
+            "backlog = 0",
+            "line 16, column 53",
+            "at least 1",
+        ),
+        (
+            "backlog = 5",
+            "fd-setsize = 2048",
+            "line 16, column 43",
+            "is for select",
+        ),
+        (
+            "backlog = 5",
+            "listen = \"127.0.0.1:1\"",
+            "line 16, column 43",
+            "gives every server an address",
+        ),
+        (
+            "[\"cpu\"]",
+            "[\"cpuu\"]",
+            "line 9, column 10",
+            "did you mean `cpu`",
+        ),
+        (
+            "control = \"none\"",
+            "control = \"fork\"",
+            "line 10, column 11",
+            "does not take part",
+        ),
+    ];
+    refuse(scratch.path(), STUDY, &changes);
+}
+
+#[test]
+fn parts_that_are_not_there_or_cannot_be_are_told() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, directory) = written(scratch.path(), STUDY);
+    let none = throng(&[
+        "run",
+        text(&file),
+        "--part",
+        "nobody",
+        "-o",
+        text(&directory),
+    ]);
+    assert!(
+        told(&none).contains("no part `nobody`; there are: own, partly, never"),
+        "{}",
+        told(&none)
+    );
+    let never = throng(&[
+        "run",
+        text(&file),
+        "--part",
+        "never",
+        "-o",
+        text(&directory),
+    ]);
+    assert!(
+        told(&never).contains("no part of tiny can run here"),
+        "{}",
+        told(&never)
+    );
+}

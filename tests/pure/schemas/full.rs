@@ -1,0 +1,457 @@
+//! Records that have every value there can be.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+use throng::record::LeftOut;
+use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
+use throng::record::spec::{LoadSpec, Paths, RateRange, Sent, Spacing};
+use throng::record::{
+    Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
+    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
+    Latency, Limit, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
+    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
+    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, TimesOverWindow, Trial, Tried,
+    Warning, Window,
+};
+use throng::registry::Unsupported;
+
+/// A study that has every value there can be.
+pub(crate) fn full_study() -> Value {
+    let study = Study {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        name: "full".to_owned(),
+        question: "is all of it described?".to_owned(),
+        summary: Some("it is".to_owned()),
+        source: Some("nobody".to_owned()),
+        scale: Some("quick".to_owned()),
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        arguments: vec!["throng".to_owned()],
+        parts: vec![StudyPart {
+            name: "part".to_owned(),
+            title: "A part".to_owned(),
+            question: "what of it?".to_owned(),
+            clients: vec![1],
+            skipped: Some("no program".to_owned()),
+            left_out: vec![LeftOut {
+                clients: vec![1],
+                server: Some("epoll".to_owned()),
+                reason: "too many".to_owned(),
+            }],
+            scaled: vec!["clients 1 instead of 10".to_owned()],
+            published: vec![Published {
+                metric: "p99".to_owned(),
+                unit: "ms".to_owned(),
+                clients: vec![1, 2],
+                note: Some("odd".to_owned()),
+                values: BTreeMap::from([(
+                    "epoll".to_owned(),
+                    vec![
+                        PublishedValue::Number(1.5),
+                        PublishedValue::Absent("none".to_owned()),
+                    ],
+                )]),
+            }],
+        }],
+        claims: vec![Claim {
+            text: "it is quick".to_owned(),
+            expect: vec![full_expectation()],
+            why: Some("it is small".to_owned()),
+        }],
+    };
+    serde_json::to_value(study).expect("a study is JSON")
+}
+
+/// An expectation that has every key there can be.
+fn full_expectation() -> Expectation {
+    Expectation {
+        metric: "p99".to_owned(),
+        parts: vec!["part".to_owned()],
+        servers: vec!["epoll".to_owned()],
+        clients: Some(Clients::Bounds(Bounds {
+            min: Some(1),
+            max: Some(2),
+        })),
+        relation: Relation::AtMost,
+        baseline: Some(Baseline::Value(Reference {
+            server: Some("poll".to_owned()),
+            part: Some("part".to_owned()),
+            clients: Some(1),
+            factor: Some(1.5),
+        })),
+        margin: Some(5.0),
+    }
+}
+
+/// A load that has every value there can be, of which some exclude each other.
+fn full_spec() -> LoadSpec {
+    let second = Some(Duration::from_secs(1));
+    LoadSpec {
+        protocol: Some("echo".to_owned()),
+        path: Some(Paths::one("/a".to_owned())),
+        send: Some(Sent::Text(b"a".to_vec())),
+        expect: Some("close".to_owned()),
+        rate: Some(RateRange::constant(5.0)),
+        arrival: Some(Spacing::Burst(3)),
+        probe_clients: Some(1),
+        duration: second,
+        requests: Some(50),
+        bytes: Some(50),
+        requests_per_client: Some(1),
+        at_once: Some(1),
+        time_limit: second,
+        ramp: second,
+        connect_rate: Some(1.0),
+        syn_retries: Some(1),
+        requests_per_connection: Some(1),
+        lifetime: second,
+        request_timeout: second,
+        source: vec!["127.0.0.2".parse().expect("an address")],
+        ..LoadSpec::default()
+    }
+}
+
+/// A run that has every value there can be.
+pub(crate) fn full_run() -> Value {
+    let run = Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: "0.1.0".to_owned(),
+        throng_build: "release".to_owned(),
+        study: StudyInfo {
+            name: "full".to_owned(),
+            question: "is all of it described?".to_owned(),
+        },
+        seed: 1,
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        finished_at: Some("2026-01-01T12:00:01Z".to_owned()),
+        ending: Ending::Complete,
+        arguments: vec!["throng".to_owned()],
+        settings: Settings {
+            load: full_spec(),
+            dialogue: "echo of 1000 bytes".to_owned(),
+            clients: vec![1],
+            runs: 1,
+            counted_runs: 2,
+            start_timeout_s: 1.0,
+            hook_timeout_s: 1.0,
+            server_address: Some(std::net::Ipv4Addr::LOCALHOST.into()),
+            backlog: 1,
+            server_cpus: vec![0],
+            client_cpus: vec![1],
+            load_threads: 1,
+            below_percent: vec![80],
+            probes: vec!["cpu".to_owned()],
+            control: Some("epoll".to_owned()),
+        },
+        servers: vec![server()],
+        null_server: Some(server()),
+        host: Host {
+            kernel: "Linux 6".to_owned(),
+            cpu_model: Some("some".to_owned()),
+            cpus: 2,
+            memory_bytes: Some(1),
+            virtual_machine: Some("yes".to_owned()),
+            descriptors_soft: Some(1),
+            descriptors_hard: Some(1),
+            somaxconn: Some(1),
+            ephemeral_ports: Some((1, 2)),
+            load_average_1min: Some(0.0),
+            governor: Some("performance".to_owned()),
+            simultaneous_threads: Some("on".to_owned()),
+            clock_source: Some("tsc".to_owned()),
+            huge_pages: Some("never".to_owned()),
+            libc: Some("glibc 2".to_owned()),
+            sysctls: texts("net.core.somaxconn"),
+            limits: texts("nofile"),
+            mitigations: texts("meltdown"),
+        },
+        client_hosts: vec![ClientHost {
+            name: "lab1".to_owned(),
+            rank: 1,
+            cpus: 2,
+            kernel: "Linux 6".to_owned(),
+            clock: Some(ClockOffset {
+                offset_ns: -1,
+                error_ns: 1,
+            }),
+        }],
+        comparison: Some(Comparison {
+            reference: "epoll".to_owned(),
+            fail_if: vec!["p99 > 1s".to_owned()],
+            slower_percent: Some(5.0),
+            baseline: Some("old".to_owned()),
+        }),
+        limit: Some(full_limit()),
+        unavailable: side().unavailable,
+        trials_planned: 1,
+        warnings: vec![warning()],
+    };
+    serde_json::to_value(run).expect("a run is JSON")
+}
+
+/// A trial that has every value there can be, though no real one has all of them.
+pub(crate) fn full_trial() -> Value {
+    let trial = Trial {
+        index: 0,
+        round: 0,
+        server: "epoll".to_owned(),
+        clients: 1,
+        purpose: Purpose::Below,
+        attempt: Some(Attempt {
+            value: 1,
+            share: Some(0.5),
+            held: false,
+            reasons: vec!["it broke".to_owned()],
+        }),
+        below: Some(Below {
+            percent: 80,
+            rate_per_s: Some(1.0),
+        }),
+        started_at: "2026-01-01T12:00:00Z".to_owned(),
+        took_s: 1.0,
+        failure: Some(Failure {
+            stage: "load".to_owned(),
+            reason: "it broke".to_owned(),
+            output: "why".to_owned(),
+        }),
+        load: Some(full_load()),
+        server_side: Some(side()),
+        client_side: Some(side()),
+        hosts: vec![HostPart {
+            name: "lab1".to_owned(),
+            rank: 1,
+            clients: 1,
+            served: Some(1),
+            replies: Some(1),
+            replies_per_s: Some(1.0),
+            p50_us: Some(1.0),
+            p99_us: Some(1.0),
+            errors: Some(1),
+            cpu_s: Some(1.0),
+            cpu_share: Some(1.0),
+            start_offset_us: Some(1.0),
+            clock_error_us: Some(1.0),
+            side: Some(side()),
+            failure: Some(Failure {
+                stage: "load".to_owned(),
+                reason: "it broke".to_owned(),
+                output: "why".to_owned(),
+            }),
+        }],
+        start_skew: Some(StartSkew::default()),
+        network: Some(side()),
+        spin: Some(Spin::default()),
+        server_counts: Some(ServerCounts {
+            refused: counts("descriptors"),
+            outcomes: counts("drained"),
+            workers: vec![ServerWorker::default()],
+            ..ServerCounts::default()
+        }),
+        warnings: vec![warning()],
+    };
+    serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn full_limit() -> Limit {
+    let tried = Some(Tried { value: 1, times: 1 });
+    Limit {
+        find: Find::Rate,
+        from: 1,
+        most: 1,
+        most_because: "said".to_owned(),
+        factor: 2.0,
+        within_percent: 2.0,
+        tries: 1,
+        time_limit_s: 1.0,
+        confirm: 1,
+        until: vec!["p99 > 1s".to_owned()],
+        clients: Some(1),
+        found: vec![Found {
+            server: "epoll".to_owned(),
+            ending: SearchEnding::Found,
+            held: tried,
+            broke: tried,
+            stopped_at: Some(StoppedAt {
+                value: 1,
+                because: "no room".to_owned(),
+            }),
+            gave_way: "it broke".to_owned(),
+            cause: Some(Cause {
+                kind: "unknown".to_owned(),
+                sentence: "nothing tells".to_owned(),
+                evidence: vec!["looked".to_owned()],
+                also: vec!["more".to_owned()],
+            }),
+            failure: "none".to_owned(),
+        }],
+    }
+}
+
+fn full_load() -> Load {
+    let latency = || {
+        Some(Latency {
+            count: 1,
+            min_us: 1.0,
+            mean_us: 1.0,
+            p50_us: 1.0,
+            p90_us: 1.0,
+            p99_us: Some(1.0),
+            p999_us: Some(1.0),
+            p9999_us: Some(1.0),
+            max_us: 1.0,
+            histogram: "HISTFAAA".to_owned(),
+        })
+    };
+    Load {
+        clients: 1,
+        connected: 1,
+        served: 1,
+        never_served: 0,
+        requests: 1,
+        verified: 1,
+        declined: BTreeMap::from([("over-limit".to_owned(), 1)]),
+        window: full_window(),
+        service_time: latency(),
+        connect_time: latency(),
+        first_answer: latency(),
+        fairness: Some(Fairness {
+            mean: 1.0,
+            min: 1,
+            max: 1,
+            jain: 1.0,
+            slowest_decile_share: 1.0,
+            starved: 0,
+            early_bias: Some(correlation()),
+            early_bias_life: Some(correlation()),
+            bias_absent: Some("too many".to_owned()),
+        }),
+        connections: 1,
+        open_loop: Some(OpenLoop {
+            due: 1,
+            waited: 1,
+            never_sent: 1,
+            unanswered: 1,
+            lost: 1,
+            response_time: latency(),
+        }),
+        lateness: latency(),
+        errors: counts("reset"),
+        errors_first_s: BTreeMap::from([("reset".to_owned(), 0.5)]),
+        probe: Some(ProbeClients {
+            clients: 1,
+            rate_per_s: 1.0,
+            due: 1,
+            response_time: latency(),
+            service_time: latency(),
+            errors: counts("reset"),
+        }),
+        ceiling: Some(Ceiling {
+            model: "epoll".to_owned(),
+            replies_per_s: 1.0,
+            cpu_us_per_reply: 1.0,
+            share: 1.0,
+        }),
+        completion: Some(Box::new(full_completion(latency()))),
+        cpu_s: Some(1.0),
+        stopped_by: "duration".to_owned(),
+        threads: 1,
+        engine: "epoll".to_owned(),
+    }
+}
+
+fn full_window() -> Window {
+    Window {
+        duration_s: 1.0,
+        replies: 1,
+        replies_per_s: 1.0,
+        bytes_sent: 1,
+        bytes_received: 1,
+        slices: vec![1],
+        slices_by_tenth: vec![vec![1]],
+        times: Some(TimesOverWindow {
+            from_ns: vec![1, 2],
+            counts: vec![vec![1]],
+        }),
+    }
+}
+
+fn full_completion(job_time: Option<Latency>) -> Completion {
+    Completion {
+        requests_each: 1,
+        at_once: 1,
+        clients_done: 1,
+        failed: 0,
+        not_done: 0,
+        last_done_s: Some(1.0),
+        clients_per_s: Some(1.0),
+        think_s_mean: Some(1.0),
+        job_time,
+        service_sample: Some(ServiceSample {
+            count: 1,
+            mean_us: 1.0,
+            seed: 1,
+        }),
+        connect_failures: counts("refused"),
+        first_failure: Some(FirstFailure {
+            client: 0,
+            at_s: 1.0,
+            kind: "refused".to_owned(),
+            connected: false,
+        }),
+    }
+}
+
+fn correlation() -> Correlation {
+    Correlation {
+        coefficient: 0.5,
+        low: Some(0.4),
+        high: Some(0.6),
+    }
+}
+
+fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {
+    BTreeMap::from([(kind.to_owned(), N::from(1))])
+}
+
+fn texts(name: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(name.to_owned(), "some".to_owned())])
+}
+
+fn side() -> Side {
+    let unsupported = Unsupported {
+        reason: "none".to_owned(),
+        remedy: "some".to_owned(),
+    };
+    Side {
+        slowest_sample_ms: 0.0,
+        metrics: BTreeMap::from([("cpu_percent".to_owned(), 1.0)]),
+        unavailable: BTreeMap::from([("cpu".to_owned(), unsupported)]),
+        probe_cost_ms: 0.1,
+    }
+}
+
+fn warning() -> Warning {
+    Warning {
+        kind: "loopback".to_owned(),
+        message: "seen".to_owned(),
+        remedy: "do".to_owned(),
+    }
+}
+
+fn server() -> ServerInfo {
+    ServerInfo {
+        name: "epoll".to_owned(),
+        summary: "one".to_owned(),
+        structural_limit: Some("some".to_owned()),
+        command: vec!["throng".to_owned()],
+        foreign: Some(Foreign {
+            ready: Some("listening".to_owned()),
+        }),
+        limits: BTreeMap::from([("nofile".to_owned(), 300)]),
+        environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        prepare: vec!["true".to_owned()],
+        conclude: vec!["true".to_owned()],
+    }
+}

@@ -1,0 +1,4 @@
+//! The program under test.
+
+/// Its path.
+pub(crate) const THRONG: &str = env!("CARGO_BIN_EXE_throng");

@@ -1,0 +1,54 @@
+//! Runs of the program, and the records that they leave.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::program::THRONG;
+
+/// Requests that the server answers before it is loaded, on one connection: see
+/// `measure/verify.rs`.
+pub(crate) const VERIFICATION_REQUESTS: u64 = 6;
+
+/// `throng run` into `directory`, each trial counting for `duration`; to be given more options.
+/// A run of nothing but its timed trials.
+pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
+    let mut command = checked_run(directory, duration);
+    command.args(["--control", "none", "--no-ceiling"]);
+    command.args(["--probes", "cpu,memory,switches"]);
+    command
+}
+
+/// A run with all that checks and explains it.
+pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
+    let mut command = Command::new(THRONG);
+    command.args(["run", "--duration", duration, "--warm-up", "50ms", "-o"]);
+    command.arg(directory);
+    command
+}
+
+/// Runs it to its end, which is to be a good one.
+pub(crate) fn finish(mut command: Command) {
+    let output = command.output().expect("the program can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+/// A JSON file.
+pub(crate) fn json(path: &Path) -> Value {
+    serde_json::from_str(&text(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The lines of `trials.jsonl`.
+pub(crate) fn trial_lines(directory: &Path) -> Vec<Value> {
+    let parse = |line| serde_json::from_str(line).expect("each line is JSON");
+    text(&directory.join("trials.jsonl"))
+        .lines()
+        .map(parse)
+        .collect()
+}
+
+pub(crate) fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,44 @@
+//! The JSON schemas of records.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+/// All of them, by their names.
+pub(crate) struct Schemas(BTreeMap<&'static str, Validator>);
+
+impl Schemas {
+    pub(crate) fn read() -> Self {
+        let compile = |name| jsonschema::validator_for(&schema(name)).expect("a valid schema");
+        Self(
+            ["run", "trial", "study"]
+                .map(|name| (name, compile(name)))
+                .into(),
+        )
+    }
+
+    /// Demands that a value is as a schema describes it.
+    pub(crate) fn check(&self, name: &str, value: &Value) {
+        let faults = self.faults(name, value);
+        assert!(faults.is_empty(), "{faults:#?}\n{value:#}");
+    }
+
+    /// What of a value a schema does not allow.
+    pub(crate) fn faults(&self, name: &str, value: &Value) -> Vec<String> {
+        let errors = self.0[name].iter_errors(value);
+        errors
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect()
+    }
+}
+
+/// The file of one.
+pub(crate) fn schema(name: &str) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join(format!("schemas/{name}.schema.json"));
+    let text = std::fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,16 @@
+//! Judgements that a busy machine may spoil, though nothing is wrong.
+
+/// What is wrong is so each time; what the machine did is not.
+const TRIES: usize = 8;
+
+/// Tries until it is as it should be.
+pub(crate) fn once<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let mut faults = Vec::new();
+    for _ in 0..TRIES {
+        match attempt() {
+            Ok(value) => return value,
+            Err(fault) => faults.push(fault),
+        }
+    }
+    panic!("none of {TRIES} tries: {faults:#?}")
+}
