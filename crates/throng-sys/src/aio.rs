@@ -35,9 +35,9 @@ pub const WORKS_ON_SOCKETS: bool = cfg!(any(
 pub enum Notice {
     /// It is not: whoever wants to know asks.
     None,
-    /// By a signal, whose handler rings the the completion pipe.
+    /// By a signal, whose handler rings the [completion_pipe].
     Signal,
-    /// By a function called in a thread of its own, which rings the the completion pipe.
+    /// By a function called in a thread of its own, which rings the [completion_pipe].
     Thread,
 }
 
@@ -119,7 +119,7 @@ struct Parts {
 pub type Ended = (Result<usize, Errno>, Vec<u8>);
 
 impl Operation {
-    /// A place for operations on `socket`, which it keeps open; `token` is what word of its end carries.
+    /// A place for operations on `socket`, which it keeps open; `token` is what the bell tells.
     pub fn new(socket: Arc<OwnedFd>, notice: Notice, token: u32) -> Self {
         // SAFETY: an all-zero aiocb is a valid value: no buffer, no notice.
         let block = unsafe { std::mem::zeroed() };

@@ -47,8 +47,6 @@ const CARD: Card = Card {
 
 /// How long it rests when it asks and nothing had ended.
 const REST: Duration = Duration::from_millis(1);
-/// Clients whose threads are taken to have been started; from the next one on, they are counted.
-const UNCOUNTED_THREADS: usize = 8;
 /// How often it looks at all operations though it waits for word: a signal is lost when their queue
 /// is full, and a callback when no thread can be started.
 const DOUBT: Duration = Duration::from_millis(100);
@@ -95,22 +93,11 @@ impl Model for Aio {
             completions,
             clients: Table::default(),
             open: 0,
-            most_threads: UNCOUNTED_THREADS,
             looked: Instant::now(),
             lifecycle: Lifecycle::new(&server),
         }
         .run()
     }
-}
-
-/// Whether the C library has a thread for each of so many clients. It starts one when an operation
-/// begins, and says nothing when it cannot.
-fn started_thread(clients: usize, most_threads: &mut usize) -> bool {
-    if clients > *most_threads && aio::HAS_POOL {
-        // The main thread carries no operation out.
-        *most_threads = process::threads().map_or(usize::MAX, |threads| threads - 1);
-    }
-    clients <= *most_threads || !aio::HAS_POOL
 }
 
 /// The place of the listening socket in the array that poll() takes.
@@ -123,8 +110,6 @@ struct Loop<'a> {
     clients: Table<Served>,
     /// Clients in the table.
     open: usize,
-    /// The most threads that carry operations out that were seen at a time.
-    most_threads: usize,
     /// When all operations were looked at last, word or not.
     looked: Instant,
     lifecycle: Lifecycle,
@@ -261,18 +246,10 @@ impl Loop<'_> {
                 continue;
             }
             let fd = client.socket.as_raw_fd();
-            let Some(mut client) = Served::begin(client, server) else {
-                continue;
-            };
-            // It must not wait in the queue: the next operation that ends would give it the thread of
-            // a client who is served already.
-            if !started_thread(self.open + 1, &mut self.most_threads) && client.take_back() {
-                client.conn.give_up();
-                server.stats.refused(Refusal::Threads);
-                continue;
+            if let Some(client) = Served::begin(client, server) {
+                self.clients.insert(fd, client);
+                self.open += 1;
             }
-            self.clients.insert(fd, client);
-            self.open += 1;
         }
     }
 

@@ -92,11 +92,6 @@ impl Served {
         self.begin_next()
     }
 
-    /// Whether no thread had begun its operation, which is over then.
-    pub(super) fn take_back(&mut self) -> bool {
-        self.operation.cancel() && self.operation.ended().is_some()
-    }
-
     /// If no thread has begun the operation, begins it anew, which makes the C library try once
     /// more to start one; after some looks it is over.
     pub(super) fn try_again(&mut self) -> Progress {
