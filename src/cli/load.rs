@@ -141,7 +141,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         None
     };
     let result = if arguments.controlled {
-        let waits_at_start = assignment.load.has_jobs();
+        let waits_at_start = assignment.load.has_jobs() || assignment.in_slices;
         let figures_every = assignment.figures_every;
         load::run(
             &plan,
@@ -242,6 +242,9 @@ fn ask_for(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
     Ok(())
 }
 
+/// A load in slices ends when its runner says so.
+const LONGEST_IN_SLICES: Duration = Duration::from_hours(1000);
+
 /// The load as it is on this machine.
 fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     let load = &assignment.load;
@@ -258,6 +261,12 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     Ok(Plan {
         threads: room.workers.threads,
         own_tables: room.workers.own_tables,
+        until: if assignment.in_slices {
+            load::Until::Duration(LONGEST_IN_SLICES)
+        } else {
+            load.until()
+        },
+        in_slices: assignment.in_slices,
         cpus,
         at_once: room.at_once,
         share: assignment.share.unwrap_or(Share::WHOLE),

@@ -14,6 +14,7 @@ pub mod preflight;
 mod result;
 pub mod route;
 mod shared;
+mod slices;
 pub mod socket;
 mod worker;
 
@@ -36,6 +37,7 @@ use shared::Shared;
 use throng_protocol::{self as protocol, Dialogue};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
+pub use throng_record::load_event::SliceStats;
 use throng_record::{Phase, StoppedBy};
 use throng_sys::{clock, descriptors};
 use worker::Worker;
@@ -68,6 +70,9 @@ pub struct Plan {
     pub pipeline: u16,
     /// When it is enough.
     pub until: Until,
+    /// Whether it comes in slices, each at a word of the watcher, with rests in between; then this says when it is
+    /// enough.
+    pub in_slices: bool,
     /// Most clients that are there at the same time; none: all of them. For clients with a job each, who
     /// come as others go.
     pub at_once: Option<u32>,
@@ -144,6 +149,7 @@ impl Plan {
             think: load.think,
             pipeline: load.pipeline,
             until,
+            in_slices: false,
             at_once: load.at_once,
             warm_up: load.warm_up,
             connects_per_s: load.connects_per_s(),
@@ -279,6 +285,14 @@ pub trait Watcher {
 
     /// Whether to stop early and keep what was measured.
     fn interrupted(&self) -> bool;
+
+    /// How long the next slice is; none: there is no other. `last` is the one before. Asked of a load in slices only.
+    ///
+    /// # Errors
+    /// Ends the load.
+    fn next_slice(&mut self, _last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
+        Ok(None)
+    }
 }
 
 /// Nanoseconds on the clock that all processes of a machine share (`CLOCK_MONOTONIC`).
@@ -405,9 +419,19 @@ fn lead(
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {
+                let slices = shared.slices.as_ref();
+                let slices = slices.filter(|_| phase == Phase::Measure);
+                if let Some(slices) = slices {
+                    slices.rest(plan.grace);
+                }
                 cpu.enter(phase, plan.until);
                 watcher.enter(phase, &progress)?;
                 phases.entered(phase, now());
+                if let Some(slices) = slices {
+                    shared.set_window(phases.window());
+                    slices.lead(watcher, plan.grace)?;
+                    phases.finish(now());
+                }
             }
             Next::Done(ending) => return Ok((ending, cpu.in_window())),
         }

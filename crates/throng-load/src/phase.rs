@@ -65,6 +65,9 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// Between looks when it depends on time.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// When replies count that do not count yet.
+const NOT_YET: u64 = u64::MAX / 2;
+
 /// How often the grace, at most, the last replies may take while they keep coming.
 const LONGEST_DRAIN: u64 = 30;
 
@@ -77,6 +80,8 @@ pub struct Phases {
     patience: u64,
     /// Whether clients go on while others wait for their first answer.
     eager: bool,
+    /// Whether the load comes in slices.
+    in_slices: bool,
     /// When the last client's turn to connect comes.
     born_by: u64,
     grace: u64,
@@ -113,6 +118,7 @@ impl Phases {
                     .saturating_add(plan.longest_pause()),
             },
             eager: plan.eager,
+            in_slices: plan.in_slices,
             grace: nanoseconds(plan.grace),
             phase: match plan.until {
                 Until::Each { .. } => Phase::Measure,
@@ -145,7 +151,11 @@ impl Phases {
 
     /// From when to when replies count; from then on nothing is asked.
     pub fn window(&self) -> (u64, u64) {
-        self.window
+        match self.phase {
+            // The first slice begins once all are at rest after this.
+            Phase::WarmUp if self.in_slices => (NOT_YET, u64::MAX),
+            _ => self.window,
+        }
     }
 
     /// What to do at `now`.
@@ -266,10 +276,18 @@ impl Phases {
         self.phase = phase;
         self.entered_at = now;
         (self.news, self.news_at) = (0, now);
+        if phase == Phase::Measure && self.in_slices {
+            self.window.0 = now;
+        }
         if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
             let from = now + self.warm_up;
             self.window = (from, from + nanoseconds(duration));
         }
+    }
+
+    /// The steady part is over, however long it was to be.
+    pub fn finish(&mut self, now: u64) {
+        self.window.1 = now;
     }
 
     /// Somebody asked to stop: what was measured so far is kept.

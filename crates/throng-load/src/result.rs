@@ -187,7 +187,8 @@ fn add_clients<'a>(
         began_ns: Some(window.began as i64),
         from_ns: is_known.then_some(window.from as i64),
         until_ns: is_known.then_some(until as i64),
-        fixed_ns: window.is_timed.then(|| window.duration_ns()),
+        fixed_ns: (window.is_timed && window.slices_ns.is_none()).then(|| window.duration_ns()),
+        slices_ns: window.slices_ns,
     };
 }
 

@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 
 use super::phase::Progress;
 use super::pool::ClientPool;
+use super::slices::Slices;
 use super::{Plan, Until, now};
 use throng_record::load_stats::Times;
 
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     /// How often the times so far were asked for.
     times_asked: AtomicU64,
     progress: Vec<WorkerProgress>,
+    /// Where the load comes in slices.
+    pub(super) slices: Option<Slices>,
 }
 
 /// One worker's counters, alone on their cache lines.
@@ -57,6 +60,8 @@ pub(super) struct WindowTimes {
     pub(super) until: u64,
     /// Whether its length was fixed beforehand.
     pub(super) is_timed: bool,
+    /// For how long in all the load was not at rest, where it came in slices.
+    pub(super) slices_ns: Option<u64>,
 }
 
 impl WindowTimes {
@@ -87,6 +92,7 @@ impl Shared {
             is_timed: timed,
             times_asked: AtomicU64::new(0),
             progress: (0..threads).map(|_| WorkerProgress::default()).collect(),
+            slices: plan.in_slices.then(|| Slices::new(threads)),
         }
     }
 
@@ -101,12 +107,14 @@ impl Shared {
             from: self.from.load(Relaxed),
             until: self.until.load(Relaxed),
             is_timed: self.is_timed,
+            slices_ns: self.slices.as_ref().map(Slices::total_ns),
         }
     }
 
     /// Lets the workers close their connections and end.
     pub(super) fn close(&self) {
         self.close.store(true, Relaxed);
+        self.slices.iter().for_each(Slices::end);
     }
 
     /// Whether they may.

@@ -51,6 +51,12 @@ impl Worker {
             let time = now();
             let window = self.shared.window();
             self.pool.look_at_window(window.from, window.until, time);
+            if let Some(slices) = &self.shared.slices
+                && self.pool.takes_slice(slices.until(), time)
+            {
+                slices.take_part(&mut self.pool);
+                continue;
+            }
             self.connect_some(time);
             self.begin_due();
             self.give_up_some(time);

@@ -23,6 +23,7 @@ mod queue;
 mod run;
 pub mod search;
 mod server;
+mod slices;
 mod spin;
 mod stage;
 pub mod trace;

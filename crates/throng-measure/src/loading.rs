@@ -6,6 +6,7 @@ use super::cluster::{Gathering, News};
 use super::process::{Process, Whom};
 use super::queue::NoLine;
 use throng_record::LoadEvent;
+use throng_record::load_event::slice_line;
 
 /// A load that runs.
 pub(super) enum Loading<'a> {
@@ -31,6 +32,7 @@ impl Loading<'_> {
                         snapshot,
                     },
                     Some(LoadEvent::Snapshot(snapshot)) => News::Snapshot(snapshot),
+                    Some(LoadEvent::Slice(seen)) => News::Slice(seen),
                     Some(LoadEvent::Result(seen)) => News::Result(Box::new(seen.summary())),
                     None => News::Nothing,
                 },
@@ -50,6 +52,13 @@ impl Loading<'_> {
             Self::Cluster(parts) => parts.go_on()?,
         }
         Ok(())
+    }
+
+    /// Has it load for a slice. Of several hosts it does not.
+    pub(super) fn begin_slice(&mut self, length: Duration) {
+        if let Self::Here(process) = self {
+            process.say(&slice_line(length));
+        }
     }
 
     /// That it has not ended in time, in words, and what it wrote last.

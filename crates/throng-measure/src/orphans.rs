@@ -6,6 +6,7 @@
 //! else before we have reaped them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use procfs::process::{Stat, all_processes};
@@ -15,6 +16,23 @@ use super::watchdog;
 
 /// Whether every child of this process that is not accounted for is a stray.
 static ADOPTING: AtomicBool = AtomicBool::new(false);
+
+/// Children that somebody waits for.
+static CARED_FOR: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Somebody waits for a child: it is no orphan.
+pub(super) fn care_for(pid: u32) {
+    cared_for().push(pid);
+}
+
+/// Nobody waits for it any more.
+pub(super) fn release(pid: u32) {
+    cared_for().retain(|other| *other != pid);
+}
+
+fn cared_for() -> MutexGuard<'static, Vec<u32>> {
+    CARED_FOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// From now on strays become children of this process. To be called by a program whose every child
 /// is started by what measures: whatever else is its child would be taken for a stray.
@@ -40,9 +58,11 @@ pub(super) struct Orphan {
 /// The strays that live, but for these processes. Those that have ended are forgotten.
 pub(super) fn living(accounted_for: &[u32]) -> Vec<Orphan> {
     let mut orphans = Vec::new();
+    // Before looking: whoever starts meanwhile may already be there.
+    let cared_for = cared_for().clone();
     for stat in children() {
         let pid = stat.pid.cast_unsigned();
-        if accounted_for.contains(&pid) || reap(stat.pid) {
+        if cared_for.contains(&pid) || accounted_for.contains(&pid) || reap(stat.pid) {
             continue;
         }
         orphans.push(Orphan {

@@ -147,6 +147,7 @@ impl Process {
         let (child, prepared) = told.recv().context("the thread that starts it has ended")?;
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
+        orphans::care_for(child.id());
         let tail = Tail::default();
         let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
@@ -201,7 +202,15 @@ impl Process {
         self.say("\n");
     }
 
-    fn say(&mut self, text: &str) {
+    /// Stops it and all of its group where they are, or lets them go on.
+    pub(super) fn freeze(&self, freeze: bool) {
+        let signal = if freeze { Signal::STOP } else { Signal::CONT };
+        if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
+            let _ = kill_process_group(pid, signal);
+        }
+    }
+
+    pub(super) fn say(&mut self, text: &str) {
         if let Some(input) = &mut self.input {
             // A process that has gone shows when its output is read.
             let _ = input
@@ -248,10 +257,16 @@ impl Process {
     /// Takes note of its end, without ending what else is in its group; none while it runs.
     pub(super) fn reap(&mut self) -> Option<ExitStatus> {
         if self.reaped.is_none() && self.has_ended() {
-            watchdog::dismiss(self.pid());
-            self.reaped = self.child.wait().ok();
+            self.let_go();
         }
         self.reaped
+    }
+
+    /// Nothing is to be ended any more but what has ended.
+    fn let_go(&mut self) {
+        watchdog::dismiss(self.pid());
+        self.reaped = self.child.wait().ok();
+        orphans::release(self.pid());
     }
 
     /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
@@ -304,8 +319,7 @@ impl Process {
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
-        watchdog::dismiss(self.pid());
-        self.reaped = self.child.wait().ok();
+        self.let_go();
     }
 }
 

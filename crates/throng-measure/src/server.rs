@@ -120,11 +120,11 @@ impl Launch<'_> {
     }
 
     /// Whether all of a foreign server was still in its process tree, and so was measured.
-    pub(super) fn check_tree(&self, process: &Process) -> Result<(), String> {
+    pub(super) fn check_tree(&self) -> Result<(), String> {
         if self.is_ours() {
             return Ok(());
         }
-        let orphans = self.orphans(process.pid());
+        let orphans = self.orphans();
         if orphans.is_empty() {
             return Ok(());
         }
@@ -134,10 +134,8 @@ impl Launch<'_> {
         ))
     }
 
-    fn orphans(&self, server: u32) -> Vec<orphans::Orphan> {
-        let mut accounted_for = self.state.helpers.borrow().clone();
-        accounted_for.push(server);
-        orphans::living(&accounted_for)
+    fn orphans(&self) -> Vec<orphans::Orphan> {
+        orphans::living(&self.state.helpers.borrow())
     }
 
     /// Runs the command before the trial.
@@ -315,7 +313,7 @@ impl Launch<'_> {
         let orphans = if self.is_ours() {
             Vec::new()
         } else {
-            self.orphans(process.pid())
+            self.orphans()
         };
         let ending = process.ending();
         let killed = process.reap().and_then(|status| status.signal()) == Some(KILLED);

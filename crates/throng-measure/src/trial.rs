@@ -16,6 +16,7 @@ use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
 use throng_record::spec::Assignment;
 use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
+use throng_sys::signal::Stop;
 
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
@@ -72,30 +73,14 @@ pub(super) struct Result {
 pub(super) fn run(setup: &Setup<'_>, origin: &mut Origin, audience: &mut Audience<'_>) -> Result {
     let mut result = Result::default();
     let attempted = attempt(setup, origin, audience, &mut result);
-    // Also after a failure: what was prepared is to be cleared away.
-    match attempted.and(setup.launch.conclude()) {
-        Ok(()) => {}
-        // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
-        // it was not they who failed.
-        Err(Halt::Failed(_)) if audience.stop.requested() => result.interrupted = true,
-        // Figures of a load that went wrong would pass for those of one that did not.
-        Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
-            // That it failed is what was asked for, and why shows in what was seen until then.
-            result.failure = Some(failure);
-            result.load = None;
-        }
-        Err(Halt::Failed(failure)) => {
-            result = Result {
-                failure: Some(failure),
-                hosts: result.hosts,
-                host_lost: result.host_lost,
-                ..Result::default()
-            }
-        }
-        Err(Halt::Interrupted) => result.interrupted = true,
-    }
-    orphans::end_all(STOP_LIMIT);
+    result.halt(setup, attempted, audience);
+    end_orphans();
     result
+}
+
+/// Ends what left the trees of servers and loads, when these have ended.
+pub(super) fn end_orphans() {
+    orphans::end_all(STOP_LIMIT);
 }
 
 fn attempt(
@@ -104,80 +89,209 @@ fn attempt(
     audience: &mut Audience<'_>,
     result: &mut Result,
 ) -> Stage<()> {
-    let prepare = |subject| {
-        let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
-        move || Panel::prepare(&probes, subject, purpose)
-    };
-    let launch = &setup.launch;
-    let (mut server_side, server) = launch.start(prepare(Subject::Processes), audience.stop)?;
-    let Server {
-        process: mut server,
-        address,
-    } = server;
-    let said = setup.load.load.dialogue(&address.to_string());
-    let (dialogue, settings) =
-        said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
-    if let Err(error) = verify(address, dialogue, settings, setup.rigour) {
-        let ended = if server.has_ended() {
-            launch.ending(&mut server) + "; "
-        } else {
-            String::new()
+    let mut live = Live::begin(setup, origin, audience.stop)?;
+    let watched = live.watch(audience);
+    live.end(watched, result)
+}
+
+/// A trial whose server runs, verified, and whose load has begun.
+pub(super) struct Live<'a> {
+    setup: &'a Setup<'a>,
+    pub(super) server: Process,
+    pub(super) load: Loading<'a>,
+    /// Of the server, the clients and the network.
+    pub(super) panels: [Panel; 3],
+    pub(super) follower: Follower,
+    /// When the load counts as hung.
+    deadline: Instant,
+    /// What the server had written before.
+    written_before: u64,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn begin(
+        setup: &'a Setup<'_>,
+        origin: &'a mut Origin,
+        stop: Stop,
+    ) -> Stage<Live<'a>> {
+        let prepare = |subject| {
+            let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+            move || Panel::prepare(&probes, subject, purpose)
         };
+        let launch = &setup.launch;
+        let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
+        let Server {
+            process: mut server,
+            address,
+        } = server;
+        let said = setup.load.load.dialogue(&address.to_string());
+        let (dialogue, settings) =
+            said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
+        if let Err(error) = verify(address, dialogue, settings, setup.rigour) {
+            let ended = if server.has_ended() {
+                launch.ending(&mut server) + "; "
+            } else {
+                String::new()
+            };
+            let still = still(&server);
+            return failed(
+                "verify",
+                format!("{ended}{error:#}{still}"),
+                server.output(),
+            );
+        }
+        let target = |process: &Process| Target {
+            tree: Tree::of(process.pid()),
+            server: address,
+            clients: setup.load.load.clients,
+            files: setup.files.clone(),
+        };
+        server_side.attach(target(&server));
+        let mut network = prepare(Subject::Network)();
+        network.attach(target(&server));
+        let (load, client_side) = begin_load(setup, origin, address)?;
+        Ok(Self {
+            setup,
+            written_before: server.written_bytes(),
+            server,
+            load,
+            panels: [server_side, client_side, network],
+            follower: Follower::new(CLIENTS),
+            deadline: Instant::now() + setup.load_limit + SLACK,
+        })
+    }
+
+    /// Follows the load through its phases, sampling with all panels, until it gives its result.
+    fn watch(&mut self, audience: &mut Audience<'_>) -> Stage<Load> {
+        loop {
+            match self.step(audience)? {
+                News::Phase { waits: true, .. } => self.go_on()?,
+                News::Result(load) => return Ok(*load),
+                _ => {}
+            }
+        }
+    }
+
+    /// Has a load in slices, at rest, go to its end.
+    pub(super) fn finish(&mut self) -> Stage<Load> {
+        self.go_on()?;
+        self.deadline = Instant::now() + SLACK;
+        loop {
+            match self.hear()? {
+                News::Phase { waits: true, .. } => self.go_on()?,
+                News::Result(load) => return Ok(*load),
+                _ if Instant::now() >= self.deadline => {
+                    let (reason, output) = self.load.overdue();
+                    return failed("load", reason, output);
+                }
+                _ if Instant::now() >= self.follower.due() => {
+                    self.follower.sample(&mut self.panels);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is heard of the load next, until a sample is due, which is taken then. Whoever asked gives the word for
+    /// which the load may wait.
+    pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<News> {
+        let news = self.hear()?;
+        let is_last = matches!(news, News::Result(_));
+        // However much is heard.
+        if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
+            self.look(audience)?;
+        }
+        Ok(news)
+    }
+
+    /// What is heard of the load next, until a sample is due.
+    fn hear(&mut self) -> Stage<News> {
+        let news = self.load.heard(self.deadline.min(self.follower.due()));
+        match &news {
+            News::Phase {
+                phase, snapshot, ..
+            } => {
+                self.follower.note(*snapshot, &mut self.panels);
+                self.follower.enter(*phase, &mut self.panels);
+            }
+            News::Snapshot(snapshot) => self.follower.note_news(*snapshot, &mut self.panels),
+            News::Failed { reason, output } => return failed("load", reason, output.clone()),
+            News::Slice(_) | News::Result(_) | News::Nothing | News::Late => {}
+        }
+        Ok(news)
+    }
+
+    /// Takes the sample that is due, and looks whether all is as it should be.
+    fn look(&mut self, audience: &mut Audience<'_>) -> Stage<()> {
+        if audience.stop.requested() {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= self.deadline {
+            let (reason, output) = self.load.overdue();
+            return failed("load", reason, output);
+        }
+        if self.server.has_ended() {
+            // Whoever asked looks how it ended.
+            return failed("load", "the server ended", String::new());
+        }
+        self.follower.sample(&mut self.panels);
+        let seen = self.follower.live_snapshot(self.panels.each_ref());
+        audience.observer.sees(&seen);
+        Ok(())
+    }
+
+    /// Gives the load the word that it waits for.
+    pub(super) fn go_on(&mut self) -> Stage<()> {
+        let gone_on = self.load.go_on();
+        gone_on.or_else(|error| failed("load", format!("{error:#}"), String::new()))
+    }
+
+    /// Ends both sides, and takes in what was seen, of which `watched` is the load's part.
+    pub(super) fn end(self, watched: Stage<Load>, result: &mut Result) -> Stage<()> {
+        let Self {
+            setup,
+            mut server,
+            mut load,
+            panels,
+            written_before,
+            ..
+        } = self;
+        let launch = &setup.launch;
+        load.stop(STOP_LIMIT);
+        result.note_hosts(load);
+        if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
+            let ending = launch.ending(&mut server);
+            result.take(panels);
+            return failed("load", ending, server.output());
+        }
+        result.written_bytes = server.written_bytes().saturating_sub(written_before);
+        let whole = launch.check_tree();
         let still = still(&server);
-        return failed(
-            "verify",
-            format!("{ended}{error:#}{still}"),
-            server.output(),
-        );
-    }
-    let target = |process: &Process| Target {
-        tree: Tree::of(process.pid()),
-        server: address,
-        clients: setup.load.load.clients,
-        files: setup.files.clone(),
-    };
-    server_side.attach(target(&server));
-    let mut network = prepare(Subject::Network)();
-    network.attach(target(&server));
-    let (mut load, client_side) = begin_load(setup, origin, address)?;
-    let mut panels = [server_side, client_side, network];
-    let limit = setup.load_limit;
-    let written_before = server.written_bytes();
-    let watched = watch(&mut load, &mut server, &mut panels, limit, audience);
-    load.stop(STOP_LIMIT);
-    result.note_hosts(load);
-    if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
-        let ending = launch.ending(&mut server);
+        let stop_limit = if launch.is_ours() {
+            STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients
+        } else {
+            STOP_LIMIT
+        };
+        let stopped = server.stop(stop_limit, launch.whom());
+        result.load = Some(watched?);
         result.take(panels);
-        return failed("load", ending, server.output());
-    }
-    result.written_bytes = server.written_bytes().saturating_sub(written_before);
-    let whole = launch.check_tree(&server);
-    let still = still(&server);
-    let stop_limit = if launch.is_ours() {
-        STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients
-    } else {
-        STOP_LIMIT
-    };
-    let stopped = server.stop(stop_limit, launch.whom());
-    result.load = Some(watched?);
-    result.take(panels);
-    whole.or_else(|reason| failed("load", reason, server.output()))?;
-    if let Some(reason) = not_stopped(&stopped, stop_limit) {
-        return failed("stop", reason + &still, server.output());
-    }
-    if launch.is_ours() {
-        let deadline = Instant::now() + STOP_LIMIT;
-        while let Ok(line) = server.line(deadline) {
-            result.server_counts = serde_json::from_str(&line)
-                .ok()
-                .or(result.server_counts.take());
+        whole.or_else(|reason| failed("load", reason, server.output()))?;
+        if let Some(reason) = not_stopped(&stopped, stop_limit) {
+            return failed("stop", reason + &still, server.output());
         }
-        if server.reap().is_some_and(|status| !status.success()) {
-            return failed("stop", launch.ending(&mut server), server.output());
+        if launch.is_ours() {
+            let deadline = Instant::now() + STOP_LIMIT;
+            while let Ok(line) = server.line(deadline) {
+                result.server_counts = serde_json::from_str(&line)
+                    .ok()
+                    .or(result.server_counts.take());
+            }
+            if server.reap().is_some_and(|status| !status.success()) {
+                return failed("stop", launch.ending(&mut server), server.output());
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What of a server did not stop when it was told to, if anything.
@@ -252,57 +366,32 @@ fn cannot<T>(error: &anyhow::Error) -> Stage<T> {
     failed("load", format!("{error:#}"), String::new())
 }
 
-/// Follows the load through its phases, sampling with all panels, until it gives its result.
-fn watch(
-    load: &mut Loading<'_>,
-    server: &mut Process,
-    panels: &mut [Panel; 3],
-    limit: Duration,
-    audience: &mut Audience<'_>,
-) -> Stage<Load> {
-    let deadline = Instant::now() + limit + SLACK;
-    let mut follower = Follower::new(CLIENTS);
-    loop {
-        match load.heard(deadline.min(follower.due())) {
-            News::Phase {
-                phase,
-                waits,
-                snapshot,
-            } => {
-                follower.note(snapshot, panels);
-                follower.enter(phase, panels);
-                if waits && let Err(error) = load.go_on() {
-                    return failed("load", format!("{error:#}"), String::new());
+impl Result {
+    /// Takes in how a trial ended, once what was prepared for it is cleared away; that is done after a failure too.
+    pub(super) fn halt(&mut self, setup: &Setup<'_>, ended: Stage<()>, audience: &Audience<'_>) {
+        match ended.and(setup.launch.conclude()) {
+            Ok(()) => {}
+            // Whoever stops us may well have stopped servers and loads too, as a service manager does: then
+            // it was not they who failed.
+            Err(Halt::Failed(_)) if audience.stop.requested() => self.interrupted = true,
+            // Figures of a load that went wrong would pass for those of one that did not.
+            Err(Halt::Failed(failure)) if setup.purpose.seeks_limit() => {
+                // That it failed is what was asked for, and why shows in what was seen until then.
+                self.failure = Some(failure);
+                self.load = None;
+            }
+            Err(Halt::Failed(failure)) => {
+                *self = Self {
+                    failure: Some(failure),
+                    hosts: std::mem::take(&mut self.hosts),
+                    host_lost: self.host_lost,
+                    ..Self::default()
                 }
             }
-            News::Snapshot(snapshot) => follower.note_news(snapshot, panels),
-            News::Result(load) => return Ok(*load),
-            News::Failed { reason, output } => return failed("load", reason, output),
-            News::Nothing | News::Late => {}
+            Err(Halt::Interrupted) => self.interrupted = true,
         }
-        // However much is heard.
-        if Instant::now() < deadline.min(follower.due()) {
-            continue;
-        }
-        if audience.stop.requested() {
-            return Err(Halt::Interrupted);
-        }
-        if Instant::now() >= deadline {
-            let (reason, output) = load.overdue();
-            return failed("load", reason, output);
-        }
-        if server.has_ended() {
-            // Whoever asked looks how it ended.
-            return failed("load", "the server ended", String::new());
-        }
-        follower.sample(panels);
-        audience
-            .observer
-            .sees(&follower.live_snapshot(panels.each_ref()));
     }
-}
 
-impl Result {
     /// Takes in what became of each host's part of the load.
     fn note_hosts(&mut self, load: Loading<'_>) {
         if let Loading::Cluster(parts) = load {

@@ -203,6 +203,9 @@ pub struct Settings {
     pub dialogue: String,
     /// Numbers of clients, in rising order.
     pub clients: Vec<u32>,
+    /// How trials that time are made.
+    #[serde(default, skip_serializing_if = "Method::is_trials")]
+    pub method: Method,
     /// How often each (server, clients) pair is tried.
     pub runs: u32,
     /// How often events are counted, and packets captured, of each pair.
@@ -233,6 +236,34 @@ pub struct Settings {
     /// The server that takes part a second time, as its own control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
+}
+
+/// How servers are timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Method {
+    /// Each in trials of its own, started afresh, one after the other.
+    #[default]
+    Trials,
+    /// Side by side, each with its clients, of which those of one server at a time ask for a slice.
+    Slices {
+        /// How long clients ask in a slice.
+        length_s: f64,
+        /// Rounds, in each of which every server has a slice; absent: until the ratios are precise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rounds: Option<u32>,
+        /// Time for all rounds with the same number of clients.
+        budget_s: f64,
+        /// When a ratio is precise: half of its 95 % interval, 0.01 is within 1 %.
+        half_width: f64,
+    },
+}
+
+impl Method {
+    /// Whether it is the first.
+    pub fn is_trials(&self) -> bool {
+        *self == Self::Trials
+    }
 }
 
 /// Where a record does not say how often.
@@ -408,6 +439,9 @@ pub struct Trial {
     /// The connections between both, as the kernel tells of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
+    /// The slices that it came in, where its server ran side by side with others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
     /// How fast the CPUs were beside the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
@@ -416,6 +450,44 @@ pub struct Trial {
     pub server_counts: Option<ServerCounts>,
     /// What a reader must know about this trial.
     pub warnings: Vec<Warning>,
+}
+
+/// A short time in which a load asked one of several servers that run side by side, from rest to rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// The round, from 0, in which each server had a slice.
+    pub round: u32,
+    /// From the first request to the last reply.
+    pub took_ns: u64,
+    /// Replies verified.
+    pub replies: u64,
+    /// CPU time of the server's process tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_ns: Option<u64>,
+    /// CPU time of the load process.
+    pub client_cpu_ns: u64,
+    /// Service times: mean and percentiles.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+}
+
+impl Slice {
+    /// Replies a second.
+    pub fn requests_per_s(&self) -> Option<f64> {
+        (self.took_ns > 0).then(|| self.replies as f64 * 1e9 / self.took_ns as f64)
+    }
+
+    /// The server's CPU time for a reply, in microseconds.
+    pub fn server_cpu_us_per_request(&self) -> Option<f64> {
+        let used = self.server_cpu_ns.filter(|_| self.replies > 0)?;
+        Some(used as f64 / 1e3 / self.replies as f64)
+    }
 }
 
 impl Trial {

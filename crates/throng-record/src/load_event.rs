@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::load_stats::LoadStats;
+use std::time::Duration;
+
+use super::load_stats::{LoadStats, Times};
 
 /// How many times the patience first answers may take, at most, while they keep coming.
 pub const LONGEST_CONNECT: u32 = 20;
@@ -53,8 +55,38 @@ pub enum LoadEvent {
     },
     /// Clients have come or gone, or figures are due.
     Snapshot(LoadSnapshot),
+    /// A [slice](SliceStats) that it was told to load for is over, and it waits for the next one.
+    Slice(SliceStats),
     /// It is over.
     Result(Box<LoadStats>),
+}
+
+/// What clients saw in a slice: a short time in which they load the server, from rest to rest. All requests that
+/// are sent in it are answered in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SliceStats {
+    /// From the first request to the last reply.
+    pub took_ns: u64,
+    /// Replies verified.
+    pub replies: u64,
+    /// CPU time of the load process.
+    pub cpu_ns: u64,
+    /// Service times.
+    pub times: Times,
+    /// Whether all requests were answered, or had failed, in time.
+    pub complete: bool,
+}
+
+/// What a load in slices reads on standard input while it measures: how long the next slice is, in nanoseconds. An empty
+/// line, or the end of input, means that there is no other.
+pub fn slice_line(length: Duration) -> String {
+    format!("{}\n", length.as_nanos())
+}
+
+/// Reads such a line.
+pub fn read_slice_line(line: &str) -> Option<Duration> {
+    line.trim().parse().ok().map(Duration::from_nanos)
 }
 
 impl LoadEvent {

@@ -9,8 +9,9 @@ use super::super::live::{self, Live};
 use super::super::{has_viewer, output};
 use super::targets;
 use crate::load::phase::Progress;
-use crate::load::{Plan, Until, Watcher};
+use crate::load::{Plan, SliceStats, Until, Watcher};
 use crate::measure::{LiveSnapshot, Rate};
+use crate::record::load_event::read_slice_line;
 use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
@@ -102,7 +103,7 @@ impl TimesSoFar {
 /// For a measuring parent: phases as JSON lines, and its word awaited where it has to look first.
 pub(super) struct Controlled {
     stop: Stop,
-    /// Whether to wait for a word before the steady part too, since it begins with the first client.
+    /// Whether to wait for a word before the steady part too: it begins with the first client, or comes in slices.
     waits_at_start: bool,
     /// When clients were last told of, and how many were there.
     told: Option<(Instant, u64)>,
@@ -189,6 +190,16 @@ impl Watcher for Controlled {
 
     fn interrupted(&self) -> bool {
         self.stop.requested()
+    }
+
+    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
+        if let Some(last) = last {
+            output::json_line(&LoadEvent::Slice(last))?;
+        }
+        let mut line = String::new();
+        // As at a phase: the end of input says that there is nobody to load for.
+        let _ = std::io::stdin().lock().read_line(&mut line);
+        Ok(read_slice_line(&line))
     }
 }
 

@@ -18,7 +18,7 @@ impl ClientPool {
 
     /// A client that has something to send now since its time has come.
     pub(in super::super) fn next_due(&mut self, now: u64) -> Option<usize> {
-        if now >= self.until {
+        if now >= self.asks_until {
             return None;
         }
         while let Some(&Reverse((at, slot))) = self.alarms.peek()

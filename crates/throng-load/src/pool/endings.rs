@@ -120,7 +120,7 @@ impl ClientPool {
     /// A client that has no connection any more goes on.
     fn come_back(&mut self, slot: usize, now: u64) {
         let client = &mut self.clients[slot];
-        if !self.settled || now >= self.until {
+        if !self.settled || now >= self.asks_until {
             return;
         }
         if client.budget == 0 {

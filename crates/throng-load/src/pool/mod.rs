@@ -54,6 +54,8 @@ pub(super) struct ClientPool {
     /// From when to when replies count; nothing is asked after that.
     from: u64,
     until: u64,
+    /// Until when clients ask: the end of all, or that of a slice, after which they rest.
+    asks_until: u64,
     /// Whether clients that had their first answer go on.
     settled: bool,
     /// The next client to be born.
@@ -80,6 +82,8 @@ pub(super) struct ClientPool {
     sweep: Sweep,
     part: Part,
     stats: LoadStats,
+    /// The service times in these when a slice ended last.
+    seen: Times,
     /// Replies in which the server declined.
     declined: BTreeMap<Decline, u64>,
     /// Draws the numbers by which some service times are chosen, where clients have a job each.
@@ -148,6 +152,7 @@ impl ClientPool {
             clients,
             from: u64::MAX,
             until: u64::MAX,
+            asks_until: u64::MAX,
             settled: plan.eager || plan.job().is_some(),
             unborn: 0,
             in_line: VecDeque::new(),
@@ -166,6 +171,7 @@ impl ClientPool {
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
+            seen: Times::default(),
             declined: BTreeMap::new(),
             // Streams of neighbouring seeds are alike in their first numbers; the schedules use those.
             sampler: fastrand::Rng::with_seed(
@@ -347,7 +353,7 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn go_on(&mut self, slot: usize, now: u64) -> Action {
-        if now >= self.until {
+        if now >= self.asks_until {
             return Action::Keep;
         }
         let client = &self.clients[slot];
@@ -421,6 +427,9 @@ impl ClientPool {
     /// Takes over when replies count, as the leader of the load has set it.
     pub(super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
         self.until = until;
+        if !self.plan.in_slices {
+            self.asks_until = until;
+        }
         self.progress.at_end = now >= until;
         if from == self.from {
             return;
@@ -434,12 +443,39 @@ impl ClientPool {
         self.settle(now);
     }
 
+    /// Takes over the end of the slice that lasts, or that clients are to rest; whether all of them do.
+    pub(super) fn takes_slice(&mut self, until: u64, now: u64) -> bool {
+        self.asks_until = until.min(self.until);
+        let is_over = self.settled && now >= until && now < self.until;
+        is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
+    }
+
+    /// A slice begins: all who rest go on.
+    pub(super) fn begin_slice(&mut self, until: u64, now: u64) {
+        self.asks_until = until.min(self.until);
+        self.wake_all(now);
+    }
+
+    /// Service times of the replies that clients had since this was asked last.
+    pub(super) fn seen_since_rest(&mut self) -> Times {
+        let mut times = self.stats.service_time.clone();
+        times.subtract(&self.seen);
+        self.seen.copy_from(&self.stats.service_time);
+        times
+    }
+
     /// Everybody has had a first answer: all who rest since then go on.
     fn settle(&mut self, now: u64) {
         let was_settled = std::mem::replace(&mut self.settled, true);
         if was_settled && self.schedule.is_none() {
             return;
         }
+        self.wake_all(now);
+        self.last_starved = 0; // they were free when the schedule began
+    }
+
+    /// All who rest go on, each at its time.
+    fn wake_all(&mut self, now: u64) {
         for slot in 0..self.clients.len() {
             let client = &self.clients[slot];
             let rests = matches!(client.state, State::Open | State::Apart)
@@ -460,7 +496,6 @@ impl ClientPool {
                 _ => self.set_alarm(slot, now),
             }
         }
-        self.last_starved = 0; // they were free when the schedule began
     }
 
     /// How long an engine may wait for its sockets.
@@ -470,6 +505,9 @@ impl ClientPool {
         }
         if !self.in_line.is_empty() {
             return Duration::ZERO;
+        }
+        if now >= self.asks_until {
+            return Self::LONGEST_WAIT;
         }
         let mut next = u64::MAX;
         if self.may_be_born() {

@@ -97,6 +97,8 @@ impl Agent {
             LoadEvent::Snapshot(snapshot) => {
                 self.follower.note_news(snapshot, &mut self.panels);
             }
+            // Loads of several hosts do not come in slices.
+            LoadEvent::Slice(_) => return None,
             LoadEvent::Result(seen) => return Some(self.finish(*seen)),
         }
         Some(Report::Event(event))

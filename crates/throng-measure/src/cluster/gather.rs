@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::{Cluster, Heard, HostAssignment, HostResult, Report};
+use throng_record::load_event::SliceStats;
 use throng_record::{
     Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
 };
@@ -22,6 +23,8 @@ pub(in super::super) enum News {
     },
     /// Clients have come or gone, or figures are due.
     Snapshot(LoadSnapshot),
+    /// A slice is over.
+    Slice(SliceStats),
     /// It is over.
     Result(Box<Load>),
     /// It failed.
@@ -202,7 +205,7 @@ impl<'a> Gathering<'a> {
                 self.tell()
             }
             // It comes with the rest of the host's result.
-            LoadEvent::Result(_) => News::Nothing,
+            LoadEvent::Result(_) | LoadEvent::Slice(_) => News::Nothing,
         }
     }
 

@@ -150,6 +150,9 @@ pub struct Span {
     /// For how long, where that was fixed beforehand. All parts have windows of one length then; that they
     /// did not begin at once makes none longer.
     pub fixed_ns: Option<u64>,
+    /// For how long in all, where the load came in slices, with rests in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices_ns: Option<u64>,
 }
 
 /// Errors of one kind.
@@ -334,12 +337,13 @@ impl Span {
         self.from_ns = least(self.from_ns, other.from_ns);
         self.until_ns = self.until_ns.max(other.until_ns);
         self.fixed_ns = self.fixed_ns.max(other.fixed_ns);
+        self.slices_ns = self.slices_ns.max(other.slices_ns);
     }
 
     /// For how long replies counted.
     pub fn duration_ns(&self) -> u64 {
-        match (self.fixed_ns, self.from_ns, self.until_ns) {
-            (Some(fixed), ..) => fixed,
+        match (self.slices_ns.or(self.fixed_ns), self.from_ns, self.until_ns) {
+            (Some(known), ..) => known,
             (None, Some(from), Some(until)) => until.saturating_sub(from).max(0) as u64,
             _ => 0,
         }

@@ -18,6 +18,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
             from_ns: Some(began + 3_000_000_000),
             until_ns: Some(began + 13_000_000_000),
             fixed_ns: Some(10_000_000_000),
+            slices_ns: None,
         },
         clients,
         connected: clients,

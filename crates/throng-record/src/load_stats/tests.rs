@@ -150,6 +150,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
             from_ns: Some(began_ns + 1),
             until_ns: Some(began_ns + 1 + length_ns as i64),
             fixed_ns: (length_ns % 2 == 0).then_some(length_ns),
+            slices_ns: None,
         }),
         Event::Probed { time } => {
             let probe = stats.probe.get_or_insert_default();

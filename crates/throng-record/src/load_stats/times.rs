@@ -78,6 +78,13 @@ impl Times {
         }
     }
 
+    /// Takes away those of an earlier state of the same times.
+    pub fn subtract(&mut self, earlier: &Self) {
+        for (mine, before) in self.buckets.iter_mut().zip(&earlier.buckets) {
+            *mine = mine.saturating_sub(*before);
+        }
+    }
+
     /// Makes it the same as another one, in the memory that it has.
     pub fn copy_from(&mut self, other: &Self) {
         self.buckets.clone_from(&other.buckets);

@@ -35,6 +35,9 @@ pub struct Assignment {
         skip_serializing_if = "Option::is_none"
     )]
     pub figures_every: Option<Duration>,
+    /// Whether it loads in slices, each at a word of its runner, and rests in between.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_slices: bool,
 }
 
 impl Assignment {
@@ -48,6 +51,7 @@ impl Assignment {
             share: None,
             clients_csv: None,
             figures_every: None,
+            in_slices: false,
         }
     }
 

@@ -1,0 +1,318 @@
+//! Servers under test side by side: each has all its clients, and only one server's clients ask at a time, for a slice
+//! of some milliseconds, in random order within a round.
+//!
+//! Trials of a second, started afresh, compare moments that lie seconds apart, in which a machine that others use too
+//! differs by 10 to 25 %. Slices of one round are milliseconds apart, so what disturbs falls on all of them alike and
+//! cancels in their ratio; and in the time of a trial there are dozens of rounds.
+
+use std::time::{Duration, Instant};
+
+use super::cluster::News;
+use super::cluster::Origin;
+use super::probes::Tree;
+use super::run::Audience;
+use super::stage::{Halt, Stage, failed};
+use super::trial::{self, Live, Setup};
+use throng_record::load_event::SliceStats;
+use throng_record::{Phase, Slice};
+use throng_stats::paired::log_ratio;
+use throng_sys::clock::process_cpu_time;
+
+/// How servers that are side by side are visited.
+pub(super) struct Plan {
+    /// How long clients ask in a slice.
+    pub(super) length: Duration,
+    /// How many rounds; none: until the ratios are precise.
+    pub(super) rounds: Option<u32>,
+    /// Time for all of them.
+    pub(super) budget: Duration,
+    /// When a ratio is precise.
+    pub(super) half_width: f64,
+    /// The place of the server that the others are compared with.
+    pub(super) reference: usize,
+    pub(super) seed: u64,
+}
+
+/// A server that takes part.
+pub(super) struct Member<'a> {
+    pub(super) setup: &'a Setup<'a>,
+    /// Whether it only checks the others, and so is visited in one round of a few.
+    pub(super) checks: bool,
+}
+
+/// What came of one.
+pub(super) struct Seen {
+    pub(super) result: trial::Result,
+    pub(super) slices: Vec<Slice>,
+}
+
+/// Rounds from one slice of a server that checks to the next: with two other servers it takes an eleventh of the time.
+const ROUNDS_A_CHECK: u32 = 5;
+/// Rounds after which it is looked whether the ratios are precise.
+const ROUNDS_A_LOOK: u32 = 10;
+/// Time between two looks at the processes, their memory and the like.
+const TICK: Duration = Duration::from_secs(1);
+/// How much longer than it lasts a slice may take until its last reply.
+const SLACK: Duration = Duration::from_secs(10);
+/// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
+/// while others have their slices.
+const WATCHED_AT_REST: Duration = Duration::from_millis(30);
+const BUSY_AT_REST: f64 = 0.05;
+
+/// Measures all of them side by side. Whatever goes wrong with one ends the slices of all, and is part of what came of
+/// it; what was measured until then is kept.
+pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'_>) -> Vec<Seen> {
+    let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
+    let mut visited: Vec<Stage<Visited<'_>>> = Vec::new();
+    for (member, origin) in members.iter().zip(&mut origins) {
+        if audience.stop.requested() {
+            visited.push(Err(Halt::Interrupted));
+        } else {
+            visited.push(Visited::begin(member, origin, audience));
+        }
+    }
+    if visited.iter().all(Result::is_ok) {
+        have_rounds(plan, &mut visited, audience);
+    }
+    let ended: Vec<Seen> = members
+        .iter()
+        .zip(visited)
+        .map(|(member, visited)| match visited {
+            Ok(visited) => visited.end(audience),
+            Err(halt) => {
+                let mut result = trial::Result::default();
+                result.halt(member.setup, Err(halt), audience);
+                Seen {
+                    result,
+                    slices: Vec::new(),
+                }
+            }
+        })
+        .collect();
+    trial::end_orphans();
+    ended
+}
+
+/// Visits the servers round by round, until the plan or a signal ends it, or one of them fails.
+fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut Audience<'_>) {
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let began = Instant::now();
+    let mut looked = began;
+    for round in 0.. {
+        let mut order: Vec<usize> = (0..visited.len()).collect();
+        random.shuffle(&mut order);
+        for place in order {
+            let Ok(server) = &mut visited[place] else {
+                continue;
+            };
+            if server.checks && round % ROUNDS_A_CHECK != 0 {
+                continue;
+            }
+            if let Err(halt) = server.visit(plan.length, round) {
+                visited[place] = Err(halt);
+                return;
+            }
+        }
+        if looked.elapsed() >= TICK {
+            looked = Instant::now();
+            for server in visited.iter_mut() {
+                if let Ok(seen) = server
+                    && let Err(halt) = seen.look()
+                {
+                    *server = Err(halt);
+                    return;
+                }
+            }
+        }
+        let rounds = round + 1;
+        let over = match plan.rounds {
+            Some(wanted) => rounds >= wanted,
+            None => {
+                began.elapsed() >= plan.budget
+                    || rounds % ROUNDS_A_LOOK == 0 && are_precise(plan, visited)
+            }
+        };
+        if over || audience.stop.requested() {
+            return;
+        }
+    }
+}
+
+/// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
+fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
+    let slices = |place: usize| visited[place].as_ref().map_or(&[][..], |seen| &seen.slices);
+    let reference = slices(plan.reference);
+    let others = (0..visited.len())
+        .filter(|place| *place != plan.reference)
+        .filter(|place| visited[*place].as_ref().is_ok_and(|seen| !seen.checks));
+    let is_enough = |place: usize, value: fn(&Slice) -> Option<f64>| {
+        let pairs: Vec<(f64, f64)> = slices(place)
+            .iter()
+            .zip(reference)
+            .filter_map(|(own, other)| Some((value(own)?, value(other)?)))
+            .collect();
+        // Where a value cannot be had, nothing is waited for.
+        pairs.is_empty() || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width))
+    };
+    let mut others = others;
+    others.all(|place| {
+        is_enough(place, Slice::requests_per_s) && is_enough(place, Slice::server_cpu_us_per_request)
+    })
+}
+
+/// A server with its clients, at rest but for its slices.
+struct Visited<'a> {
+    setup: &'a Setup<'a>,
+    live: Live<'a>,
+    /// The server's processes.
+    tree: Tree,
+    checks: bool,
+    /// Whether it works at rest too, and so is stopped then.
+    is_frozen: bool,
+    slices: Vec<Slice>,
+}
+
+impl<'a> Visited<'a> {
+    /// Starts a server and its load, which comes as far as to its first slice.
+    fn begin(
+        member: &Member<'a>,
+        origin: &'a mut Origin,
+        audience: &mut Audience<'_>,
+    ) -> Stage<Self> {
+        let mut live = Live::begin(member.setup, origin, audience.stop)?;
+        if let Err(halt) = until_measured(&mut live, audience) {
+            let mut result = trial::Result::default();
+            live.end(Err(halt), &mut result)?;
+            return Err(Halt::Interrupted);
+        }
+        let mut tree = Tree::of(live.server.pid());
+        tree.look();
+        let mut visited = Self {
+            setup: member.setup,
+            live,
+            tree,
+            checks: member.checks,
+            is_frozen: false,
+            slices: Vec::new(),
+        };
+        let before = visited.cpu();
+        std::thread::sleep(WATCHED_AT_REST);
+        let used = visited.cpu().zip(before).map(|(after, before)| after.saturating_sub(before));
+        if used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
+            visited.is_frozen = true;
+            visited.live.server.freeze(true);
+        }
+        visited.live.go_on()?;
+        Ok(visited)
+    }
+
+    /// CPU time of all processes of the server; none if one has gone since they were looked at.
+    fn cpu(&self) -> Option<Duration> {
+        let pids = self.tree.pids().iter();
+        pids.map(|pid| process_cpu_time(*pid).ok()).sum()
+    }
+
+    /// Has a slice.
+    fn visit(&mut self, length: Duration, round: u32) -> Stage<()> {
+        if self.is_frozen {
+            self.live.server.freeze(false);
+        }
+        let before = self.cpu();
+        self.live.load.begin_slice(length);
+        let seen = self.await_slice(Instant::now() + length + SLACK)?;
+        let used = self.cpu().zip(before);
+        if self.is_frozen {
+            self.live.server.freeze(true);
+        }
+        if !seen.complete {
+            return failed(
+                "load",
+                "requests of a slice were not answered in time",
+                String::new(),
+            );
+        }
+        self.slices.push(slice(
+            round,
+            &seen,
+            used.map(|(after, before)| after.saturating_sub(before)),
+        ));
+        Ok(())
+    }
+
+    fn await_slice(&mut self, deadline: Instant) -> Stage<SliceStats> {
+        loop {
+            match self.live.load.heard(deadline) {
+                News::Slice(seen) => return Ok(seen),
+                News::Failed { reason, output } => return failed("load", reason, output),
+                News::Result(_) => return failed("load", "the load ended by itself", String::new()),
+                News::Late => {
+                    let (reason, output) = self.live.load.overdue();
+                    return failed("load", reason, output);
+                }
+                News::Phase { .. } | News::Snapshot(_) | News::Nothing => {}
+            }
+        }
+    }
+
+    /// Samples what probes see, between two slices.
+    fn look(&mut self) -> Stage<()> {
+        if self.live.server.has_ended() {
+            return failed("load", "the server ended", String::new());
+        }
+        self.tree.look();
+        self.live.follower.sample(&mut self.live.panels);
+        Ok(())
+    }
+
+    /// Has the load close its connections, and ends both sides.
+    fn end(mut self, audience: &mut Audience<'_>) -> Seen {
+        if self.is_frozen {
+            self.live.server.freeze(false);
+        }
+        let mut result = trial::Result::default();
+        let watched = self.live.finish();
+        let ended = self.live.end(watched, &mut result);
+        result.halt(self.setup, ended, audience);
+        Seen {
+            result,
+            slices: self.slices,
+        }
+    }
+}
+
+/// Follows a load until it waits for its first slice.
+fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()> {
+    loop {
+        match live.step(audience)? {
+            News::Phase {
+                phase: Phase::Measure,
+                ..
+            } => return Ok(()),
+            News::Phase {
+                phase: Phase::Drain | Phase::Idle,
+                ..
+            }
+            | News::Result(_) => {
+                return failed("load", "no client was served", String::new());
+            }
+            News::Phase { waits: true, .. } => live.go_on()?,
+            _ => {}
+        }
+    }
+}
+
+fn slice(round: u32, seen: &SliceStats, server_cpu: Option<Duration>) -> Slice {
+    let times = seen.times.histogram();
+    let at = |percentile| times.value_at_percentile(percentile) as f64 / 1e3;
+    Slice {
+        round,
+        took_ns: seen.took_ns,
+        replies: seen.replies,
+        server_cpu_ns: server_cpu.map(|time| time.as_nanos() as u64),
+        client_cpu_ns: seen.cpu_ns,
+        mean_us: times.mean() / 1e3,
+        p50_us: at(50.0),
+        p90_us: at(90.0),
+        p99_us: at(99.0),
+    }
+}
