@@ -2,6 +2,7 @@
 //!
 //! - [`interval`]: medians and ratios with 95 % intervals over trials, and the verdict they allow.
 //! - [`mod@fairness`]: how evenly clients were served.
+//! - [`paired`]: the ratio of two servers from pairs of measurements, and when enough are measured.
 //! - [`rank`]: whether one thing goes with the order of another.
 //! - [`sample`]: the trials of one server in one metric, and the value that they make together.
 //! - [`scalability`]: the Universal Scalability Law, and the power with which a cost grows.
@@ -9,6 +10,7 @@
 
 pub mod fairness;
 pub mod interval;
+pub mod paired;
 pub mod rank;
 pub mod sample;
 pub mod scalability;
@@ -16,6 +18,7 @@ pub mod steadiness;
 
 pub use fairness::{Fairness, fairness};
 pub use interval::{Interval, Verdict, median};
+pub use paired::{LogRatio, holm, log_ratio, log_ratio_apart};
 pub use rank::{RankCorrelation, rank_correlation};
 pub use sample::{Distributions, Sample, bootstrap_median, bootstrap_ratio};
 pub use steadiness::{Trend, is_unsteady, trend};
