@@ -4,6 +4,7 @@ mod baseline;
 mod help;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
@@ -18,7 +19,7 @@ use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::format::list;
 use crate::record::metrics::Condition;
-use crate::record::{Comparison, ServerInfo, Settings, StudyInfo};
+use crate::record::{Comparison, Method, ServerInfo, Settings, StudyInfo};
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -33,10 +34,20 @@ pub(super) struct Arguments {
     /// The server that others are compared with [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// How often each server meets each crowd.
-    #[arg(short, long, value_name = "N", default_value = "10",
-          value_parser = values::at_least_one)]
-    runs: u32,
+    /// How servers are timed: side by side, with a slice of some milliseconds for one of them at a time, or in
+    /// trials of their own [default: slices, where the load allows it and no --duration is given].
+    #[arg(long, value_name = "NAME", value_parser = values::one_of(&[("slices", true), ("trials", false)]))]
+    method: Option<bool>,
+    /// How many rounds, in each of which every server has a slice or a trial [default: slices until the ratios are
+    /// within 1 % or the budget is spent; 10 trials].
+    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    runs: Option<u32>,
+    /// Time for all slices with the same number of clients.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
+    budget: Duration,
+    /// How long clients ask in a slice.
+    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = values::positive_duration)]
+    slice: Duration,
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
@@ -111,7 +122,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     clients.dedup();
     let mut settings = Settings {
         clients,
-        runs: arguments.runs,
+        runs: arguments.runs.unwrap_or(TRIALS),
         counted_runs: arguments.counted_runs,
         below_percent: arguments.latency_at.0.clone(),
         server_address: arguments.measuring.lab.server_address(origin)?,
@@ -127,6 +138,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     settings.load.check_arrival().map_err(Usage::from)?;
     runner::check_times(&settings.load, measuring.says_times())?;
     settings.dialogue = runner::said(&settings)?;
+    settings.method = method(arguments, &settings, origin)?;
     runner::fit(&mut settings)?;
     let program = runner::program()?;
     let servers = servers_under_test::take_part(
@@ -167,6 +179,40 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         settings,
         done: Vec::new(),
     })
+}
+
+/// Trials of each server, where nobody says how many.
+const TRIALS: u32 = 10;
+/// When a ratio is precise enough to stop, where nobody says how many rounds.
+const HALF_WIDTH: f64 = 0.01;
+
+/// How servers are timed.
+fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {
+    let why_not = if arguments.servers.len() < 2 {
+        Some("one server alone")
+    } else if origin.hosts().is_empty() {
+        settings.load.why_not_in_slices()
+    } else {
+        Some("clients on several hosts")
+    };
+    let hooks = !arguments.care.prepare.is_empty() || !arguments.care.conclude.is_empty();
+    let why_not = why_not.or(hooks.then_some("commands before and after each trial"));
+    let asked = match arguments.method {
+        None if arguments.measuring.duration.is_some() => Some(false),
+        asked => asked,
+    };
+    match (asked, why_not) {
+        (Some(true), Some(why)) => Err(Usage(format!(
+            "--method slices does not go with {why}; use --method trials"
+        ))),
+        (_, None) if asked != Some(false) => Ok(Method::Slices {
+            length_s: arguments.slice.as_secs_f64(),
+            rounds: arguments.runs,
+            budget_s: arguments.budget.as_secs_f64(),
+            half_width: HALF_WIDTH,
+        }),
+        _ => Ok(Method::Trials),
+    }
 }
 
 /// The server that does least, if it is to take part.

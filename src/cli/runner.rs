@@ -12,7 +12,9 @@ use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
 use crate::measure::watchdog::Watchdog;
-use crate::measure::{self, LiveSnapshot, Observer, RunSpec, Started, host, orphans, probes};
+use crate::measure::{
+    self, LiveSnapshot, Observer, RatiosSoFar, RunSpec, Started, host, orphans, probes,
+};
 use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{Ending, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
@@ -305,6 +307,12 @@ impl Observer for Shown {
         }
     }
 
+    fn sees_ratios(&mut self, seen: &RatiosSoFar) {
+        if let Some(live) = &self.live {
+            live.say(&so_far(seen), seen.share_done.min(1.0));
+        }
+    }
+
     fn ended(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
         if let Some(live) = &self.live {
@@ -313,6 +321,21 @@ impl Observer for Shown {
             output::note(&told(trial));
         }
     }
+}
+
+/// How servers compare so far: "after 120 rounds, requests/s of epoll: select 0.94x ±1.2 %".
+fn so_far(seen: &RatiosSoFar) -> String {
+    let rates = seen.rates.iter().map(|(name, ratio)| {
+        let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
+        format!("{name} {ratio:.2}x ±{width:.1} %")
+    });
+    let rates: Vec<String> = rates.collect();
+    format!(
+        "after {}, requests/s over those of {}: {}",
+        format::counted(seen.rounds, "round"),
+        seen.reference,
+        rates.join(", ")
+    )
 }
 
 /// What came of a trial, on a line.

@@ -40,10 +40,10 @@ pub(super) struct Care {
     start_timeout: Duration,
     /// A command to run before each trial, with PORT set. Once for all servers, or once for each.
     #[arg(long, value_name = "COMMAND")]
-    prepare: Vec<String>,
+    pub(super) prepare: Vec<String>,
     /// A command to run after each trial.
     #[arg(long, value_name = "COMMAND")]
-    conclude: Vec<String>,
+    pub(super) conclude: Vec<String>,
     /// How long each of these may take.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     hook_timeout: Duration,

@@ -23,6 +23,7 @@ mod queue;
 mod run;
 pub mod search;
 mod server;
+mod side_by_side;
 mod slices;
 mod spin;
 mod stage;
@@ -33,5 +34,5 @@ pub mod warnings;
 pub mod watchdog;
 
 pub use live_snapshot::{Foreseen, LiveSnapshot, Rate};
-pub use run::{Observer, RunSpec, Started, begun, run, utc_now};
+pub use run::{Observer, RatiosSoFar, RunSpec, Started, begun, run, utc_now};
 pub use server::LIMITS;

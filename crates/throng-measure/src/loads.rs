@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::run::RunSpec;
 use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
-use throng_record::{Purpose, Trial};
+use throng_record::{Method, Purpose, Settings, Trial};
 
 /// Longest steady part of a trial whose packets are captured: enough for figures of flows, and for a
 /// file that can still be opened.
@@ -31,7 +31,11 @@ const BESIDE_S: f64 = 0.5;
 const FIGURES_APART: Duration = Duration::from_millis(5);
 
 /// What a trial of this purpose takes by its load; 1 where that does not say it.
-pub(super) fn foreseen(load: &LoadSpec, purpose: Purpose) -> f64 {
+pub(super) fn foreseen(settings: &Settings, purpose: Purpose) -> f64 {
+    let load = &settings.load;
+    if let (Method::Slices { budget_s, .. }, Purpose::Timed) = (settings.method, purpose) {
+        return budget_s;
+    }
     match load.until() {
         Until::Duration(full) => {
             let times = load.coming() + load.warm_up + shortened(full, purpose);

@@ -13,13 +13,14 @@ use super::probes::{ProbeKind, other_purposes};
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
-use super::{host, limit, spin, warnings};
+use super::{host, limit, side_by_side, spin, warnings};
 use throng_record::spec::{Assignment, TrialSpec};
 use throng_record::{
     Attempt, Below, ClientHost, Comparison, Ending, Failure, Find, Host, Limit, Purpose, Run,
     SCHEMA_VERSION, ServerInfo, Settings, Spin, Store, StudyInfo, Trial,
 };
 use throng_registry::Unsupported;
+use throng_stats::paired::LogRatio;
 use throng_sys::signal::Stop;
 
 /// A run, resolved and ready to begin.
@@ -55,7 +56,7 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    fn server(&self, planned: &TrialSpec) -> &ServerInfo {
+    pub(super) fn server(&self, planned: &TrialSpec) -> &ServerInfo {
         let null = || {
             self.null_server
                 .as_ref()
@@ -94,6 +95,12 @@ impl RunSpec {
         interleave(&self.settings.clients, &self.rounds(), self.seed)
     }
 
+    /// Whether a trial is one of those that are measured side by side.
+    fn is_in_slices(&self, planned: &TrialSpec) -> bool {
+        let timed = [Purpose::Timed, Purpose::Control, Purpose::Ceiling];
+        !self.settings.method.is_trials() && timed.contains(&planned.purpose)
+    }
+
     /// The repeats that time, with control and ceiling among them; then once each part of the rates
     /// that these reached, and each other purpose of a probe that can measure here, as often as is said.
     fn rounds(&self) -> Vec<Rounds> {
@@ -123,7 +130,13 @@ impl RunSpec {
             servers_under_test,
         };
         let of_other = |purpose| rounds(self.settings.counted_runs, all(purpose));
-        [rounds(self.settings.runs, timed), rounds(1, below)]
+        // Side by side, rounds are of slices.
+        let runs = if self.settings.method.is_trials() {
+            self.settings.runs
+        } else {
+            1
+        };
+        [rounds(runs, timed), rounds(1, below)]
             .into_iter()
             .chain(other_purposes(&self.probes).into_iter().map(of_other))
             .collect()
@@ -162,8 +175,23 @@ pub trait Observer {
     }
     /// Told many times a second while a load runs, between two samples, so it must be quick.
     fn sees(&mut self, _: &LiveSnapshot) {}
+    /// Told about once a second while servers are measured side by side.
+    fn sees_ratios(&mut self, _: &RatiosSoFar) {}
     /// A trial has ended and is on disk.
     fn ended(&mut self, trial: &Trial);
+}
+
+/// How servers that are measured side by side compare so far.
+#[derive(Debug, Clone)]
+pub struct RatiosSoFar {
+    /// Rounds so far.
+    pub rounds: u32,
+    /// Name of the server that the others are compared with.
+    pub reference: String,
+    /// Requests a second of the others over those of the reference, where there are rounds enough.
+    pub rates: Vec<(String, LogRatio)>,
+    /// How much of the time or of the rounds is over, from 0 to 1.
+    pub share_done: f64,
 }
 
 /// Who attends a trial: somebody who sees it, and somebody who may stop it.
@@ -189,13 +217,36 @@ pub fn run(
     let order = plan.order();
     let foreseen: Vec<f64> = order
         .iter()
-        .map(|planned| loads::foreseen(&plan.settings.load, planned.purpose))
+        .map(|planned| loads::foreseen(&plan.settings, planned.purpose))
         .collect();
     let run = begin(plan, order.len(), store)?;
     let mut trials = plan.done.clone();
     let audience = &mut Audience { observer, stop };
     for (index, planned) in order.iter().enumerate() {
-        if plan.done.iter().any(|trial| trial.index as usize == index) {
+        if trials.iter().any(|trial| trial.index as usize == index) {
+            continue;
+        }
+        if plan.is_in_slices(planned) {
+            let together: Vec<(usize, &TrialSpec)> = order
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| plan.is_in_slices(other) && other.clients == planned.clients)
+                .collect();
+            audience
+                .observer
+                .begins(&plan.starts(planned, index, &foreseen));
+            let seen = side_by_side::run(plan, store, &together, audience)?;
+            for trial in seen {
+                // One of an earlier invocation stays: those of its round are measured again without it.
+                if trials.iter().all(|other| other.index != trial.index) {
+                    store.add_trial(&trial)?;
+                    audience.observer.ended(&trial);
+                    trials.push(trial);
+                }
+            }
+            if stop.requested() {
+                break;
+            }
             continue;
         }
         let started = plan.starts(planned, index, &foreseen);
@@ -354,56 +405,83 @@ pub(super) fn measure(
     trial: &mut Trial,
     audience: &mut Audience<'_>,
 ) -> anyhow::Result<Measured> {
-    let settings = &plan.settings;
     let began = Instant::now();
-    let info = plan.server(planned);
     let figures_every = audience.observer.wants_figures_every();
-    let before = spin::of_both(&settings.server_cpus, &settings.client_cpus);
-    let result = trial::run(
-        &Setup {
-            launch: Launch {
-                info,
-                log: store.csv("server", trial),
-                limit: Duration::from_secs_f64(settings.start_timeout_s),
-                hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
-                cpus: &settings.server_cpus,
-                address: settings
-                    .server_address
-                    .unwrap_or(Ipv4Addr::LOCALHOST.into()),
-                state: State::default(),
-            },
-            program: &plan.program,
-            load: Assignment {
-                clients_csv: Some(store.csv("clients", trial)),
-                figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
-                ..Assignment::new(loads::of_trial(plan, trial), settings.load_threads)
-            },
-            client_cpus: &settings.client_cpus,
-            rigour: rigour(info, settings),
-            load_limit: loads::limit(plan, planned),
-            purpose: planned.purpose,
-            probes: &plan.probes,
-            files: store.file("captures", trial, ""),
-        },
-        origin,
-        audience,
-    );
+    let before = spin_now(plan);
+    let setup = setup(plan, store, planned, trial, figures_every);
+    let result = trial::run(&setup, origin, audience);
     if result.interrupted {
         return Ok(Measured::CutShort);
     }
-    let after = spin::of_both(&settings.server_cpus, &settings.client_cpus);
-    trial.spin = Some(Spin {
+    trial.spin = Some(spun(before, spin_now(plan)));
+    trial.took_s = began.elapsed().as_secs_f64();
+    note(plan, store, trial, result)
+}
+
+/// Everything that a trial needs.
+pub(super) fn setup<'a>(
+    plan: &'a RunSpec,
+    store: &Store,
+    planned: &TrialSpec,
+    trial: &Trial,
+    figures_every: Option<Duration>,
+) -> Setup<'a> {
+    let settings = &plan.settings;
+    let info = plan.server(planned);
+    Setup {
+        launch: Launch {
+            info,
+            log: store.csv("server", trial),
+            limit: Duration::from_secs_f64(settings.start_timeout_s),
+            hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+            cpus: &settings.server_cpus,
+            address: settings
+                .server_address
+                .unwrap_or(Ipv4Addr::LOCALHOST.into()),
+            state: State::default(),
+        },
+        program: &plan.program,
+        load: Assignment {
+            clients_csv: Some(store.csv("clients", trial)),
+            figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
+            ..Assignment::new(loads::of_trial(plan, trial), settings.load_threads)
+        },
+        client_cpus: &settings.client_cpus,
+        rigour: rigour(info, settings),
+        load_limit: loads::limit(plan, planned),
+        purpose: planned.purpose,
+        probes: plan.probes.clone(),
+        files: store.file("captures", trial, ""),
+    }
+}
+
+/// How fast the CPUs of both sides are now.
+pub(super) fn spin_now(plan: &RunSpec) -> (f64, f64) {
+    spin::of_both(&plan.settings.server_cpus, &plan.settings.client_cpus)
+}
+
+pub(super) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
+    Spin {
         server_before_ns: before.0,
         server_after_ns: after.0,
         client_before_ns: before.1,
         client_after_ns: after.1,
-    });
+    }
+}
+
+/// Takes what came of a trial into its record.
+pub(super) fn note(
+    plan: &RunSpec,
+    store: &Store,
+    trial: &mut Trial,
+    result: trial::Result,
+) -> anyhow::Result<Measured> {
+    let settings = &plan.settings;
     if !result.samples.is_empty() {
         let path = store.csv("samples", trial);
         trial::write_samples(&path, &result.samples)
             .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
     }
-    trial.took_s = began.elapsed().as_secs_f64();
     trial.failure = result.failure;
     trial.load = result.load;
     trial.server_side = result.server_side;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::cluster::News;
 use super::cluster::Origin;
 use super::probes::Tree;
-use super::run::Audience;
+use super::run::{Audience, RatiosSoFar};
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
 use throng_record::load_event::SliceStats;
@@ -54,6 +54,8 @@ const ROUNDS_A_LOOK: u32 = 10;
 const TICK: Duration = Duration::from_secs(1);
 /// How much longer than it lasts a slice may take until its last reply.
 const SLACK: Duration = Duration::from_secs(10);
+/// Slices without a reply, one after the other, that are taken for chance.
+const MOST_EMPTY: u32 = 20;
 /// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
 /// while others have their slices.
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
@@ -115,6 +117,9 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
         }
         if looked.elapsed() >= TICK {
             looked = Instant::now();
+            audience
+                .observer
+                .sees_ratios(&so_far(plan, visited, round + 1, began));
             for server in visited.iter_mut() {
                 if let Ok(seen) = server
                     && let Err(halt) = seen.look()
@@ -140,24 +145,63 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
 
 /// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
 fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
-    let slices = |place: usize| visited[place].as_ref().map_or(&[][..], |seen| &seen.slices);
-    let reference = slices(plan.reference);
-    let others = (0..visited.len())
-        .filter(|place| *place != plan.reference)
-        .filter(|place| visited[*place].as_ref().is_ok_and(|seen| !seen.checks));
-    let is_enough = |place: usize, value: fn(&Slice) -> Option<f64>| {
-        let pairs: Vec<(f64, f64)> = slices(place)
-            .iter()
-            .zip(reference)
-            .filter_map(|(own, other)| Some((value(own)?, value(other)?)))
-            .collect();
-        // Where a value cannot be had, nothing is waited for.
-        pairs.is_empty() || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width))
-    };
-    let mut others = others;
-    others.all(|place| {
-        is_enough(place, Slice::requests_per_s) && is_enough(place, Slice::server_cpu_us_per_request)
+    let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
+    compared(plan, visited).all(|(own, reference)| {
+        values.into_iter().all(|value| {
+            let pairs = pairs(own, reference, value);
+            // Where a value cannot be had, nothing is waited for.
+            let precise =
+                || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width));
+            pairs.is_empty() || precise()
+        })
     })
+}
+
+/// The servers that are compared, each with the reference.
+fn compared<'a, 'b>(
+    plan: &Plan,
+    visited: &'a [Stage<Visited<'b>>],
+) -> impl Iterator<Item = (&'a Visited<'b>, &'a Visited<'b>)> {
+    let reference = visited[plan.reference].as_ref().ok();
+    let others = visited.iter().enumerate();
+    let others = others.filter(|(place, _)| *place != plan.reference);
+    let others = others.filter_map(|(_, seen)| seen.as_ref().ok());
+    others
+        .filter(|seen| !seen.checks)
+        .filter_map(move |seen| Some((seen, reference?)))
+}
+
+/// A value of two servers in each round in which both have it.
+fn pairs(
+    own: &Visited<'_>,
+    reference: &Visited<'_>,
+    value: fn(&Slice) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let pair = |own: &Slice| {
+        let others = &reference.slices;
+        let other = others.binary_search_by_key(&own.round, |other| other.round);
+        Some((value(own)?, value(&others[other.ok()?])?))
+    };
+    own.slices.iter().filter_map(pair).collect()
+}
+
+fn so_far(plan: &Plan, visited: &[Stage<Visited<'_>>], rounds: u32, began: Instant) -> RatiosSoFar {
+    let name = |seen: &Visited<'_>| seen.setup.launch.info.name.clone();
+    let rates = compared(plan, visited).filter_map(|(own, reference)| {
+        let ratio = log_ratio(&pairs(own, reference, Slice::requests_per_s))?;
+        Some((name(own), ratio))
+    });
+    let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
+    RatiosSoFar {
+        rounds,
+        reference: visited[plan.reference]
+            .as_ref()
+            .map_or_else(|_| String::new(), name),
+        rates: rates.collect(),
+        share_done: plan
+            .rounds
+            .map_or(of_time, |wanted| f64::from(rounds) / f64::from(wanted)),
+    }
 }
 
 /// A server with its clients, at rest but for its slices.
@@ -170,6 +214,8 @@ struct Visited<'a> {
     /// Whether it works at rest too, and so is stopped then.
     is_frozen: bool,
     slices: Vec<Slice>,
+    /// Slices without a reply since the last one with some.
+    empty: u32,
 }
 
 impl<'a> Visited<'a> {
@@ -194,10 +240,14 @@ impl<'a> Visited<'a> {
             checks: member.checks,
             is_frozen: false,
             slices: Vec::new(),
+            empty: 0,
         };
         let before = visited.cpu();
         std::thread::sleep(WATCHED_AT_REST);
-        let used = visited.cpu().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let used = visited
+            .cpu()
+            .zip(before)
+            .map(|(after, before)| after.saturating_sub(before));
         if used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
             visited.is_frozen = true;
             visited.live.server.freeze(true);
@@ -231,12 +281,24 @@ impl<'a> Visited<'a> {
                 String::new(),
             );
         }
-        self.slices.push(slice(
-            round,
-            &seen,
-            used.map(|(after, before)| after.saturating_sub(before)),
-        ));
-        Ok(())
+        if seen.replies > 0 {
+            let used = used.map(|(after, before)| after.saturating_sub(before));
+            self.slices.push(slice(round, &seen, used));
+            self.empty = 0;
+            return Ok(());
+        }
+        // Where the clients were not let run for so long, there is none.
+        self.empty += 1;
+        if self.empty < MOST_EMPTY {
+            return Ok(());
+        }
+        failed(
+            "load",
+            format!(
+                "there was no reply in {MOST_EMPTY} slices of {length:?}; make them longer (--slice)"
+            ),
+            String::new(),
+        )
     }
 
     fn await_slice(&mut self, deadline: Instant) -> Stage<SliceStats> {
@@ -244,7 +306,9 @@ impl<'a> Visited<'a> {
             match self.live.load.heard(deadline) {
                 News::Slice(seen) => return Ok(seen),
                 News::Failed { reason, output } => return failed("load", reason, output),
-                News::Result(_) => return failed("load", "the load ended by itself", String::new()),
+                News::Result(_) => {
+                    return failed("load", "the load ended by itself", String::new());
+                }
                 News::Late => {
                     let (reason, output) = self.live.load.overdue();
                     return failed("load", reason, output);

@@ -43,7 +43,7 @@ pub(super) struct Setup<'a> {
     /// What settle, warm-up and steady part take together, at most.
     pub(super) load_limit: Duration,
     pub(super) purpose: Purpose,
-    pub(super) probes: &'a [&'static dyn ProbeKind],
+    pub(super) probes: Vec<&'static dyn ProbeKind>,
     /// Where probes may leave files, without their ending.
     pub(super) files: PathBuf,
 }
@@ -115,7 +115,7 @@ impl<'a> Live<'a> {
         stop: Stop,
     ) -> Stage<Live<'a>> {
         let prepare = |subject| {
-            let (probes, purpose) = (setup.probes.to_vec(), setup.purpose);
+            let (probes, purpose) = (setup.probes.clone(), setup.purpose);
             move || Panel::prepare(&probes, subject, purpose)
         };
         let launch = &setup.launch;
@@ -321,7 +321,7 @@ fn begin_load<'a>(
     let purpose = setup.purpose;
     match origin {
         Origin::Here => {
-            let probes = setup.probes.to_vec();
+            let probes = setup.probes.clone();
             let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
             let assignment = Assignment {
                 servers: vec![address.to_string()],

@@ -485,8 +485,16 @@ impl Slice {
 
     /// The server's CPU time for a reply, in microseconds.
     pub fn server_cpu_us_per_request(&self) -> Option<f64> {
-        let used = self.server_cpu_ns.filter(|_| self.replies > 0)?;
-        Some(used as f64 / 1e3 / self.replies as f64)
+        self.cpu_us_per_request(self.server_cpu_ns?)
+    }
+
+    /// The same of the clients.
+    pub fn client_cpu_us_per_request(&self) -> Option<f64> {
+        self.cpu_us_per_request(self.client_cpu_ns)
+    }
+
+    fn cpu_us_per_request(&self, used_ns: u64) -> Option<f64> {
+        (self.replies > 0 && used_ns > 0).then(|| used_ns as f64 / 1e3 / self.replies as f64)
     }
 }
 

@@ -74,6 +74,13 @@ impl Live {
         }
     }
 
+    /// What it is, in other words than when it began, and which share of it is done.
+    pub(super) fn say(&self, what: &str, share: f64) {
+        if let Some(state) = &mut self.shared.lock().state {
+            state.say(&harmless(what), share, Instant::now());
+        }
+    }
+
     /// It has ended: this line stays.
     pub(super) fn end(&self, line: &str) {
         self.shared.lock().ended.push(harmless(line));

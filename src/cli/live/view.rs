@@ -68,6 +68,14 @@ impl State {
         self.times = self.clock.times(share, now);
     }
 
+    /// What it is by now.
+    pub(super) fn say(&mut self, what: &str, share: f64, now: Instant) {
+        self.what = printable(what);
+        self.live_snapshot.phase = "side by side";
+        self.share = Some(share);
+        self.times = self.clock.times(self.share, now);
+    }
+
     /// Before each draw: what is at the moment joins what was.
     pub(super) fn tick(&mut self, now: Instant) {
         let live_snapshot = &self.live_snapshot;

@@ -18,7 +18,7 @@ use crate::load::route::Routes;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::spec::{LoadSpec, SpecError};
 use crate::record::{
-    ClientHost, Host, LeftOut, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
+    ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
 };
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
@@ -163,6 +163,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
     let (server_cpus, client_cpus) = common.cpus.clone();
     Ok(Settings {
+        method: Method::Trials,
         load: load(part, common).map_err(|error| match error {
             NoLoad::Wrong(error) => wrong_load(study, part, &error),
             NoLoad::Usage(usage) => usage.into(),

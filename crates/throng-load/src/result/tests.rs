@@ -102,6 +102,7 @@ fn led(began: u64, is_timed: bool) -> Led {
             from: began + 10_000_000,
             until: began + 10_000_000 + SECOND,
             is_timed,
+            slices_ns: None,
         },
         stopped_by: StoppedBy::Duration,
         cpu: Some(Duration::from_millis(250)),

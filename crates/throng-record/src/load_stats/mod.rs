@@ -342,7 +342,11 @@ impl Span {
 
     /// For how long replies counted.
     pub fn duration_ns(&self) -> u64 {
-        match (self.slices_ns.or(self.fixed_ns), self.from_ns, self.until_ns) {
+        match (
+            self.slices_ns.or(self.fixed_ns),
+            self.from_ns,
+            self.until_ns,
+        ) {
             (Some(known), ..) => known,
             (None, Some(from), Some(until)) => until.saturating_sub(from).max(0) as u64,
             _ => 0,

@@ -2,26 +2,27 @@
 
 use super::Better::{Higher, Lower, Neutral};
 use super::{Combine, Detail, Load, Metric, Source, Statistic, Times, Unit};
-use crate::{Completion, Fairness};
+use crate::{Completion, Fairness, Slice};
 
 /// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered and verified per second", |load| Some(load.window.replies_per_s))
-        .aliases(&["rps", "throughput"]).column(20).bar().terminal(0).compared().of_trial(),
+        .aliases(&["rps", "throughput"]).in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its whole reply: the only times of a closed loop.
     Metric::of_times("latency_p50_us", "p50", "latency, from sending a request to its whole reply: median over requests", Times::Latency, Statistic::P50)
-        .aliases(&["p50"]).column(30).terminal(5).compared().of_trial(),
+        .aliases(&["p50"]).in_slices(|slice| Some(slice.p50_us)).column(30).terminal(5).compared().of_trial(),
     Metric::of_times("latency_p90_us", "p90", "latency, 90th percentile", Times::Latency, Statistic::P90)
-        .aliases(&["p90"]).column(31),
+        .aliases(&["p90"]).in_slices(|slice| Some(slice.p90_us)).column(31),
     Metric::of_times("latency_p99_us", "p99", "latency, 99th percentile", Times::Latency, Statistic::P99)
-        .aliases(&["p99"]).column(32).terminal(1).compared().of_trial(),
+        .aliases(&["p99"]).in_slices(|slice| Some(slice.p99_us)).column(32).terminal(1).compared().of_trial(),
     Metric::of_times("latency_p999_us", "p99.9", "latency, 99.9th percentile", Times::Latency, Statistic::P999)
         .aliases(&["p99.9", "p999", "latency_p99.9"]),
     Metric::of_times("latency_max_us", "Slowest", "longest latency of a request", Times::Latency, Statistic::Max)
         .aliases(&["max"]).column(33),
-    Metric::of_times("latency_mean_us", "Mean latency", "latency, mean over requests", Times::Latency, Statistic::Mean),
+    Metric::of_times("latency_mean_us", "Mean latency", "latency, mean over requests", Times::Latency, Statistic::Mean)
+        .in_slices(|slice| Some(slice.mean_us)),
 
     // From when a request was due in an open loop.
     Metric::of_times("response_p50_us", "Response p50", "response time of an open loop, from when a request was due to its whole reply: median over requests", Times::Response, Statistic::P50)

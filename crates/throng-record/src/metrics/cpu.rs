@@ -2,6 +2,7 @@
 
 use super::entry::{of_sides, of_values, per_request};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
+use crate::Slice;
 
 /// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
@@ -11,7 +12,9 @@ const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
 #[rustfmt::skip]
 const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
     "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of the whole process tree",
-        server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)];
+        server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
+            .in_slices(Slice::server_cpu_us_per_request)],
+        client[.in_slices(Slice::client_cpu_us_per_request)];
     "cpu_user_us" of "cpu_user_ms" * 1e3, "User CPU", Microseconds, Lower, "CPU time in user mode";
     "cpu_system_us" of "cpu_system_ms" * 1e3, "System CPU", Microseconds, Lower, "CPU time in the kernel";
 };
@@ -28,6 +31,7 @@ const PER_CPU: &[Metric] = &[
         "requests answered per second of the server's CPU time",
     )
     .values(per_cpu_s)
+    .in_slices(|slice| Some(1e6 / slice.server_cpu_us_per_request()?))
     .column(23)
     .compared(),
     Metric::of_probe(
@@ -40,7 +44,8 @@ const PER_CPU: &[Metric] = &[
         Better::Higher,
         "requests answered per second of the load generator's CPU time",
     )
-    .values(per_cpu_s),
+    .values(per_cpu_s)
+    .in_slices(|slice| Some(1e6 / slice.client_cpu_us_per_request()?)),
 ];
 
 #[rustfmt::skip]

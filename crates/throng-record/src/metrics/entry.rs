@@ -1,7 +1,7 @@
 //! How entries of the catalogue are written down.
 
 use super::{
-    Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, Shown, Side, Source,
+    Better, Column, Combine, Detail, Load, Metric, ProbeValue, Purpose, Shown, Side, Slice, Source,
     Statistic, Subject, Times, Unit,
 };
 
@@ -92,6 +92,7 @@ impl Metric {
                 of_trial: false,
             },
             source: Source::Load(value),
+            slice: None,
         }
     }
 
@@ -168,6 +169,14 @@ impl Metric {
     pub(super) const fn values(self, value: fn(&Side, &Load) -> Option<f64>) -> Self {
         Self {
             source: Source::Values(value),
+            ..self
+        }
+    }
+
+    /// That each slice of a trial has too.
+    pub(super) const fn in_slices(self, value: fn(&Slice) -> Option<f64>) -> Self {
+        Self {
+            slice: Some(value),
             ..self
         }
     }

@@ -26,7 +26,7 @@ mod values;
 
 use serde::Serialize;
 
-use super::{Latency, Load, Purpose, Run, Side, Trial};
+use super::{Latency, Load, Purpose, Run, Side, Slice, Trial};
 pub use condition::{Condition, Judged};
 pub use find::{UnknownMetric, find, named};
 pub use over_clients::{OverClients, Reach};
@@ -67,6 +67,9 @@ pub struct Metric {
     pub shown: Shown,
     #[serde(skip)]
     source: Source,
+    /// Its value in a slice, where trials come in these.
+    #[serde(skip)]
+    slice: Option<fn(&Slice) -> Option<f64>>,
 }
 
 /// Which value of a metric is good.

@@ -300,6 +300,18 @@ impl LoadSpec {
         }
     }
 
+    /// What of it does not go with slices: clients that ask by themselves, or so often and no more.
+    pub fn why_not_in_slices(&self) -> Option<&'static str> {
+        match (self.sets_the_rate(), self.until()) {
+            (Some("rate"), _) => Some("--rate"),
+            (Some("think"), _) => Some("--think"),
+            (Some(_), _) => Some("--each"),
+            (None, Until::Requests(_) | Until::Bytes(_)) => Some("a number of requests or bytes"),
+            _ if self.probe_clients.is_some() => Some("--probe-clients"),
+            _ => None,
+        }
+    }
+
     /// Clients that connect for the first time in a second; none: as fast as they can.
     pub fn connects_per_s(&self) -> Option<f64> {
         let by_ramp = |ramp: Duration| f64::from(self.clients) / ramp.as_secs_f64();

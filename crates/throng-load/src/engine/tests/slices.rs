@@ -1,0 +1,171 @@
+//! Loads that come in slices.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::*;
+use crate::SliceStats;
+
+/// Has so many slices, and more until there were so many replies, and notes what the server served in the pauses
+/// between them.
+struct Slicer {
+    slices: usize,
+    replies: u64,
+    served: Arc<AtomicUsize>,
+    seen: Vec<SliceStats>,
+    served_in_pauses: usize,
+}
+
+impl Watcher for Slicer {
+    fn enter(&mut self, _: Phase, _: &Progress) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn watch(&mut self, _: Phase, _: &Progress, _: f64) {}
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+
+    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
+        self.seen.extend(last);
+        let before = self.served.load(Relaxed);
+        std::thread::sleep(Duration::from_millis(20));
+        self.served_in_pauses += self.served.load(Relaxed) - before;
+        let replies: u64 = self.seen.iter().map(|slice| slice.replies).sum();
+        let is_enough = self.seen.len() >= self.slices && replies >= self.replies;
+        Ok((!is_enough).then_some(Duration::from_millis(10)))
+    }
+}
+
+/// A server that counts the requests of so many bytes that it has answered.
+fn counting(size: usize, closes_after: usize) -> (Server, Arc<AtomicUsize>) {
+    let answered = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&answered);
+    let started = server(move |mut stream, _| {
+        let mut bytes = vec![0; size];
+        for _ in 0..closes_after {
+            if stream.read_exact(&mut bytes).is_err() {
+                return;
+            }
+            count.fetch_add(1, Relaxed);
+            if stream.write_all(&bytes).is_err() {
+                return;
+            }
+        }
+    });
+    (started, answered)
+}
+
+fn in_slices(
+    plan: &Plan,
+    answered: &Arc<AtomicUsize>,
+    slices: usize,
+    replies: u64,
+) -> (Load, Slicer) {
+    let mut watcher = Slicer {
+        slices,
+        replies,
+        served: Arc::clone(answered),
+        seen: Vec::new(),
+        served_in_pauses: 0,
+    };
+    let result = run(plan, &mut watcher).unwrap();
+    (result.stats.summary(), watcher)
+}
+
+#[test]
+fn nothing_is_asked_between_slices_and_all_that_is_asked_in_one_is_answered_in_it() {
+    const FOREVER: Until = Until::Duration(Duration::from_hours(1));
+    for engine in engines() {
+        for threads in [1, 2] {
+            let (server, answered) = counting(100, usize::MAX);
+            let plan = Plan {
+                engine,
+                threads,
+                in_slices: true,
+                warm_up: Duration::from_millis(5),
+                ..plan(server.address, "echo", 100, 7, FOREVER)
+            };
+            let (load, slicer) = in_slices(&plan, &answered, 6, 100);
+            let name = format!("{}, {threads} threads", engine.name());
+            assert_eq!(slicer.served_in_pauses, 0, "{name}");
+            assert!(slicer.seen.iter().all(|slice| slice.complete), "{name}");
+            let replies: u64 = slicer.seen.iter().map(|slice| slice.replies).sum();
+            assert_eq!(
+                load.window.replies, replies,
+                "{name}: what the slices saw is all"
+            );
+            assert!(
+                slicer
+                    .seen
+                    .iter()
+                    .all(|slice| slice.times.count() == slice.replies)
+            );
+            let took: u64 = slicer.seen.iter().map(|slice| slice.took_ns).sum();
+            let duration_ns = (load.window.duration_s * 1e9).round() as u64;
+            assert_eq!(duration_ns, took, "{name}: pauses do not count");
+            assert_eq!(load.verified, answered.load(Relaxed) as u64, "{name}");
+            assert!(load.errors.is_empty(), "{name}: {:?}", load.errors);
+            assert_eq!(load.stopped_by, "duration", "{name}");
+        }
+    }
+}
+
+#[test]
+fn clients_without_a_connection_at_the_end_of_a_slice_make_one_in_the_next() {
+    for engine in engines() {
+        let (server, answered) = counting(50, usize::MAX);
+        let plan = Plan {
+            engine,
+            in_slices: true,
+            requests_per_connection: Some(3),
+            ..plan(
+                server.address,
+                "echo",
+                50,
+                5,
+                Until::Duration(Duration::from_hours(1)),
+            )
+        };
+        let (load, slicer) = in_slices(&plan, &answered, 8, 100);
+        assert_eq!(slicer.served_in_pauses, 0, "{}", engine.name());
+        assert!(slicer.seen.iter().all(|slice| slice.complete));
+        assert!(
+            load.connections >= 100 / 3,
+            "{} connections",
+            load.connections
+        );
+        assert_eq!(load.verified, answered.load(Relaxed) as u64);
+        assert!(load.errors.is_empty(), "{:?}", load.errors);
+    }
+}
+
+#[test]
+fn a_slice_without_answers_ends_all_the_same_and_is_not_complete() {
+    let server = server(|mut stream, _| {
+        let mut bytes = vec![0; 100];
+        if stream.read_exact(&mut bytes).is_ok() && stream.write_all(&bytes).is_ok() {
+            while let Ok(1..) = stream.read(&mut bytes) {} // and no answer
+        }
+    });
+    let plan = Plan {
+        in_slices: true,
+        grace: Duration::from_millis(50),
+        ..plan(
+            server.address,
+            "echo",
+            100,
+            2,
+            Until::Duration(Duration::from_hours(1)),
+        )
+    };
+    let (load, slicer) = in_slices(&plan, &Arc::default(), 2, 0);
+    assert_eq!((load.served, load.window.replies), (2, 0));
+    assert_eq!(slicer.seen.len(), 2);
+    assert!(
+        slicer
+            .seen
+            .iter()
+            .all(|slice| slice.replies == 0 && !slice.complete)
+    );
+}

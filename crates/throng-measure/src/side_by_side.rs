@@ -1,0 +1,127 @@
+//! The trials of several servers that are measured side by side, in slices.
+
+use std::time::{Duration, Instant};
+
+use super::probes::ProbeKind;
+use super::run::{Audience, RunSpec, note, setup, spin_now, spun, utc_now};
+use super::slices::{self, Member, Plan};
+use throng_record::spec::TrialSpec;
+use throng_record::{Method, Purpose, Side, Slice, Store, Trial};
+
+/// Runs these trials, given with their places in the order of all, at the same time.
+pub(super) fn run(
+    plan: &RunSpec,
+    store: &Store,
+    planned: &[(usize, &TrialSpec)],
+    audience: &mut Audience<'_>,
+) -> anyhow::Result<Vec<Trial>> {
+    let Method::Slices {
+        length_s,
+        rounds,
+        budget_s,
+        half_width,
+    } = plan.settings.method
+    else {
+        return Ok(Vec::new());
+    };
+    let began = Instant::now();
+    let before = spin_now(plan);
+    let mut trials: Vec<Trial> = planned
+        .iter()
+        .map(|(index, planned)| Trial {
+            index: *index as u32,
+            round: planned.round,
+            server: plan.server(planned).name.clone(),
+            clients: planned.clients,
+            purpose: planned.purpose,
+            started_at: utc_now(),
+            ..Trial::default()
+        })
+        .collect();
+    let setups: Vec<_> = planned
+        .iter()
+        .zip(&trials)
+        .map(|((_, planned), trial)| {
+            let mut setup = setup(plan, store, planned, trial, None);
+            setup.load.in_slices = true;
+            setup.probes.retain(|kind| looks_at_one_server(*kind));
+            setup
+        })
+        .collect();
+    let members: Vec<Member<'_>> = setups
+        .iter()
+        .map(|setup| Member {
+            setup,
+            checks: setup.purpose != Purpose::Timed,
+        })
+        .collect();
+    let reference = plan.comparison.as_ref().map(|them| &them.reference);
+    let is_reference =
+        |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
+    let seen = slices::run(
+        &Plan {
+            length: Duration::from_secs_f64(length_s),
+            rounds,
+            budget: Duration::from_secs_f64(budget_s),
+            half_width,
+            reference: trials.iter().position(is_reference).unwrap_or(0),
+            seed: plan.seed,
+        },
+        &members,
+        audience,
+    );
+    drop(members);
+    drop(setups);
+    let spin = spun(before, spin_now(plan));
+    let took_s = began.elapsed().as_secs_f64();
+    let mut measured = Vec::new();
+    for (mut trial, seen) in trials.drain(..).zip(seen) {
+        if seen.result.interrupted {
+            continue;
+        }
+        trial.spin = Some(spin);
+        trial.took_s = took_s;
+        let (mut result, slices) = (seen.result, seen.slices);
+        correct(&mut result.server_side, &slices, |slice| {
+            slice.server_cpu_ns
+        });
+        correct(&mut result.client_side, &slices, |slice| {
+            Some(slice.client_cpu_ns)
+        });
+        trial.slices = slices;
+        note(plan, store, &mut trial, result)?;
+        measured.push(trial);
+    }
+    Ok(measured)
+}
+
+/// Whether a probe sees one server's doings when several run at once: one of the whole machine does not.
+fn looks_at_one_server(kind: &'static dyn ProbeKind) -> bool {
+    kind.info().name != "machine"
+}
+
+/// CPU use is that within the slices, not that of the whole time, in most of which others had theirs.
+fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Option<u64>) {
+    let Some(side) = side else { return };
+    let took_ns: u64 = slices.iter().map(|slice| slice.took_ns).sum();
+    let cpu_time: Option<u64> = slices.iter().map(cpu_ns).sum();
+    side.metrics.remove("parent_cpu_percent");
+    let (Some(cpu_time), Some(before_ms)) = (cpu_time, side.metrics.get("cpu_ms").copied()) else {
+        return;
+    };
+    let share = if before_ms > 0.0 {
+        cpu_time as f64 / 1e6 / before_ms
+    } else {
+        1.0
+    };
+    for name in ["cpu_ms", "cpu_user_ms", "cpu_system_ms"] {
+        if let Some(value) = side.metrics.get_mut(name) {
+            *value *= share;
+        }
+    }
+    if let Some(percent) = side.metrics.get_mut("cpu_percent")
+        && took_ns > 0
+    {
+        *percent = cpu_time as f64 / took_ns as f64 * 100.0;
+    }
+}
