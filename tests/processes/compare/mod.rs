@@ -3,6 +3,7 @@
 
 mod demands;
 mod hooks;
+mod slices;
 mod troubles;
 mod verdicts;
 

@@ -1,0 +1,109 @@
+//! Servers side by side, in slices.
+
+use std::collections::BTreeSet;
+
+use throng::record::{self, Method, Purpose, Trial};
+
+use super::{Ran, compare, python};
+
+fn method(ran: &Ran) -> Method {
+    let run = record::read(&ran.record()).expect("a record");
+    run.settings.method
+}
+
+/// The timed trial of a server.
+fn timed<'a>(trials: &'a [Trial], server: &str) -> &'a Trial {
+    let mut of_server = trials
+        .iter()
+        .filter(|trial| trial.server == server && trial.purpose == Purpose::Timed);
+    of_server.next().expect("it has a timed trial")
+}
+
+#[test]
+fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
+    // One that works at rest too, and is stopped then.
+    let ran = compare(&[
+        "epoll", "select", "polling", "--runs", "25", "--slice", "20ms",
+    ]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let trials = ran.trials();
+    for server in ["epoll", "select", "polling"] {
+        let trial = timed(&trials, server);
+        assert_eq!(trial.failure, None);
+        let load = trial.load.as_ref().expect("it has figures");
+        let rounds: BTreeSet<u32> = trial.slices.iter().map(|slice| slice.round).collect();
+        // Where its clients were not let run for as long as a slice, there is none.
+        assert_eq!(rounds.len(), trial.slices.len());
+        assert!(rounds.iter().all(|round| *round < 25));
+        let replies: u64 = trial.slices.iter().map(|slice| slice.replies).sum();
+        assert_eq!(load.window.replies, replies);
+        assert!(load.errors.is_empty(), "{:?}", load.errors);
+        let counts = trial.server_counts.as_ref().expect("it is one of ours");
+        assert!(counts.requests >= load.verified, "{counts:?}");
+    }
+    let control = trials
+        .iter()
+        .find(|trial| trial.purpose == Purpose::Control)
+        .expect("the reference is its own control");
+    assert!(control.slices.len() <= 5 && control.slices.iter().all(|slice| slice.round % 5 == 0));
+    assert!(matches!(
+        method(&ran),
+        Method::Slices {
+            rounds: Some(25),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn a_foreign_server_takes_part_and_one_that_dies_ends_the_slices_with_what_there_is() {
+    let (Some(server), Some(crashing)) = (python(""), python("crash")) else {
+        return;
+    };
+    let whole = compare(&[&server, &server, "-n", "one", "-n", "other", "--runs", "10"]);
+    assert_eq!(whole.code, 0, "{} {}", whole.out, whole.err);
+    let ended = compare(&[
+        "epoll",
+        &crashing,
+        "-n",
+        "good",
+        "-n",
+        "bad",
+        "--protocol",
+        "http",
+        "--runs",
+        "2000",
+        "--control",
+        "none",
+    ]);
+    assert_eq!(ended.code, 1, "{} {}", ended.out, ended.err);
+    let trials = ended.trials();
+    assert!(timed(&trials, "bad").failure.is_some());
+    let good = timed(&trials, "good");
+    assert!(good.failure.is_none() && good.load.is_some());
+}
+
+#[test]
+fn what_does_not_go_with_slices_is_refused_or_has_trials() {
+    let refused = compare(&["epoll", "poll", "--method", "slices", "--rate", "100"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("--method slices does not go with --rate"),
+        "{}",
+        refused.err
+    );
+    let trials = compare(&[
+        "epoll",
+        "poll",
+        "--rate",
+        "500",
+        "--runs",
+        "1",
+        "--duration",
+        "100ms",
+    ]);
+    assert_eq!(trials.code, 0, "{}", trials.err);
+    assert_eq!(method(&trials), Method::Trials);
+}
