@@ -45,6 +45,9 @@ pub(super) struct Arguments {
     /// Time for all slices with the same number of clients.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     budget: Duration,
+    /// How long a server may be warmed up until its rate and its CPU time for a request are level.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
+    warm_up_limit: Duration,
     /// How long clients ask in a slice.
     #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = values::positive_duration)]
     slice: Duration,
@@ -209,6 +212,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
             length_s: arguments.slice.as_secs_f64(),
             rounds: arguments.runs,
             budget_s: arguments.budget.as_secs_f64(),
+            warm_up_limit_s: arguments.warm_up_limit.as_secs_f64(),
             half_width: HALF_WIDTH,
         }),
         _ => Ok(Method::Trials),

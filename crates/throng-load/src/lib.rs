@@ -35,7 +35,7 @@ pub use result::LoadResult;
 use route::Routes;
 use shared::Shared;
 use throng_protocol::{self as protocol, Dialogue};
-pub use throng_record::load_event::SliceStats;
+pub use throng_record::load_event::{NextSlice, SliceStats};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
 use throng_record::{Phase, StoppedBy};
@@ -286,11 +286,11 @@ pub trait Watcher {
     /// Whether to stop early and keep what was measured.
     fn interrupted(&self) -> bool;
 
-    /// How long the next slice is; none: there is no other. `last` is the one before. Asked of a load in slices only.
+    /// The next slice; none: there is no other. `last` is what came of the one before. Asked of a load in slices only.
     ///
     /// # Errors
     /// Ends the load.
-    fn next_slice(&mut self, _last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
+    fn next_slice(&mut self, _last: Option<SliceStats>) -> anyhow::Result<Option<NextSlice>> {
         Ok(None)
     }
 }

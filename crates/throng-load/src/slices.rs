@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::pool::ClientPool;
-use super::{SliceStats, Watcher, now};
+use super::{NextSlice, SliceStats, Watcher, now};
 use throng_record::load_stats::Times;
 use throng_sys::clock;
 
@@ -33,8 +33,11 @@ struct State {
     rested_at: u64,
     /// The service times that these saw in it.
     times: Times,
-    /// How long all slices took together, in nanoseconds.
+    /// How long all slices that count took together, in nanoseconds.
     total_ns: u64,
+    /// Whether the last slice was one that warms up, and whether what was seen in such ones is to be forgotten.
+    warmed_up: bool,
+    forgets: bool,
     /// There is no other slice.
     over: bool,
 }
@@ -71,29 +74,34 @@ impl Slices {
     /// Has slices, as long as the watcher wants another one.
     pub(super) fn lead(&self, watcher: &mut dyn Watcher, grace: Duration) -> anyhow::Result<()> {
         let mut last = None;
-        while let Some(length) = watcher.next_slice(last.take())? {
-            last = Some(self.have(length, grace));
+        while let Some(slice) = watcher.next_slice(last.take())? {
+            last = Some(self.have(slice, grace));
         }
         self.end();
         Ok(())
     }
 
     /// Has one slice, from rest to rest.
-    fn have(&self, length: Duration, grace: Duration) -> SliceStats {
+    fn have(&self, slice: NextSlice, grace: Duration) -> SliceStats {
+        let length = Duration::from_nanos(slice.length_ns);
         let cpu = clock::own_cpu_time();
         let mut state = self.state();
+        state.forgets = state.warmed_up && !slice.warms_up;
+        state.warmed_up = slice.warms_up;
         state.number += 1;
         state.resting = 0;
         state.times = Times::default();
         let began = now();
         self.until
-            .store(began.saturating_add(length.as_nanos() as u64), Relaxed);
+            .store(began.saturating_add(slice.length_ns), Relaxed);
         self.changed.notify_all();
         let mut state = self.await_rest(state, length.saturating_add(grace));
         let complete = state.resting == self.workers;
         let ended = if complete { state.rested_at } else { now() };
         let took_ns = ended.saturating_sub(began);
-        state.total_ns += took_ns;
+        if !slice.warms_up {
+            state.total_ns += took_ns;
+        }
         let times = std::mem::take(&mut state.times);
         SliceStats {
             took_ns,
@@ -137,7 +145,11 @@ impl Slices {
         let awaited = self.changed.wait_while(state, waits);
         let state = awaited.unwrap_or_else(PoisonError::into_inner);
         if !state.over {
+            let forgets = state.forgets;
             drop(state);
+            if forgets {
+                pool.forget();
+            }
             pool.begin_slice(self.until(), now());
         }
     }

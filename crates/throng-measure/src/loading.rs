@@ -6,7 +6,7 @@ use super::cluster::{Gathering, News};
 use super::process::{Process, Whom};
 use super::queue::NoLine;
 use throng_record::LoadEvent;
-use throng_record::load_event::slice_line;
+use throng_record::load_event::NextSlice;
 
 /// A load that runs.
 pub(super) enum Loading<'a> {
@@ -55,9 +55,9 @@ impl Loading<'_> {
     }
 
     /// Has it load for a slice. Of several hosts it does not.
-    pub(super) fn begin_slice(&mut self, length: Duration) {
+    pub(super) fn begin_slice(&mut self, slice: NextSlice) {
         if let Self::Here(process) = self {
-            process.say(&slice_line(length));
+            process.say(&slice.line());
         }
     }
 

@@ -19,6 +19,7 @@ pub(super) fn run(
         length_s,
         rounds,
         budget_s,
+        warm_up_limit_s,
         half_width,
     } = plan.settings.method
     else {
@@ -63,6 +64,7 @@ pub(super) fn run(
             length: Duration::from_secs_f64(length_s),
             rounds,
             budget: Duration::from_secs_f64(budget_s),
+            warm_up_limit: Duration::from_secs_f64(warm_up_limit_s),
             half_width,
             reference: trials.iter().position(is_reference).unwrap_or(0),
             seed: plan.seed,
@@ -89,6 +91,7 @@ pub(super) fn run(
             Some(slice.client_cpu_ns)
         });
         trial.slices = slices;
+        trial.warm_up = seen.warm_up;
         note(plan, store, &mut trial, result)?;
         measured.push(trial);
     }

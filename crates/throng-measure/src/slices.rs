@@ -13,9 +13,10 @@ use super::probes::Tree;
 use super::run::{Audience, RatiosSoFar};
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
-use throng_record::load_event::SliceStats;
-use throng_record::{Phase, Slice};
+use throng_record::load_event::{NextSlice, SliceStats};
+use throng_record::{Phase, Slice, WarmUp};
 use throng_stats::paired::log_ratio;
+use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
 /// How servers that are side by side are visited.
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) rounds: Option<u32>,
     /// Time for all of them.
     pub(super) budget: Duration,
+    /// Longest time in which a server may warm up.
+    pub(super) warm_up_limit: Duration,
     /// When a ratio is precise.
     pub(super) half_width: f64,
     /// The place of the server that the others are compared with.
@@ -43,6 +46,7 @@ pub(super) struct Member<'a> {
 /// What came of one.
 pub(super) struct Seen {
     pub(super) result: trial::Result,
+    pub(super) warm_up: Option<WarmUp>,
     pub(super) slices: Vec<Slice>,
 }
 
@@ -56,6 +60,8 @@ const TICK: Duration = Duration::from_secs(1);
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
 const MOST_EMPTY: u32 = 20;
+/// Shortest slice that warms up.
+const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
 /// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
 /// while others have their slices.
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
@@ -70,7 +76,7 @@ pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'
         if audience.stop.requested() {
             visited.push(Err(Halt::Interrupted));
         } else {
-            visited.push(Visited::begin(member, origin, audience));
+            visited.push(Visited::begin(plan, member, origin, audience));
         }
     }
     if visited.iter().all(Result::is_ok) {
@@ -86,6 +92,7 @@ pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'
                 result.halt(member.setup, Err(halt), audience);
                 Seen {
                     result,
+                    warm_up: None,
                     slices: Vec::new(),
                 }
             }
@@ -214,13 +221,22 @@ struct Visited<'a> {
     /// Whether it works at rest too, and so is stopped then.
     is_frozen: bool,
     slices: Vec<Slice>,
+    warm_up: Option<WarmUp>,
     /// Slices without a reply since the last one with some.
     empty: u32,
+}
+
+impl Plan {
+    /// How long clients ask in a slice that warms up: of slices that are too short many are needed.
+    fn warm_up_length(&self) -> Duration {
+        self.length.max(SHORTEST_WARM_UP)
+    }
 }
 
 impl<'a> Visited<'a> {
     /// Starts a server and its load, which comes as far as to its first slice.
     fn begin(
+        plan: &Plan,
         member: &Member<'a>,
         origin: &'a mut Origin,
         audience: &mut Audience<'_>,
@@ -240,6 +256,7 @@ impl<'a> Visited<'a> {
             checks: member.checks,
             is_frozen: false,
             slices: Vec::new(),
+            warm_up: None,
             empty: 0,
         };
         let before = visited.cpu();
@@ -253,6 +270,7 @@ impl<'a> Visited<'a> {
             visited.live.server.freeze(true);
         }
         visited.live.go_on()?;
+        visited.warm_up(plan, audience)?;
         Ok(visited)
     }
 
@@ -262,13 +280,43 @@ impl<'a> Visited<'a> {
         pids.map(|pid| process_cpu_time(*pid).ok()).sum()
     }
 
-    /// Has a slice.
+    /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.
+    fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
+        let began = Instant::now();
+        let mut level = Level::default();
+        loop {
+            if let Some(slice) = self.have(plan.warm_up_length(), true, 0)? {
+                level.push([slice.requests_per_s(), slice.server_cpu_us_per_request()]);
+            }
+            let took = began.elapsed();
+            let is_level = level.is_reached();
+            if is_level || took >= plan.warm_up_limit || audience.stop.requested() {
+                self.warm_up = Some(WarmUp {
+                    took_s: took.as_secs_f64(),
+                    level: is_level,
+                });
+                return Ok(());
+            }
+        }
+    }
+
+    /// Has a slice that counts.
     fn visit(&mut self, length: Duration, round: u32) -> Stage<()> {
+        let slice = self.have(length, false, round)?;
+        self.slices.extend(slice);
+        Ok(())
+    }
+
+    /// Has a slice; none where there was no reply in it.
+    fn have(&mut self, length: Duration, warms_up: bool, round: u32) -> Stage<Option<Slice>> {
         if self.is_frozen {
             self.live.server.freeze(false);
         }
         let before = self.cpu();
-        self.live.load.begin_slice(length);
+        self.live.load.begin_slice(NextSlice {
+            length_ns: length.as_nanos() as u64,
+            warms_up,
+        });
         let seen = self.await_slice(Instant::now() + length + SLACK)?;
         let used = self.cpu().zip(before);
         if self.is_frozen {
@@ -283,14 +331,13 @@ impl<'a> Visited<'a> {
         }
         if seen.replies > 0 {
             let used = used.map(|(after, before)| after.saturating_sub(before));
-            self.slices.push(slice(round, &seen, used));
             self.empty = 0;
-            return Ok(());
+            return Ok(Some(slice(round, &seen, used)));
         }
         // Where the clients were not let run for so long, there is none.
         self.empty += 1;
         if self.empty < MOST_EMPTY {
-            return Ok(());
+            return Ok(None);
         }
         failed(
             "load",
@@ -339,6 +386,7 @@ impl<'a> Visited<'a> {
         result.halt(self.setup, ended, audience);
         Seen {
             result,
+            warm_up: self.warm_up,
             slices: self.slices,
         }
     }

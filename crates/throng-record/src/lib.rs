@@ -254,6 +254,8 @@ pub enum Method {
         rounds: Option<u32>,
         /// Time for all rounds with the same number of clients.
         budget_s: f64,
+        /// Longest time in which a server may warm up until it is level.
+        warm_up_limit_s: f64,
         /// When a ratio is precise: half of its 95 % interval, 0.01 is within 1 %.
         half_width: f64,
     },
@@ -442,6 +444,9 @@ pub struct Trial {
     /// The slices that it came in, where its server ran side by side with others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
+    /// How long its server was warmed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// How fast the CPUs were beside the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,
@@ -450,6 +455,16 @@ pub struct Trial {
     pub server_counts: Option<ServerCounts>,
     /// What a reader must know about this trial.
     pub warnings: Vec<Warning>,
+}
+
+/// How a server was warmed up before anything counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// How long.
+    pub took_s: f64,
+    /// Whether its rate and its CPU time for a request were level then.
+    pub level: bool,
 }
 
 /// A short time in which a load asked one of several servers that run side by side, from rest to rest.

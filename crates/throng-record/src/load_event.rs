@@ -4,8 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use std::time::Duration;
-
 use super::load_stats::{LoadStats, Times};
 
 /// How many times the patience first answers may take, at most, while they keep coming.
@@ -78,15 +76,28 @@ pub struct SliceStats {
     pub complete: bool,
 }
 
-/// What a load in slices reads on standard input while it measures: how long the next slice is, in nanoseconds. An empty
-/// line, or the end of input, means that there is no other.
-pub fn slice_line(length: Duration) -> String {
-    format!("{}\n", length.as_nanos())
+/// What a load in slices reads on standard input while it measures. An empty line, or the end of input, means that
+/// there is no other slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NextSlice {
+    /// How long clients ask.
+    pub length_ns: u64,
+    /// Whether it only warms up: all such slices come first, and nothing of them counts in the result.
+    pub warms_up: bool,
 }
 
-/// Reads such a line.
-pub fn read_slice_line(line: &str) -> Option<Duration> {
-    line.trim().parse().ok().map(Duration::from_nanos)
+impl NextSlice {
+    /// The line.
+    pub fn line(&self) -> String {
+        let text = serde_json::to_string(self);
+        text.expect("a number and a truth value") + "\n"
+    }
+
+    /// Reads such a line.
+    pub fn read(line: &str) -> Option<Self> {
+        serde_json::from_str(line).ok()
+    }
 }
 
 impl LoadEvent {

@@ -7,9 +7,14 @@
 
 use serde::Serialize;
 
+use crate::interval::median;
+
 /// Fewest slices to judge. With 8, chance alone passes |r| > 0.8 in about 2 % of windows (the
 /// two-sided 5 % point for 6 degrees of freedom is 0.707, the 1 % point 0.834).
 const FEWEST_SLICES: usize = 8;
+
+/// Two-sided 5 % point of the normal distribution.
+const NORMAL_95: f64 = 1.959_964;
 
 /// A correlation beyond this is a trend.
 const STRONG_CORRELATION: f64 = 0.8;
@@ -53,6 +58,65 @@ pub fn is_unsteady(slices: &[u64]) -> bool {
         })
 }
 
+/// Slices of which the later half is compared with the earlier one.
+const LOOKED_AT: usize = 20;
+/// The change between these halves, of the median, that is no warm-up any more.
+const LEVEL_CHANGE: f64 = 0.02;
+
+/// Whether something that is measured slice by slice has become level.
+///
+/// It has when its last 10 slices differ from the 10 before by less than 2 % in the median, or by no more than
+/// these differ among each other: when Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947)
+/// does not find one half to be greater at a level of 5 %. What warms up for long differs between halves by
+/// far more than by noise (E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017).
+#[derive(Debug, Clone, Default)]
+pub struct Level {
+    rows: Vec<[Option<f64>; 2]>,
+}
+
+impl Level {
+    /// A slice, by two values of it; one that is never there is not looked at.
+    pub fn push(&mut self, values: [Option<f64>; 2]) {
+        self.rows.push(values);
+    }
+
+    /// Whether both values are level by now.
+    pub fn is_reached(&self) -> bool {
+        let Some(from) = self.rows.len().checked_sub(LOOKED_AT) else {
+            return false;
+        };
+        (0..2).all(|column| {
+            let values = self.rows[from..].iter().map(|row| row[column]);
+            let values: Vec<f64> = values.flatten().collect();
+            values.len() < LOOKED_AT || is_level(&values)
+        })
+    }
+}
+
+fn is_level(values: &[f64]) -> bool {
+    let (earlier, later) = values.split_at(values.len() / 2);
+    let (Some(before), Some(after)) = (median(earlier), median(later)) else {
+        return true;
+    };
+    if (after / before - 1.0).abs() < LEVEL_CHANGE {
+        return true;
+    }
+    // Of all pairs, those in which the later one is greater: half of them where nothing has changed.
+    let pairs = earlier
+        .iter()
+        .flat_map(|one| later.iter().map(move |other| (one, other)));
+    let greater: f64 = pairs
+        .map(|(one, other)| match other.total_cmp(one) {
+            std::cmp::Ordering::Greater => 1.0,
+            std::cmp::Ordering::Equal => 0.5,
+            std::cmp::Ordering::Less => 0.0,
+        })
+        .sum();
+    let (m, n) = (earlier.len() as f64, later.len() as f64);
+    let error = (m * n * (m + n + 1.0) / 12.0).sqrt();
+    ((greater - m * n / 2.0) / error).abs() < NORMAL_95
+}
+
 fn correlation_with_time(slices: &[u64], mean: f64) -> f64 {
     let middle = (slices.len() - 1) as f64 / 2.0;
     let (mut both, mut times, mut counts) = (0.0, 0.0, 0.0);
@@ -72,6 +136,36 @@ fn correlation_with_time(slices: &[u64], mean: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How many slices it takes until these are level, if they become so.
+    fn level_after(values: impl Iterator<Item = f64>) -> Option<usize> {
+        let mut level = Level::default();
+        values.enumerate().find_map(|(place, value)| {
+            level.push([Some(value), None]);
+            level.is_reached().then_some(place + 1)
+        })
+    }
+
+    #[test]
+    fn what_does_not_change_is_level_as_soon_as_can_be_known() {
+        assert_eq!(level_after(std::iter::repeat_n(5.0, 30)), Some(20));
+        assert_eq!(level_after(std::iter::repeat_n(5.0, 19)), None);
+    }
+
+    #[test]
+    fn noise_is_level_and_a_rise_is_not_before_it_ends() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let noisy = (0..40).map(|_| 100.0 * (0.9 + 0.2 * random.f64()));
+        assert!(level_after(noisy).is_some());
+        // A server that is compiled while it runs: eight times as fast after 60 slices.
+        let rising = |place: usize| 100.0 * (1.0 + 7.0 * (place.min(60) as f64 / 60.0));
+        let after = level_after((0..200).map(rising)).unwrap();
+        assert!((61..=80).contains(&after), "{after}");
+        assert_eq!(
+            level_after((0..200).map(|place| 1.05_f64.powi(place))),
+            None
+        );
+    }
 
     #[test]
     fn a_straight_rise_has_correlation_one() {

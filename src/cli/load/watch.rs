@@ -11,7 +11,7 @@ use super::targets;
 use crate::load::phase::Progress;
 use crate::load::{Plan, SliceStats, Until, Watcher};
 use crate::measure::{LiveSnapshot, Rate};
-use crate::record::load_event::read_slice_line;
+use crate::record::load_event::NextSlice;
 use crate::record::{LoadEvent, LoadSnapshot, Phase, format};
 use crate::sys::signal::Stop;
 
@@ -192,14 +192,14 @@ impl Watcher for Controlled {
         self.stop.requested()
     }
 
-    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
+    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<NextSlice>> {
         if let Some(last) = last {
             output::json_line(&LoadEvent::Slice(last))?;
         }
         let mut line = String::new();
         // As at a phase: the end of input says that there is nobody to load for.
         let _ = std::io::stdin().lock().read_line(&mut line);
-        Ok(read_slice_line(&line))
+        Ok(NextSlice::read(&line))
     }
 }
 

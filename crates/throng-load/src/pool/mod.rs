@@ -456,6 +456,20 @@ impl ClientPool {
         self.wake_all(now);
     }
 
+    /// Nothing that was seen until now counts, but for errors, connections and what each client asked in all.
+    pub(super) fn forget(&mut self) {
+        let empty = client_stats::empty_stats(&self.plan);
+        self.stats.service_time = empty.service_time;
+        self.stats.times_by_part = empty.times_by_part;
+        self.stats.replies_by_tenth = empty.replies_by_tenth;
+        self.stats.window_bytes_sent = 0;
+        self.stats.window_bytes_received = 0;
+        self.seen = Times::default();
+        for client in &mut self.clients {
+            client.stats.window_replies = 0;
+        }
+    }
+
     /// Service times of the replies that clients had since this was asked last.
     pub(super) fn seen_since_rest(&mut self) -> Times {
         let mut times = self.stats.service_time.clone();

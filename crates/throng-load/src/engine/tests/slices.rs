@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::*;
-use crate::SliceStats;
+use crate::{NextSlice, SliceStats};
 
 /// Has so many slices, and more until there were so many replies, and notes what the server served in the pauses
 /// between them.
 struct Slicer {
+    warm_ups: usize,
     slices: usize,
     replies: u64,
     served: Arc<AtomicUsize>,
@@ -26,14 +27,20 @@ impl Watcher for Slicer {
         false
     }
 
-    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<Duration>> {
-        self.seen.extend(last);
+    fn next_slice(&mut self, last: Option<SliceStats>) -> anyhow::Result<Option<NextSlice>> {
+        match last {
+            Some(_) if self.warm_ups > 0 => self.warm_ups -= 1,
+            last => self.seen.extend(last),
+        }
         let before = self.served.load(Relaxed);
         std::thread::sleep(Duration::from_millis(20));
         self.served_in_pauses += self.served.load(Relaxed) - before;
         let replies: u64 = self.seen.iter().map(|slice| slice.replies).sum();
         let is_enough = self.seen.len() >= self.slices && replies >= self.replies;
-        Ok((!is_enough).then_some(Duration::from_millis(10)))
+        Ok((!is_enough).then_some(NextSlice {
+            length_ns: 10_000_000,
+            warms_up: self.warm_ups > 0,
+        }))
     }
 }
 
@@ -63,6 +70,7 @@ fn in_slices(
     replies: u64,
 ) -> (Load, Slicer) {
     let mut watcher = Slicer {
+        warm_ups: 3,
         slices,
         replies,
         served: Arc::clone(answered),
