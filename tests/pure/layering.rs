@@ -78,7 +78,6 @@ const KNOWN_CYCLES: &[&str] = &[
     ".: cli: limit measuring study",
     ".: cli::study: resolve search",
     "crates/throng-measure: : orphans watchdog",
-    "crates/throng-measure: : limit loads run trial",
     ".: study: part published",
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::run::RunSpec;
+use super::run_spec::RunSpec;
 use throng_record::load_event::LONGEST_CONNECT;
 use throng_record::spec::{LoadSpec, RateRange, Spacing, TrialSpec, Until};
 use throng_record::{Method, Purpose, Settings, Trial};

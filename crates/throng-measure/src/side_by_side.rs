@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::measuring::{note, setup, spin_now, spun};
+use super::observer::Audience;
 use super::probes::ProbeKind;
-use super::run::{Audience, RunSpec, note, setup, spin_now, spun, utc_now};
+use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan};
 use throng_record::spec::TrialSpec;
 use throng_record::{Method, Purpose, Side, Slice, Store, Trial};

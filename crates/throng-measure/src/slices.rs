@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::cluster::News;
 use super::cluster::Origin;
+use super::observer::{Audience, RatiosSoFar};
 use super::probes::Tree;
-use super::run::{Audience, RatiosSoFar};
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
 use throng_record::load_event::{NextSlice, SliceStats};

@@ -10,10 +10,10 @@ use throng::record::spec::{LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
     Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
     Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
-    Latency, Limit, Load, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
+    Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
     SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
-    Side, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, TimesOverWindow, Trial, Tried,
-    Warning, Window,
+    Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, TimesOverWindow, Trial,
+    Tried, WarmUp, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -132,6 +132,13 @@ pub(crate) fn full_run() -> Value {
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
             clients: vec![1],
+            method: Method::Slices {
+                length_s: 0.03,
+                rounds: Some(10),
+                budget_s: 30.0,
+                warm_up_limit_s: 30.0,
+                half_width: 0.01,
+            },
             runs: 1,
             counted_runs: 2,
             start_timeout_s: 1.0,
@@ -242,6 +249,21 @@ pub(crate) fn full_trial() -> Value {
         }],
         start_skew: Some(StartSkew::default()),
         network: Some(side()),
+        slices: vec![Slice {
+            round: 0,
+            took_ns: 30_000_000,
+            replies: 1,
+            server_cpu_ns: Some(1),
+            client_cpu_ns: 1,
+            mean_us: 1.0,
+            p50_us: 1.0,
+            p90_us: 1.0,
+            p99_us: 1.0,
+        }],
+        warm_up: Some(WarmUp {
+            took_s: 1.0,
+            level: true,
+        }),
         spin: Some(Spin::default()),
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),

@@ -15,13 +15,14 @@ mod endings;
 mod part;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::arrival::{Schedule, Think, time_to_think};
+use super::arrival::Schedule;
 use super::client::{Client, Stamp, State};
 use super::client_stats::{self, ErrorKind};
 use super::phase::Progress;
@@ -420,96 +421,6 @@ impl ClientPool {
             self.progress.waiting += 1;
         }
         client.begin(Stamp { due, sent: now });
-    }
-
-    // The window.
-
-    /// Takes over when replies count, as the leader of the load has set it.
-    pub(super) fn look_at_window(&mut self, from: u64, until: u64, now: u64) {
-        self.until = until;
-        if !self.plan.in_slices {
-            self.asks_until = until;
-        }
-        self.progress.at_end = now >= until;
-        if from == self.from {
-            return;
-        }
-        self.from = from;
-        self.part = Part::first(from, until);
-        self.origin = match self.plan.until {
-            Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
-            Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
-        };
-        self.settle(now);
-    }
-
-    /// Takes over the end of the slice that lasts, or that clients are to rest; whether all of them do.
-    pub(super) fn takes_slice(&mut self, until: u64, now: u64) -> bool {
-        self.asks_until = until.min(self.until);
-        let is_over = self.settled && now >= until && now < self.until;
-        is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
-    }
-
-    /// A slice begins: all who rest go on.
-    pub(super) fn begin_slice(&mut self, until: u64, now: u64) {
-        self.asks_until = until.min(self.until);
-        self.wake_all(now);
-    }
-
-    /// Nothing that was seen until now counts, but for errors, connections and what each client asked in all.
-    pub(super) fn forget(&mut self) {
-        let empty = client_stats::empty_stats(&self.plan);
-        self.stats.service_time = empty.service_time;
-        self.stats.times_by_part = empty.times_by_part;
-        self.stats.replies_by_tenth = empty.replies_by_tenth;
-        self.stats.window_bytes_sent = 0;
-        self.stats.window_bytes_received = 0;
-        self.seen = Times::default();
-        for client in &mut self.clients {
-            client.stats.window_replies = 0;
-        }
-    }
-
-    /// Service times of the replies that clients had since this was asked last.
-    pub(super) fn seen_since_rest(&mut self) -> Times {
-        let mut times = self.stats.service_time.clone();
-        times.subtract(&self.seen);
-        self.seen.copy_from(&self.stats.service_time);
-        times
-    }
-
-    /// Everybody has had a first answer: all who rest since then go on.
-    fn settle(&mut self, now: u64) {
-        let was_settled = std::mem::replace(&mut self.settled, true);
-        if was_settled && self.schedule.is_none() {
-            return;
-        }
-        self.wake_all(now);
-        self.last_starved = 0; // they were free when the schedule began
-    }
-
-    /// All who rest go on, each at its time.
-    fn wake_all(&mut self, now: u64) {
-        for slot in 0..self.clients.len() {
-            let client = &self.clients[slot];
-            let rests = matches!(client.state, State::Open | State::Apart)
-                && client.outstanding == 0
-                && client.queued == 0
-                && client.was_answered();
-            if !rests {
-                continue;
-            }
-            match self.plan.think {
-                // Else all that think for the same time would go on in step for ever.
-                Think::Fixed(_) if self.schedule.is_none() => {
-                    let longest = time_to_think(self.plan.think, &mut self.random);
-                    let at = now + self.random.u64(0..=longest);
-                    self.set_alarm(slot, at);
-                }
-                _ if self.plan.has_dues() => self.wait_for_due(slot, now),
-                _ => self.set_alarm(slot, now),
-            }
-        }
     }
 
     /// How long an engine may wait for its sockets.

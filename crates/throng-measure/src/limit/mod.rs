@@ -5,9 +5,9 @@ mod room;
 mod verdict;
 
 use super::cluster::Origin;
-use super::run::{
-    Audience, Measured, Observer, RunSpec, Started, begin, end, ending, measure, utc_now,
-};
+use super::measuring::{Measured, begin, end, ending, measure};
+use super::observer::{Audience, Observer, Started};
+use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Known, Point, Search, Verdict};
 use cause::Circumstances;
 use throng_record::spec::{Spacing, TrialSpec};

@@ -1,0 +1,177 @@
+//! One trial of a run, and how a run begins and ends.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use super::cluster::Origin;
+use super::observer::Audience;
+use super::run_spec::{RunSpec, begun, utc_now};
+use super::server::{Launch, State};
+use super::trial::{self, Setup};
+use super::verify::Rigour;
+use super::{host, loads, spin, warnings};
+use throng_record::spec::{Assignment, TrialSpec};
+use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
+
+/// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
+pub(super) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {
+    let settings = &plan.settings;
+    let mut run = begun(plan);
+    run.trials_planned = trials as u32;
+    store.write_run(&run)?;
+    if !settings.client_cpus.is_empty() {
+        // What measures must not run where the server runs.
+        host::bind_to(&settings.client_cpus)?;
+    }
+    Ok(run)
+}
+
+/// How a run ended that only a signal can have cut short.
+pub(super) fn ending(complete: bool) -> Ending {
+    if complete {
+        Ending::Complete
+    } else {
+        Ending::Interrupted
+    }
+}
+
+/// Writes what is known of a run after its last trial.
+pub(super) fn end(
+    mut run: Run,
+    trials: Vec<Trial>,
+    ending: Ending,
+    store: &Store,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    run.warnings.extend(warnings::of_trials(&trials));
+    run.ending = ending;
+    run.finished_at = Some(utc_now());
+    store.write_run(&run)?;
+    Ok((run, trials))
+}
+
+/// Fills a trial with what is measured.
+pub(super) fn measure(
+    plan: &RunSpec,
+    origin: &mut Origin,
+    store: &Store,
+    planned: &TrialSpec,
+    trial: &mut Trial,
+    audience: &mut Audience<'_>,
+) -> anyhow::Result<Measured> {
+    let began = Instant::now();
+    let figures_every = audience.observer.wants_figures_every();
+    let before = spin_now(plan);
+    let setup = setup(plan, store, planned, trial, figures_every);
+    let result = trial::run(&setup, origin, audience);
+    if result.interrupted {
+        return Ok(Measured::CutShort);
+    }
+    trial.spin = Some(spun(before, spin_now(plan)));
+    trial.took_s = began.elapsed().as_secs_f64();
+    note(plan, store, trial, result)
+}
+
+/// Everything that a trial needs.
+pub(super) fn setup<'a>(
+    plan: &'a RunSpec,
+    store: &Store,
+    planned: &TrialSpec,
+    trial: &Trial,
+    figures_every: Option<Duration>,
+) -> Setup<'a> {
+    let settings = &plan.settings;
+    let info = plan.server(planned);
+    Setup {
+        launch: Launch {
+            info,
+            log: store.csv("server", trial),
+            limit: Duration::from_secs_f64(settings.start_timeout_s),
+            hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
+            cpus: &settings.server_cpus,
+            address: settings
+                .server_address
+                .unwrap_or(Ipv4Addr::LOCALHOST.into()),
+            state: State::default(),
+        },
+        program: &plan.program,
+        load: Assignment {
+            clients_csv: Some(store.csv("clients", trial)),
+            figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
+            ..Assignment::new(loads::of_trial(plan, trial), settings.load_threads)
+        },
+        client_cpus: &settings.client_cpus,
+        rigour: rigour(info, settings),
+        load_limit: loads::limit(plan, planned),
+        purpose: planned.purpose,
+        probes: plan.probes.clone(),
+        files: store.file("captures", trial, ""),
+    }
+}
+
+/// How fast the CPUs of both sides are now.
+pub(super) fn spin_now(plan: &RunSpec) -> (f64, f64) {
+    spin::of_both(&plan.settings.server_cpus, &plan.settings.client_cpus)
+}
+
+pub(super) fn spun(before: (f64, f64), after: (f64, f64)) -> Spin {
+    Spin {
+        server_before_ns: before.0,
+        server_after_ns: after.0,
+        client_before_ns: before.1,
+        client_after_ns: after.1,
+    }
+}
+
+/// Takes what came of a trial into its record.
+pub(super) fn note(
+    plan: &RunSpec,
+    store: &Store,
+    trial: &mut Trial,
+    result: trial::Result,
+) -> anyhow::Result<Measured> {
+    let settings = &plan.settings;
+    if !result.samples.is_empty() {
+        let path = store.csv("samples", trial);
+        trial::write_samples(&path, &result.samples)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
+    }
+    trial.failure = result.failure;
+    trial.load = result.load;
+    trial.server_side = result.server_side;
+    trial.client_side = result.client_side;
+    trial.hosts = result.hosts;
+    trial.start_skew = result.start_skew;
+    trial.network = result.network;
+    trial.server_counts = result.server_counts;
+    trial.warnings = warnings::of_trial(trial, settings);
+    trial
+        .warnings
+        .extend(warnings::of_output(result.written_bytes));
+    let of_network = warnings::network::of_trial(trial, settings, &plan.host);
+    trial.warnings.extend(of_network);
+    Ok(if result.host_lost {
+        Measured::HostLost
+    } else {
+        Measured::Whole
+    })
+}
+
+/// How far a trial came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measured {
+    /// To its end, whatever failed in it.
+    Whole,
+    /// A signal cut it short, and there is nothing of it.
+    CutShort,
+    /// A client host was lost: there can be no other.
+    HostLost,
+}
+
+/// A server that is not ours has to master what the load asks of it, and no more.
+fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
+    match &server.foreign {
+        None => Rigour::All,
+        Some(_) if settings.load.pipeline > 1 => Rigour::Pipelined,
+        Some(_) => Rigour::OneByOne,
+    }
+}

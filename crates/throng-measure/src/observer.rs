@@ -1,0 +1,65 @@
+//! Who watches a run, and what there is to see.
+
+use std::time::Duration;
+
+use super::live_snapshot::{Foreseen, LiveSnapshot};
+use throng_record::{Purpose, Trial};
+use throng_stats::paired::LogRatio;
+use throng_sys::signal::Stop;
+
+/// A trial that begins.
+pub struct Started<'a> {
+    /// Its place, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub total: usize,
+    /// What it takes, and what the others do, where it is known which these are.
+    pub foreseen: Option<Foreseen>,
+    /// Name of the server.
+    pub server: &'a str,
+    /// Number of clients.
+    pub clients: u32,
+    /// Requests a second, where it tries a rate.
+    pub rate_per_s: Option<u64>,
+    /// Repetition, from 0.
+    pub round: u32,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Below the maximum: at which part of the rate reached before.
+    pub percent: Option<u32>,
+}
+
+/// Whoever wants to show how the run goes.
+pub trait Observer {
+    /// A trial begins.
+    fn begins(&mut self, started: &Started<'_>);
+    /// How often it wants to see figures of the load while it runs; none: not at all.
+    fn wants_figures_every(&self) -> Option<Duration> {
+        None
+    }
+    /// Told many times a second while a load runs, between two samples, so it must be quick.
+    fn sees(&mut self, _: &LiveSnapshot) {}
+    /// Told about once a second while servers are measured side by side.
+    fn sees_ratios(&mut self, _: &RatiosSoFar) {}
+    /// A trial has ended and is on disk.
+    fn ended(&mut self, trial: &Trial);
+}
+
+/// How servers that are measured side by side compare so far.
+#[derive(Debug, Clone)]
+pub struct RatiosSoFar {
+    /// Rounds so far.
+    pub rounds: u32,
+    /// Name of the server that the others are compared with.
+    pub reference: String,
+    /// Requests a second of the others over those of the reference, where there are rounds enough.
+    pub rates: Vec<(String, LogRatio)>,
+    /// How much of the time or of the rounds is over, from 0 to 1.
+    pub share_done: f64,
+}
+
+/// Who attends a trial: somebody who sees it, and somebody who may stop it.
+pub(super) struct Audience<'a> {
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) stop: Stop,
+}

@@ -1,0 +1,202 @@
+//! What is to be run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::live_snapshot::Foreseen;
+use super::observer::Started;
+use super::plan::{Rounds, ServerUnderTest, interleave};
+use super::probes::{ProbeKind, other_purposes};
+use super::warnings;
+use throng_record::spec::TrialSpec;
+use throng_record::{
+    Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
+    ServerInfo, Settings, StudyInfo, Trial,
+};
+use throng_registry::Unsupported;
+
+/// A run, resolved and ready to begin.
+pub struct RunSpec {
+    /// What is run.
+    pub study: StudyInfo,
+    /// The settings in force.
+    pub settings: Settings,
+    /// What the servers are compared with, where that was asked for.
+    pub comparison: Option<Comparison>,
+    /// The limit that is searched for, where one is: then what is tried follows from what was found.
+    pub limit: Option<Limit>,
+    /// The servers that take part.
+    pub servers: Vec<ServerInfo>,
+    /// The one of them that takes part a second time, as its own control.
+    pub control: Option<usize>,
+    /// A server that does least, which says what the clients can reach.
+    pub null_server: Option<ServerInfo>,
+    /// What measures them.
+    pub probes: Vec<&'static dyn ProbeKind>,
+    /// The program that generates the load: this one.
+    pub program: PathBuf,
+    /// The seed of the order.
+    pub seed: u64,
+    /// The command line that started the run.
+    pub arguments: Vec<String>,
+    /// The machine.
+    pub host: Host,
+    /// The hosts from which clients come, where these are several.
+    pub client_hosts: Vec<ClientHost>,
+    /// Trials that an earlier invocation of the same run finished.
+    pub done: Vec<Trial>,
+}
+
+impl RunSpec {
+    pub(super) fn server(&self, planned: &TrialSpec) -> &ServerInfo {
+        let null = || {
+            self.null_server
+                .as_ref()
+                .expect("one is planned only if there")
+        };
+        self.servers.get(planned.server).unwrap_or_else(null)
+    }
+
+    /// What is told of a trial that begins.
+    pub(super) fn starts(
+        &self,
+        planned: &TrialSpec,
+        index: usize,
+        foreseen: &[f64],
+    ) -> Started<'_> {
+        Started {
+            index,
+            total: foreseen.len(),
+            foreseen: Some(Foreseen::of(
+                foreseen,
+                index,
+                !self.settings.load.has_jobs(),
+            )),
+            server: &self.server(planned).name,
+            clients: planned.clients,
+            rate_per_s: None,
+            round: planned.round,
+            purpose: planned.purpose,
+            percent: planned.percent,
+        }
+    }
+
+    /// Requests a second of a trial that tries a rate.
+    pub(super) fn rate_of(&self, attempt: Option<&Attempt>) -> Option<u64> {
+        let searched = self.limit.as_ref()?;
+        (searched.find == Find::Rate).then_some(attempt?.value)
+    }
+
+    /// All trials in their order.
+    pub(super) fn order(&self) -> Vec<TrialSpec> {
+        interleave(&self.settings.clients, &self.rounds(), self.seed)
+    }
+
+    /// Whether a trial is one of those that are measured side by side.
+    pub(super) fn is_in_slices(&self, planned: &TrialSpec) -> bool {
+        let timed = [Purpose::Timed, Purpose::Control, Purpose::Ceiling];
+        !self.settings.method.is_trials() && timed.contains(&planned.purpose)
+    }
+
+    /// The repeats that time, with control and ceiling among them; then once each part of the rates
+    /// that these reached, and each other purpose of a probe that can measure here, as often as is said.
+    fn rounds(&self) -> Vec<Rounds> {
+        let of = |server, purpose| ServerUnderTest {
+            server,
+            purpose,
+            percent: None,
+        };
+        let all = |purpose| -> Vec<ServerUnderTest> {
+            (0..self.servers.len())
+                .map(|server| of(server, purpose))
+                .collect()
+        };
+        let mut timed = all(Purpose::Timed);
+        timed.extend(self.control.map(|server| of(server, Purpose::Control)));
+        let null_server = self.null_server.iter();
+        timed.extend(null_server.map(|_| of(self.servers.len(), Purpose::Ceiling)));
+        let at = |percent: &u32| {
+            let percent = Some(*percent);
+            all(Purpose::Below)
+                .into_iter()
+                .map(move |server| ServerUnderTest { percent, ..server })
+        };
+        let below: Vec<ServerUnderTest> = self.settings.below_percent.iter().flat_map(at).collect();
+        let rounds = |runs, servers_under_test| Rounds {
+            runs,
+            servers_under_test,
+        };
+        let of_other = |purpose| rounds(self.settings.counted_runs, all(purpose));
+        // Side by side, rounds are of slices.
+        let runs = if self.settings.method.is_trials() {
+            self.settings.runs
+        } else {
+            1
+        };
+        [rounds(runs, timed), rounds(1, below)]
+            .into_iter()
+            .chain(other_purposes(&self.probes).into_iter().map(of_other))
+            .collect()
+    }
+}
+
+/// A run that has not come to its first new trial.
+pub fn begun(plan: &RunSpec) -> Run {
+    let settings = &plan.settings;
+    Run {
+        schema_version: SCHEMA_VERSION,
+        throng_version: env!("CARGO_PKG_VERSION").to_owned(),
+        throng_build: build(),
+        study: plan.study.clone(),
+        seed: plan.seed,
+        started_at: plan
+            .done
+            .first()
+            .map_or_else(utc_now, |trial| trial.started_at.clone()),
+        finished_at: None,
+        ending: Ending::Unfinished,
+        arguments: plan.arguments.clone(),
+        settings: settings.clone(),
+        servers: plan.servers.clone(),
+        null_server: plan.null_server.clone(),
+        host: plan.host.clone(),
+        client_hosts: plan.client_hosts.clone(),
+        comparison: plan.comparison.clone(),
+        limit: plan.limit.clone(),
+        unavailable: unavailable(&plan.probes),
+        trials_planned: plan.order().len() as u32,
+        warnings: warnings::of_run(&plan.host, settings),
+    }
+}
+
+/// How this program was built.
+fn build() -> String {
+    let profile = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
+    let environment = if cfg!(target_env = "musl") {
+        "musl"
+    } else {
+        "gnu"
+    };
+    let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
+    format!("{profile}, {arch}-{system}-{environment}")
+}
+
+/// The probes that were chosen and cannot measure here.
+fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupported> {
+    let why_not = |kind: &&dyn ProbeKind| {
+        let unsupported = kind.supported().err()?;
+        Some((kind.info().name.to_owned(), unsupported))
+    };
+    probes.iter().filter_map(why_not).collect()
+}
+
+/// Now, in UTC, RFC 3339, to the second.
+pub fn utc_now() -> String {
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
+}

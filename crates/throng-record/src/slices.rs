@@ -1,0 +1,89 @@
+//! Trials of servers that ran side by side, in slices of time.
+
+use serde::{Deserialize, Serialize};
+
+/// How servers are timed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Method {
+    /// Each in trials of its own, started afresh, one after the other.
+    #[default]
+    Trials,
+    /// Side by side, each with its clients, of which those of one server at a time ask for a slice.
+    Slices {
+        /// How long clients ask in a slice.
+        length_s: f64,
+        /// Rounds, in each of which every server has a slice; absent: until the ratios are precise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rounds: Option<u32>,
+        /// Time for all rounds with the same number of clients.
+        budget_s: f64,
+        /// Longest time in which a server may warm up until it is level.
+        warm_up_limit_s: f64,
+        /// When a ratio is precise: half of its 95 % interval, 0.01 is within 1 %.
+        half_width: f64,
+    },
+}
+
+impl Method {
+    /// Whether it is the first.
+    pub fn is_trials(&self) -> bool {
+        *self == Self::Trials
+    }
+}
+
+/// How a server was warmed up before anything counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// How long.
+    pub took_s: f64,
+    /// Whether its rate and its CPU time for a request were level then.
+    pub level: bool,
+}
+
+/// A short time in which a load asked one of several servers that run side by side, from rest to rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// The round, from 0, in which each server had a slice.
+    pub round: u32,
+    /// From the first request to the last reply.
+    pub took_ns: u64,
+    /// Replies verified.
+    pub replies: u64,
+    /// CPU time of the server's process tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_ns: Option<u64>,
+    /// CPU time of the load process.
+    pub client_cpu_ns: u64,
+    /// Service times: mean and percentiles.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+}
+
+impl Slice {
+    /// Replies a second.
+    pub fn requests_per_s(&self) -> Option<f64> {
+        (self.took_ns > 0).then(|| self.replies as f64 * 1e9 / self.took_ns as f64)
+    }
+
+    /// The server's CPU time for a reply, in microseconds.
+    pub fn server_cpu_us_per_request(&self) -> Option<f64> {
+        self.cpu_us_per_request(self.server_cpu_ns?)
+    }
+
+    /// The same of the clients.
+    pub fn client_cpu_us_per_request(&self) -> Option<f64> {
+        self.cpu_us_per_request(self.client_cpu_ns)
+    }
+
+    fn cpu_us_per_request(&self, used_ns: u64) -> Option<f64> {
+        (self.replies > 0 && used_ns > 0).then(|| used_ns as f64 / 1e3 / self.replies as f64)
+    }
+}
