@@ -30,7 +30,7 @@ mod linux {
     use throng::measure::host::bind_to;
     use throng::measure::probes::{Moment, Panel, Subject, Target, Tree, by_default};
     use throng::record::Purpose;
-    use throng::stats::{bootstrap_median, median};
+    use throng::stats::{median, median_interval};
 
     const THRONG: &str = env!("CARGO_BIN_EXE_throng");
     /// As in a trial.
@@ -141,7 +141,7 @@ mod linux {
         let (Some(ratio), Some(rate)) = (median(&ratios), median(&rates)) else {
             bail!("there was no time for a slice");
         };
-        let interval = bootstrap_median(&ratios, 1)
+        let interval = median_interval(&ratios)
             .map(|interval| format!(" ({:.4}–{:.4})", interval.low, interval.high));
         println!(
             "| {clients} | {} | {rate:.0} | {ratio:.4}{} | {:.2} |",

@@ -1,7 +1,7 @@
-//! The answer in words: who served most, who costs least, who is fairest, and what cannot be said.
+//! The answer in words: which server is fastest, cheapest and fairest, and what cannot be decided.
 //!
-//! What is never done: ranking a server that did not serve every client, ranking rates that the
-//! load generator limited, or calling one of two better when the trials do not tell them apart.
+//! Never ranked: a server that did not serve every client, rates that the load generator limited, and anything
+//! of a run that is not fit for it (see [`crate::grade`]). A difference that is not significant is inconclusive.
 
 mod below;
 mod completion;
@@ -15,14 +15,16 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::checks::Checks;
-use super::comparison::{Comparison, Pair};
+use super::comparison::size::{Size, percent};
+use super::comparison::{Comparison, Pair, ratio};
+use super::grade::{Grade, Level};
 use super::limit::Limits;
 use super::summary::{Row, Summary};
 use completion::{connecting, failed};
-use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, rank, value, with_best};
+use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, too_few, value};
 use throng_record::format::{counted, list, number};
-use throng_stats::Interval;
-use throng_stats::interval::{ENOUGH_TRIALS, false_alarm_rate};
+use throng_record::metrics::Quantity;
+use throng_stats::MARGIN;
 use unserved::{not_ranked, served_of, starved};
 
 /// The answer to a study's question.
@@ -37,8 +39,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Answers from the numbers of a run.
-    pub fn of(summary: &Summary) -> Self {
+    /// Answers from the numbers of a run, as far as its grade allows.
+    pub fn of(summary: &Summary, grade: &Grade) -> Self {
         let mut answer = Self {
             headline: Vec::new(),
             others: Vec::new(),
@@ -50,7 +52,13 @@ impl Answer {
                 .push("No trial has finished, so there is no answer yet.".to_owned());
             return answer;
         };
-        answer.headline = headline(summary, *largest);
+        if grade.level == Level::Unusable {
+            answer.headline.push(unusable(grade));
+            answer.notes = notes(summary);
+            return answer;
+        }
+        let rankings = Rankings::of(summary);
+        answer.headline = headline(summary, &rankings, *largest);
         answer.headline.extend(below::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
         answer.headline.extend(failed(summary, *largest));
@@ -58,14 +66,14 @@ impl Answer {
         answer.others = others
             .iter()
             .rev()
-            .map(|clients| brief(summary, *clients))
+            .map(|clients| brief(summary, &rankings, *clients))
             .collect();
         answer.notes = notes(summary);
         answer
     }
 
     /// Answers how servers differ from the one that they are compared with.
-    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison) -> Self {
+    pub(super) fn of_comparison(summary: &Summary, comparison: &Comparison, grade: &Grade) -> Self {
         let largest = summary.clients.last().copied().unwrap_or(0);
         let (most, fewer): (Vec<&Pair>, Vec<&Pair>) = comparison
             .all_pairs()
@@ -74,20 +82,27 @@ impl Answer {
             pairs.iter().map(|pair| pair.sentence.clone()).collect()
         };
         if most.is_empty() {
-            return Self::of(summary); // a server by itself, judged by conditions alone
+            return Self::of(summary, grade); // a server by itself, judged by conditions alone
+        }
+        if grade.level == Level::Unusable {
+            return Self {
+                headline: vec![unusable(grade)],
+                others: Vec::new(),
+                notes: notes(summary),
+            };
         }
         let mut headline = sentences(most);
         headline.extend(below::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(ceiling(summary, largest));
-        let noise = summary.checks_at(largest).and_then(noise_floor);
+        let control = summary.checks_at(largest).and_then(control);
         Self {
             headline,
             others: sentences(fewer),
             notes: [
-                noise.into_iter().collect(),
+                control.into_iter().collect(),
                 notes(summary),
-                comparison.notes(summary),
+                comparison.notes(),
             ]
             .concat(),
         }
@@ -112,7 +127,13 @@ impl Answer {
     }
 }
 
-fn headline(summary: &Summary, clients: u32) -> Vec<String> {
+/// What is said in place of a ranking.
+fn unusable(grade: &Grade) -> String {
+    let cause = grade.cause().unwrap_or("nothing was measured");
+    format!("Not fit for a ranking: {cause}.")
+}
+
+fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
     let mut sentences = Vec::new();
@@ -127,8 +148,11 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
             let rate = (kept.is_none() && withheld.is_none()).then(|| pace(&ranked));
             sentences.extend(kept);
             for measure in rate.into_iter().chain([&COST, &FAIRNESS]) {
-                if let Some(ranking) = rank(&ranked, measure, summary) {
-                    sentences.push(sentence(&with, &ranking, measure));
+                if let Some(ranking) = rankings.get(clients, measure) {
+                    // Once is enough.
+                    let too_few = too_few(ranking).filter(|_| sentences.is_empty());
+                    let ranked = sentence(&with, ranking, measure);
+                    sentences.push(ranked + &too_few.unwrap_or_default());
                 }
             }
             sentences.extend(withheld);
@@ -136,13 +160,13 @@ fn headline(summary: &Summary, clients: u32) -> Vec<String> {
     }
     sentences.extend(starved(&ranked));
     sentences.extend(ceiling(summary, clients));
-    sentences.extend(summary.checks_at(clients).and_then(noise_floor));
+    sentences.extend(summary.checks_at(clients).and_then(control));
     sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
     sentences
 }
 
 /// One sentence for a number of clients that is not the largest.
-fn brief(summary: &Summary, clients: u32) -> String {
+fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
     let ranked = ranked_rows(summary, clients);
     let with = format!("With {}", counted(clients, "client"));
     let mut parts = Vec::new();
@@ -154,14 +178,14 @@ fn brief(summary: &Summary, clients: u32) -> String {
             if let Some(kept) = paced::short(&ranked) {
                 parts.push(kept);
             } else if limited(&ranked).is_empty() {
-                parts.extend(rank(&ranked, pace, summary).map(|r| short(&r, pace)));
+                parts.extend(rankings.get(clients, pace).map(|r| short(r, pace)));
             } else {
                 let (what, _) = pace.limited;
                 parts.push(format!(
                     "the load generator was the limit, so {what} are not ranked"
                 ));
             }
-            parts.extend(rank(&ranked, &COST, summary).map(|r| short(&r, &COST)));
+            parts.extend(rankings.get(clients, &COST).map(|r| short(r, &COST)));
         }
     }
     let mut text = format!("{with}, {}.", parts.join("; "));
@@ -196,62 +220,75 @@ fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
 fn sentence(with: &str, ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
     let name = &ranking.best.server;
-    if ranking.behind.is_empty() {
-        return format!(
-            "{with}, {} cannot be told apart in {}; the best median is {name}'s: {best}.",
-            list(&with_best(ranking)),
-            measure.alike
-        ) + &not_compared(ranking);
-    }
-    let mut text = format!("{with}, {name} {}: {best}", measure.superlative);
+    let mut text = if ranking.is_decided() {
+        format!("{with}, {name} {}: {best}", measure.superlative)
+    } else {
+        format!(
+            "{with}, no server is significantly better in {}; {name} has the best median: {best}",
+            measure.noun
+        )
+    };
     // The next best and the last, or the only one behind.
     let next = ranking.behind.first();
     let worst = ranking.behind.last().filter(|_| ranking.behind.len() > 1);
-    if let Some((row, ratio)) = next {
-        let _ = write!(text, "; {} {} ", row.server, measure.verb);
-        text += &match told_by_itself(row, measure) {
-            Some(own) => own,
-            None => format!("{} times that", ratio_text(ratio)),
+    for (place, (row, ratio)) in next.into_iter().chain(worst).enumerate() {
+        let before = if place == 0 { ";" } else { "," };
+        let verb = if place == 0 {
+            format!(" {}", measure.verb)
+        } else {
+            String::new()
         };
-    }
-    if let Some((row, ratio)) = worst {
-        let told = told_by_itself(row, measure).unwrap_or_else(|| ratio_text(ratio));
-        let _ = write!(text, ", {} {told}", row.server);
-    }
-    text.push('.');
-    if !ranking.level.is_empty() {
         let _ = write!(
             text,
-            " {} cannot be told apart from it.",
-            list(&ranking.level)
+            "{before} {}{verb} {}",
+            row.server,
+            behind(row, *ratio, measure)
         );
     }
-    text + &not_compared(ranking)
+    text.push('.');
+    if !ranking.equivalent.is_empty() {
+        let within = percent_of_margin();
+        let _ = write!(
+            text,
+            " Equivalent to {name} within {within}: {}.",
+            list(&ranking.equivalent)
+        );
+    }
+    if !ranking.inconclusive.is_empty() {
+        let all = ranking.inconclusive.iter();
+        let all: Vec<String> = all
+            .map(|(server, seen)| {
+                format!("{server} ({} or more would have been seen)", percent(*seen))
+            })
+            .collect();
+        let _ = write!(text, " Inconclusive: {}.", list(&all));
+    }
+    text
 }
 
-/// " fork has one trial only and is not compared."
-fn not_compared(ranking: &Ranking<'_>) -> String {
-    match ranking.single.as_slice() {
-        [] => String::new(),
-        [one] => format!(" {one} has one trial only and is not compared."),
-        several => format!(
-            " {} have one trial only and are not compared.",
-            list(several)
-        ),
+fn percent_of_margin() -> String {
+    format!("{:.0} %", 100.0 * MARGIN)
+}
+
+/// "3.4x slower (3.1–3.7x)".
+fn behind(row: &Row, ratio: Quantity, measure: &Measure) -> String {
+    match own_value(row, measure) {
+        Some(own) => own,
+        None => Size::of(ratio).with(measure.worse),
     }
 }
 
 fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
-    if ranking.behind.is_empty() {
+    if !ranking.is_decided() {
         return format!(
-            "no server stands out in {} (best median: {}, {best})",
-            measure.alike, ranking.best.server
+            "no server is significantly better in {} (best median: {}, {best})",
+            measure.noun, ranking.best.server
         );
     }
-    let level = match ranking.level.as_slice() {
+    let level = match ranking.equivalent.as_slice() {
         [] => String::new(),
-        level => format!(", level with {}", list(level)),
+        equivalent => format!(", equivalent: {}", list(equivalent)),
     };
     format!(
         "{} {} ({best}{level})",
@@ -259,14 +296,9 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     )
 }
 
-/// The row's own value, for a measure of which no multiples are told.
-fn told_by_itself(row: &Row, measure: &Measure) -> Option<String> {
+/// The row's own value, for a measure of which multiples mean nothing.
+fn own_value(row: &Row, measure: &Measure) -> Option<String> {
     Some(measure.own?(measure.of(row)?))
-}
-
-/// "1.52 (1.47–1.58)".
-fn ratio_text(ratio: &Interval) -> String {
-    format!("{:.2} ({:.2}–{:.2})", ratio.estimate, ratio.low, ratio.high)
 }
 
 fn alone(with: &str, row: &Row, servers: usize) -> String {
@@ -340,40 +372,35 @@ fn ceiling(summary: &Summary, clients: u32) -> Option<String> {
     ))
 }
 
-/// How far apart two equal servers came out.
-fn noise_floor(checks: &Checks) -> Option<String> {
+/// What a server that was measured twice says of the run.
+fn control(checks: &Checks) -> Option<String> {
     let control = checks.control.as_ref()?;
-    let told: Vec<String> = [
-        (control.rate_ratio, "rate"),
-        (control.cost_ratio, "CPU cost"),
+    let server = &control.server;
+    if let Some(off) = &control.off {
+        return Some(format!(
+            "Measured a second time as a control, {server} differs from itself: {} {}.",
+            off.what,
+            ratio(&off.ratio)
+        ));
+    }
+    let ratios: Vec<String> = [
+        (control.rate_ratio, "throughput"),
+        (control.cost_ratio, "CPU per request"),
     ]
     .iter()
-    .filter_map(|(ratio, what)| Some(format!("{} of its {what}", ratio_text(ratio.as_ref()?))))
+    .filter_map(|(found, what)| Some((found.as_ref().filter(|ratio| ratio.low.is_some())?, what)))
+    .map(|(found, what)| format!("{} of its {what}", ratio(found)))
     .collect();
-    (!told.is_empty()).then(|| {
+    (!ratios.is_empty()).then(|| {
         format!(
-            "Measured a second time as its own control, {} came out at {}: what is nearer to 1 than \
-             that is not called a difference.",
-            control.server,
-            told.join(" and ")
+            "Measured a second time as a control, {server} came out at {}, as it should.",
+            list(&ratios)
         )
     })
 }
 
 fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
-    let counts = || summary.rows.iter().map(|row| row.trials_ok);
-    match counts().filter(|trials| *trials > 1).min() {
-        None if counts().any(|trials| trials == 1) => notes.push(
-            "Each server has one trial only, and one trial tells nothing apart: use at least 5 runs."
-                .to_owned(),
-        ),
-        Some(trials) if (trials as usize) < ENOUGH_TRIALS => notes.push(format!(
-            "Intervals are rough: with {trials} trials they span the whole range seen, and two equal servers would be told apart by chance in {:.0} of 100 comparisons. Use at least 5 runs to be surer.",
-            100.0 * false_alarm_rate(trials as usize)
-        )),
-        _ => {}
-    }
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     if failed > 0 {
         notes.push(format!(
@@ -403,7 +430,8 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
         let summary = Summary::of(&run, &trials).unwrap();
-        let sentences: Vec<String> = Answer::of(&summary)
+        let grade = Grade::of(&run, &trials, &summary);
+        let sentences: Vec<String> = Answer::of(&summary, &grade)
             .sentences()
             .map(str::to_owned)
             .collect();
@@ -431,15 +459,15 @@ mod tests {
             text.contains("the load generator was the limit for every server"),
             "{text}"
         );
-        assert!(!text.contains("served most"), "{text}");
-        assert!(text.contains("costs least"), "{text}");
+        assert!(!text.contains("is fastest"), "{text}");
+        assert!(text.contains("needs the least CPU"), "{text}");
     }
 
     #[test]
     fn rates_are_withheld_when_both_sides_are_full() {
         let text = answer(|trial| client_cpu(trial, 99.0));
         assert!(text.contains("the load generator was the limit"), "{text}");
-        assert!(!text.contains("served most"), "{text}");
+        assert!(!text.contains("is fastest"), "{text}");
     }
 
     #[test]
@@ -449,20 +477,22 @@ mod tests {
             trial.client_side = None;
         });
         assert!(
-            text.contains("served most") && !text.contains("costs least"),
+            text.contains("is fastest") && !text.contains("needs the least CPU"),
             "{text}"
         );
     }
 
     #[test]
-    fn one_trial_tells_nothing_apart() {
+    fn few_rounds_rank_nothing() {
         let (run, mut trials) = fixture::record();
-        trials.retain(|trial| trial.round == 0);
-        let text: String = Answer::of(&Summary::of(&run, &trials).unwrap())
-            .sentences()
-            .collect();
+        trials.retain(|trial| trial.round < 5);
+        let summary = Summary::of(&run, &trials).unwrap();
+        let grade = Grade::of(&run, &trials, &summary);
+        let text: String = Answer::of(&summary, &grade).sentences().collect();
         assert!(
-            text.contains("cannot be told apart in rate") && !text.contains("served most"),
+            text.contains("no server is significantly better in throughput")
+                && text.contains("a ranking needs at least 6 rounds")
+                && !text.contains("is fastest"),
             "{text}"
         );
     }

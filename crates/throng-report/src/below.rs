@@ -33,18 +33,15 @@ impl Share {
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
-    pub(super) fn all<'a>(
-        trials: impl Iterator<Item = &'a Trial>,
-        seed: u64,
-    ) -> anyhow::Result<Vec<Self>> {
+    pub(super) fn all<'a>(trials: impl Iterator<Item = &'a Trial>) -> anyhow::Result<Vec<Self>> {
         let below = trials.filter(|trial| trial.purpose == Purpose::Below);
-        let shares = below.filter_map(|trial| Self::of(trial, seed));
+        let shares = below.filter_map(Self::of);
         let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
         shares.sort_by_key(|share| share.percent);
         Ok(shares)
     }
 
-    fn of(trial: &Trial, seed: u64) -> Option<anyhow::Result<Self>> {
+    fn of(trial: &Trial) -> Option<anyhow::Result<Self>> {
         let below = trial.below?;
         let nothing = Self {
             percent: below.percent,
@@ -56,7 +53,7 @@ impl Share {
         };
         Some(match &trial.load {
             Some(load) if trial.failure.is_none() => {
-                Values::of([trial], seed).map(|metrics| nothing.with(load, metrics))
+                Values::of([trial]).map(|metrics| nothing.with(load, metrics))
             }
             _ => Ok(nothing),
         })

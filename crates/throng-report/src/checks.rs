@@ -3,9 +3,11 @@
 
 use serde::Serialize;
 
-use throng_record::metrics::{Metric, Values, named};
+use throng_record::metrics::{Quantity, Values};
 use throng_record::{Purpose, Run, Trial};
-use throng_stats::Interval;
+use throng_stats::{LogRatio, holm};
+
+use crate::comparison::quantity;
 
 /// Share of what the clients can reach from which on they count as the limit.
 const NEAR: f64 = 0.8;
@@ -23,20 +25,29 @@ pub struct Checks {
     pub ceiling: Option<Ceiling>,
 }
 
-/// One of the servers a second time, over the same server: what differs here is noise.
+/// One of the servers a second time, over the same server: what differs here is no property of a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Control {
     /// Which one.
     pub server: String,
-    /// Of their replies a second.
+    /// Of their replies per second.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_ratio: Option<Interval>,
-    /// Of their CPU time a reply.
+    pub rate_ratio: Option<Quantity>,
+    /// Of their CPU time per reply.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_ratio: Option<Interval>,
-    /// Measured again, and as it is measured anyway.
-    #[serde(skip)]
-    both: [Values; 2],
+    pub cost_ratio: Option<Quantity>,
+    /// Of these, the one that differs from 1 by more than chance allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off: Option<Off>,
+}
+
+/// A server that differs from itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Off {
+    /// In what: "throughput", "CPU per request".
+    pub what: &'static str,
+    /// Measured as the control over measured as a server.
+    pub ratio: Quantity,
 }
 
 /// What the clients reach against a server that does least.
@@ -63,16 +74,9 @@ impl Checks {
         };
         Ok(Self {
             clients,
-            control: Control::of(run, &of(Purpose::Control), &of(Purpose::Timed))?,
+            control: Control::of(&of(Purpose::Control), &of(Purpose::Timed))?,
             ceiling: Ceiling::of(run, &of(Purpose::Ceiling))?,
         })
-    }
-
-    /// How far apart two equal servers came out by a metric, as a share; none where no server was
-    /// measured twice.
-    pub fn noise(&self, metric: &Metric, seed: u64) -> Option<f64> {
-        let ratio = self.control.as_ref()?.ratio(metric, seed)?;
-        Some((ratio.estimate - 1.0).abs())
     }
 
     /// Share of what the clients can reach, if that is so much that they may have been the limit.
@@ -83,35 +87,53 @@ impl Checks {
 }
 
 impl Control {
-    fn of(run: &Run, again: &[&Trial], timed: &[&Trial]) -> anyhow::Result<Option<Self>> {
+    fn of(again: &[&Trial], timed: &[&Trial]) -> anyhow::Result<Option<Self>> {
         let Some(first) = again.first() else {
             return Ok(None);
         };
         let values = |trials: &[&Trial]| {
             let own = trials.iter().filter(|trial| trial.server == first.server);
-            Values::of(own.copied(), run.seed)
+            Values::of(own.copied())
         };
-        let mut control = Self {
+        let [again, timed] = [values(again)?, values(timed)?];
+        let ratio = |name| again.sample(name)?.ratio(timed.sample(name)?);
+        let rough = |name| again.sample(name)?.rough_ratio(timed.sample(name)?);
+        let [rate, cost] = ["requests_per_s", "server_cpu_us_per_request"];
+        let shown = |name| {
+            ratio(name)
+                .map(quantity)
+                .or(rough(name).map(Quantity::bare))
+        };
+        Ok(Some(Self {
             server: first.server.clone(),
-            rate_ratio: None,
-            cost_ratio: None,
-            both: [values(again)?, values(timed)?],
-        };
-        let ratio = |name| control.ratio(named(name)?, run.seed);
-        (control.rate_ratio, control.cost_ratio) =
-            (ratio("requests_per_s"), ratio("server_cpu_us_per_request"));
-        Ok(Some(control))
+            rate_ratio: shown(rate),
+            cost_ratio: shown(cost),
+            off: off([
+                ("throughput", ratio(rate)),
+                ("CPU per request", ratio(cost)),
+            ]),
+        }))
     }
+}
 
-    fn ratio(&self, metric: &Metric, seed: u64) -> Option<Interval> {
-        let [again, timed] = &self.both;
-        again.ratio(timed, metric, seed)
-    }
+/// The ratio that differs from 1 the most surely, if any does: both tests together are wrong in 5 % of runs.
+fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<Off> {
+    let known = ratios.into_iter();
+    let known: Vec<(&'static str, LogRatio)> = known
+        .filter_map(|(what, ratio)| Some((what, ratio?)))
+        .collect();
+    let p_values: Vec<f64> = known.iter().map(|(_, ratio)| ratio.p_value()).collect();
+    let tested = known.into_iter().zip(holm(&p_values));
+    let ((what, ratio), p) = tested.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (p < 0.05).then(|| Off {
+        what,
+        ratio: quantity(ratio),
+    })
 }
 
 impl Ceiling {
     fn of(run: &Run, trials: &[&Trial]) -> anyhow::Result<Option<Self>> {
-        let values = Values::of(trials.iter().copied(), run.seed)?;
+        let values = Values::of(trials.iter().copied())?;
         let (rate, percent) = (
             values.value("requests_per_s"),
             values.value("client_cpu_percent"),
@@ -156,16 +178,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_control_differs_by_is_the_noise_floor() {
+    fn a_control_that_differs_from_itself_is_off() {
         let (run, trials) = again("epoll", Purpose::Control, faster);
-        let noise = |checks: &Checks, name| checks.noise(named(name).unwrap(), 1);
-        let checks = Checks::of(&run, &trials, 100).unwrap();
-        assert!((noise(&checks, "requests_per_s").unwrap() - 0.03).abs() < 1e-9);
-        assert!(noise(&checks, "server_cpu_us_per_request").unwrap() < 1e-9);
+        let control = Checks::of(&run, &trials, 100).unwrap().control.unwrap();
+        let off = control.off.expect("3 % in all rounds");
+        assert_eq!(off.what, "throughput");
+        assert!((off.ratio.value - 1.03).abs() < 1e-9);
+        let (run, trials) = again("epoll", Purpose::Control, |_| ());
+        let control = Checks::of(&run, &trials, 100).unwrap().control.unwrap();
+        assert_eq!(control.off, None);
         let (run, trials) = fixture::record();
-        let checks = Checks::of(&run, &trials, 100).unwrap();
-        assert_eq!(noise(&checks, "requests_per_s"), None);
-        assert!(checks.control.is_none());
+        assert!(Checks::of(&run, &trials, 100).unwrap().control.is_none());
     }
 
     #[test]

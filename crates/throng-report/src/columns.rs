@@ -87,7 +87,9 @@ impl Column {
                     detail: Detail::Interval,
                     ..
                 },
-            ) if !metric.is_exact() => ", with its 95 % interval",
+            ) if !metric.is_exact() => {
+                ", with its 95 % interval or, of fewer than 6 trials, their range"
+            }
             _ => "",
         };
         format!("{}; {combined}{small}", metric.help)

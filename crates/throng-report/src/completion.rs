@@ -66,6 +66,7 @@ mod tests {
     use super::*;
     use crate::answer::Answer;
     use crate::document::terminal;
+    use crate::grade::Grade;
     use crate::summary::Summary;
     use crate::{Logs, Report, sections};
 
@@ -76,7 +77,8 @@ mod tests {
     }
 
     fn answer(summary: &Summary) -> String {
-        let answer = Answer::of(summary);
+        let (run, trials) = fixture::record();
+        let answer = Answer::of(summary, &Grade::of(&run, &trials, summary));
         answer.sentences().collect::<Vec<_>>().join("\n")
     }
 
@@ -107,8 +109,8 @@ mod tests {
         };
         assert!(row("fork", 10).served_all && !row("fork", 1000).served_all);
         let fork = row("fork", 1000);
-        assert_eq!(fork.value("clients_failed"), Some(30.0));
-        assert_eq!(fork.value("clients_not_done"), Some(15.0));
+        assert_eq!(fork.value("clients_failed"), Some(70.0));
+        assert_eq!(fork.value("clients_not_done"), Some(35.0));
         assert!(summary.scaling.is_empty());
     }
 

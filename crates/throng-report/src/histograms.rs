@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn merged_percentiles_come_from_all_values_and_not_from_an_average() {
         let trials = trials(&[&[10_000; 990], &[5_000_000; 10]]);
-        let values = Values::of(&trials, 1).unwrap();
+        let values = Values::of(&trials).unwrap();
         let near = |name: &str, us: f64| {
             let value = values.value(name).unwrap();
             assert!((value / us - 1.0).abs() < 0.001, "{name}: {value}");
@@ -79,7 +79,7 @@ mod tests {
             .iter()
             .filter_map(|trial| trial.load.as_ref()?.service_time.as_ref());
         let merged = whole(latencies).unwrap().unwrap();
-        let values = Values::of(&trials, 1).unwrap();
+        let values = Values::of(&trials).unwrap();
         for (name, quantile) in [
             ("latency_p50_us", 0.5),
             ("latency_p90_us", 0.9),
@@ -100,6 +100,6 @@ mod tests {
         let mut trials = trials(&[&[1000; 5]]);
         let load = trials[0].load.as_mut().unwrap();
         load.service_time.as_mut().unwrap().histogram = "AAAA".to_owned();
-        assert!(Values::of(&trials, 1).is_err());
+        assert!(Values::of(&trials).is_err());
     }
 }

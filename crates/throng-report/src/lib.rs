@@ -16,6 +16,7 @@ pub mod document;
 pub mod exporters;
 mod facts;
 pub mod figures;
+pub mod grade;
 mod histograms;
 pub mod limit;
 mod lines;
@@ -46,6 +47,7 @@ use diff::Diff;
 use document::{html, markdown};
 use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
+use grade::Grade;
 use limit::Limits;
 use series::TimeSeries;
 use study::StudyReport;
@@ -66,6 +68,8 @@ pub struct Report<'a> {
     pub comparison: Option<Comparison>,
     /// The limits found, where they were searched for.
     pub limits: Option<Limits>,
+    /// How far it can be trusted.
+    pub grade: Grade,
     /// The answer in words.
     pub answer: Answer,
     /// The figures the record has data for.
@@ -96,6 +100,7 @@ impl<'a> Report<'a> {
         let summary = Summary::of(run, trials)?;
         let comparison = Comparison::of(run, &summary, baseline)?;
         let limits = Limits::of(run, trials);
+        let grade = Grade::of(run, trials, &summary);
         let source = Source {
             summary: &summary,
             clients: &logs.clients,
@@ -112,9 +117,10 @@ impl<'a> Report<'a> {
             trials,
             answer: match (&limits, &comparison) {
                 (Some(limits), _) => Answer::of_limits(limits),
-                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison),
-                (None, None) => Answer::of(&summary),
+                (None, Some(comparison)) => Answer::of_comparison(&summary, comparison, &grade),
+                (None, None) => Answer::of(&summary, &grade),
             },
+            grade,
             limits,
             comparison,
             summary,

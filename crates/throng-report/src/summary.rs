@@ -31,7 +31,7 @@ pub struct Summary {
     pub study: String,
     /// The question it answers.
     pub question: String,
-    /// The seed of the run; intervals are drawn from it too.
+    /// The seed of the run; fits of how servers scale are resampled from it too.
     pub seed: u64,
     /// How often each pair was to be tried.
     pub runs: u32,
@@ -150,7 +150,7 @@ impl Summary {
                         .filter(|trial| !trial.purpose.is_timed())
                         .collect();
                     let mut row = Row::of(run, &of_row, &untimed)?;
-                    row.below = Share::all(of_pair(), run.seed)?;
+                    row.below = Share::all(of_pair())?;
                     row.structural_limit = unserved::by_design(server, of_row.iter().copied());
                     let rate = row.value("requests_per_s");
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
@@ -223,7 +223,7 @@ impl Row {
             *errors.entry(kind.clone()).or_default() += count;
         }
         let all = || trials.iter().chain(untimed).copied();
-        let metrics = Values::of(all(), run.seed)?;
+        let metrics = Values::of(all())?;
         let is_not_here = |metric: &&Metric| {
             metrics.get(metric.name).is_none() && metric.why_absent(run, all()).is_some()
         };

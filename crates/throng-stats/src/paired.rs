@@ -37,8 +37,8 @@ const FEW: f64 = 0.35;
 /// smaller than it is. (Chow and Robbins add 1/n to the variance for the same reason.)
 const EARLY: f64 = 4.0;
 
-/// Two-sided level of tests and intervals.
-const LEVEL: f64 = 0.95;
+/// Two-sided level of intervals.
+pub const LEVEL: f64 = 0.95;
 
 /// The chance with which [`LogRatio::smallest_difference`] is seen.
 const POWER: f64 = 0.8;
@@ -93,6 +93,16 @@ pub fn log_ratio_apart(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     })
 }
 
+/// The ratio a/b from however few pairs, without an interval.
+pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
+    let mut logs: Vec<f64> = pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect();
+    logs.sort_unstable_by(f64::total_cmp);
+    let trimmed = (TRIMMED * logs.len() as f64) as usize;
+    let kept = &logs[trimmed..logs.len() - trimmed];
+    let ratio = (kept.iter().sum::<f64>() / kept.len() as f64).exp();
+    (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+}
+
 impl LogRatio {
     /// The ratio.
     pub fn ratio(&self) -> f64 {
@@ -116,7 +126,12 @@ impl LogRatio {
 
     /// The two-sided p-value of a ratio of 1.
     pub fn p_value(&self) -> f64 {
-        (2.0 * self.above(self.log.abs())).min(1.0)
+        self.p_beyond(0.0)
+    }
+
+    /// The two-sided p-value of a ratio that differs from 1 by the share `least` at most.
+    pub fn p_beyond(&self, least: f64) -> f64 {
+        (2.0 * self.above(self.log.abs() - least.ln_1p())).min(1.0)
     }
 
     /// The p-value of a ratio that differs from 1 by the share `margin` or more: two one-sided tests. When it

@@ -2,17 +2,13 @@
 //!
 //! A percentile of several trials is that of all their values together, never a mean or a median of the
 //! trials' percentiles: two trials with 1 % of slow requests each, at different speeds, have a p99 that
-//! neither of their own gives. Its interval and its ratios come from the same values: what is resampled are
-//! whole trials, as everywhere (see [`crate::interval`]).
+//! neither of their own gives. Intervals and ratios come from what each trial gives by itself: see
+//! [`crate::interval`] and [`crate::paired`].
 
 use std::sync::Arc;
 
-use crate::interval::{
-    ENOUGH_TRIALS, Interval, RESAMPLES, extremes, median_in_place, percentile_interval,
-};
-
-/// Most values whose resamples are counted and not drawn: with many more, numbers of ways overflow.
-const MOST_COUNTED: usize = 200;
+use crate::interval::{Interval, extremes, median_in_place, median_interval};
+use crate::paired::{LogRatio, log_ratio, log_ratio_apart, rough_ratio};
 
 /// The trials of one server in one metric, in the order of their rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,15 +127,6 @@ impl Sample {
         self
     }
 
-    /// The same trials as if of another run: nothing is paired by round.
-    #[must_use]
-    pub fn apart(mut self) -> Self {
-        for round in &mut self.rounds {
-            *round ^= 1 << 31;
-        }
-        self
-    }
-
     /// Number of trials.
     pub fn trials(&self) -> usize {
         self.rounds.len()
@@ -147,8 +134,7 @@ impl Sample {
 
     /// What each trial gives by itself, by round.
     pub fn by_round(&self) -> Vec<(u32, f64)> {
-        let own = (0..self.trials()).map(|trial| self.of(&[trial]));
-        self.rounds.iter().copied().zip(own).collect()
+        self.rounds.iter().copied().zip(self.own()).collect()
     }
 
     /// What all trials give together; none without trials.
@@ -157,79 +143,68 @@ impl Sample {
         (!all.is_empty()).then(|| self.of(&all))
     }
 
-    /// That with its 95 % interval; none with fewer than 2 trials, or a value that is not finite.
-    pub fn interval(&self, seed: u64) -> Option<Interval> {
-        let values: Vec<f64> = self
-            .by_round()
-            .into_iter()
-            .map(|(_, value)| value)
-            .collect();
-        if values.len() < 2 || !values.iter().all(|value| value.is_finite()) {
-            return None;
-        }
+    /// That with the 95 % interval of what a trial gives; none with fewer than 6 trials, or a value that is not
+    /// finite. See [`median_interval`].
+    pub fn interval(&self) -> Option<Interval> {
         let estimate = self.estimate()?;
-        let (low, high) = extremes(&values);
-        if values.len() < ENOUGH_TRIALS || low.total_cmp(&high).is_eq() {
-            return Some(Interval {
-                estimate,
-                low,
-                high,
-            });
-        }
-        if matches!(self.trials, Trials::Median(_)) && values.len() <= MOST_COUNTED {
-            return Some(median_interval(estimate, values));
-        }
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut drawn = vec![0; values.len()];
-        let resampled = (0..RESAMPLES)
-            .map(|_| {
-                drawn.fill_with(|| random.usize(..values.len()));
-                self.of(&drawn)
-            })
-            .collect();
-        Some(percentile_interval(estimate, resampled))
+        let own = median_interval(&self.own())?;
+        // All values together may give more or less than the trials do one by one.
+        Some(Interval {
+            estimate,
+            low: own.low.min(estimate),
+            high: own.high.max(estimate),
+        })
     }
 
-    /// The ratio of this one's value to the other's, with its 95 % interval.
+    /// The least and the greatest that a trial gives; none with fewer than 2.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let own = self.own();
+        (own.len() >= 2 && own.iter().all(|value| value.is_finite())).then(|| extremes(&own))
+    }
+
+    /// The ratio of this one to another of the same run, paired by round: trials of a round ran close in time,
+    /// so a slow spell of the machine falls on both and cancels.
     ///
-    /// The ratio of what both give over all trials, because it is what a reader gets who divides the two
-    /// values in a table. When both have the same rounds, whole rounds are resampled: trials of a round ran
-    /// close in time, so a slow spell of the machine falls on both and cancels. Otherwise each side is
-    /// resampled alone.
-    ///
-    /// `None` with fewer than 2 trials on a side, or a value that is not finite and above 0.
-    pub fn ratio(&self, other: &Self, seed: u64) -> Option<Interval> {
-        let own = |sample: &Self| -> Option<Vec<f64>> {
-            let values = sample.by_round().into_iter().map(|(_, value)| value);
-            let values: Vec<f64> = values.collect();
-            let usable = |value: &f64| value.is_finite() && *value > 0.0;
-            (values.len() >= 2 && values.iter().all(usable)).then_some(values)
-        };
-        let (a, b) = (own(self)?, own(other)?);
-        let estimate = self.estimate()? / other.estimate()?;
-        if a.len().min(b.len()) < ENOUGH_TRIALS {
-            let ((a_low, a_high), (b_low, b_high)) = (extremes(&a), extremes(&b));
-            return Some(Interval {
-                estimate,
-                low: a_low / b_high,
-                high: a_high / b_low,
-            });
+    /// `None` with fewer than 6 pairs: see [`log_ratio`].
+    pub fn ratio(&self, other: &Self) -> Option<LogRatio> {
+        log_ratio(&self.pairs(other))
+    }
+
+    /// The ratio of this one to another one of another run, where rounds mean nothing.
+    pub fn ratio_apart(&self, other: &Self) -> Option<LogRatio> {
+        log_ratio_apart(&self.own(), &other.own())
+    }
+
+    /// The ratio from however few trials, without an interval.
+    pub fn rough_ratio(&self, other: &Self) -> Option<f64> {
+        match self.pairs(other).as_slice() {
+            [] => self.rough_ratio_apart(other),
+            pairs => rough_ratio(pairs),
         }
-        let paired = self.rounds == other.rounds;
-        let mut random = fastrand::Rng::with_seed(seed);
-        let (mut drawn_a, mut drawn_b) = (vec![0; a.len()], vec![0; b.len()]);
-        let resampled = (0..RESAMPLES)
-            .map(|_| {
-                drawn_a.fill_with(|| random.usize(..a.len()));
-                if paired {
-                    drawn_b.copy_from_slice(&drawn_a);
-                } else {
-                    drawn_b.fill_with(|| random.usize(..b.len()));
-                }
-                self.of(&drawn_a) / other.of(&drawn_b)
-            })
-            .collect();
-        Some(percentile_interval(estimate, resampled))
+    }
+
+    /// The same of different runs.
+    pub fn rough_ratio_apart(&self, other: &Self) -> Option<f64> {
+        let ratio = self.estimate()? / other.estimate()?;
+        (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+    }
+
+    /// What both give in the rounds that both have.
+    pub fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
+        let others = other.by_round();
+        let of_round = |round: u32| {
+            let place = others
+                .binary_search_by_key(&round, |(round, _)| *round)
+                .ok()?;
+            Some(others[place].1)
+        };
+        let own = self.by_round().into_iter();
+        own.filter_map(|(round, value)| Some((value, of_round(round)?)))
+            .collect()
+    }
+
+    fn own(&self) -> Vec<f64> {
+        (0..self.trials()).map(|trial| self.of(&[trial])).collect()
     }
 
     /// What these trials give together; at least one, each as often as it is drawn.
@@ -248,65 +223,6 @@ impl Sample {
                 Trials::Quantile(quantile, values) => values.quantile(*quantile, drawn),
             }
     }
-}
-
-/// The percentile bootstrap interval of a median without drawing anything: with which chance each pair of
-/// values is in the middle of a resample follows from counting.
-fn median_interval(estimate: f64, mut values: Vec<f64>) -> Interval {
-    values.sort_unstable_by(f64::total_cmp);
-    let n = values.len() as i32;
-    let half = (n + 1) / 2;
-    // That at least `half` of n draws are among the k least.
-    let up_to = |k: i32| -> f64 {
-        let share = f64::from(k) / f64::from(n);
-        let of = |j: i32| binomial(n, j) * share.powi(j) * (1.0 - share).powi(n - j);
-        (half..=n).map(of).sum()
-    };
-    let mut medians: Vec<(f64, f64)> = Vec::new();
-    for low in 1..=n {
-        let mut alone = up_to(low) - up_to(low - 1);
-        if n % 2 == 0 {
-            let step = |k: i32| (f64::from(k) / f64::from(n)).powi(half);
-            for high in low + 1..=n {
-                let chance = binomial(n, half)
-                    * (step(low) - step(low - 1))
-                    * (step(n - high + 1) - step(n - high));
-                let value = |rank: i32| values[rank as usize - 1];
-                medians.push((f64::midpoint(value(low), value(high)), chance));
-                alone -= chance;
-            }
-        }
-        medians.push((values[low as usize - 1], alone));
-    }
-    medians.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-    let end = |mut from: Box<dyn Iterator<Item = &(f64, f64)> + '_>| {
-        let mut sum = 0.0;
-        let beyond = from.find(|(_, chance)| {
-            sum += chance;
-            sum > 0.025
-        });
-        beyond.map_or(estimate, |(value, _)| *value)
-    };
-    Interval {
-        estimate,
-        low: end(Box::new(medians.iter())).min(estimate),
-        high: end(Box::new(medians.iter().rev())).max(estimate),
-    }
-}
-
-/// In how many ways `k` of `n` can be chosen.
-fn binomial(n: i32, k: i32) -> f64 {
-    (1..=k).fold(1.0, |ways, i| ways * f64::from(n - k + i) / f64::from(i))
-}
-
-/// The median over trials with its interval; `None` with fewer than 2 finite values.
-pub fn bootstrap_median(values: &[f64], seed: u64) -> Option<Interval> {
-    Sample::of_values((0..).zip(values.iter().copied()).collect()).interval(seed)
-}
-
-/// The [ratio](Sample::ratio) of the medians of `a` and `b`, each trial given as (round, value).
-pub fn bootstrap_ratio(a: &[(u32, f64)], b: &[(u32, f64)], seed: u64) -> Option<Interval> {
-    Sample::of_values(a.to_vec()).ratio(&Sample::of_values(b.to_vec()), seed)
 }
 
 #[cfg(test)]
@@ -342,48 +258,34 @@ mod tests {
     fn a_mean_weighs_trials_by_their_values() {
         let mean = Sample::of_means(vec![(0, 10.0, 300), (1, 50.0, 100)]);
         assert!((mean.estimate().unwrap() - 20.0).abs() < 1e-12);
-        let interval = mean.times(2.0).interval(1).unwrap();
-        assert!((interval.low - 20.0).abs() < 1e-12 && (interval.high - 100.0).abs() < 1e-12);
+        let (low, high) = mean.times(2.0).range().unwrap();
+        assert!((low - 20.0).abs() < 1e-12 && (high - 100.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_median_has_the_interval_that_drawing_gives() {
-        let mut random = fastrand::Rng::with_seed(3);
-        for n in 5..=12 {
-            let values: Vec<f64> = (0..n).map(|_| random.f64()).collect();
-            let mut drawn: Vec<f64> = (0..40_000)
-                .map(|_| {
-                    let mut drawn: Vec<f64> = (0..n).map(|_| values[random.usize(..n)]).collect();
-                    median_in_place(&mut drawn)
-                })
-                .collect();
-            drawn.sort_unstable_by(f64::total_cmp);
-            let interval = Sample::of_values(rounds(&values)).interval(1).unwrap();
-            let share = |value: f64| {
-                let below = drawn.partition_point(|one| *one < value - 1e-12);
-                let up_to = drawn.partition_point(|one| *one <= value + 1e-12);
-                (below as f64 / 40_000.0, up_to as f64 / 40_000.0)
-            };
-            let ((low, up_to_low), (high, up_to_high)) =
-                (share(interval.low), share(interval.high));
-            assert!(
-                low < 0.028 && up_to_low > 0.022,
-                "{n}: {low} to {up_to_low}"
-            );
-            assert!(
-                high < 0.978 && up_to_high > 0.972,
-                "{n}: {high} to {up_to_high}"
-            );
-        }
+    fn ratios_pair_the_rounds_that_both_have() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0];
+        let a = Sample::of_values(rounds(&values));
+        let mut twice = rounds(&values.map(|value| value / 2.0));
+        twice.remove(3);
+        let b = Sample::of_values(twice);
+        let paired = a.ratio(&b).unwrap();
+        assert_eq!(paired.pairs, 6);
+        assert!((paired.interval(0.95).high - 2.0).abs() < 1e-9);
+        let apart = a.ratio_apart(&a).unwrap().interval(0.95);
+        assert!(apart.low < 0.9 && apart.high > 1.1);
     }
 
     #[test]
-    fn rounds_of_another_run_are_not_paired() {
-        let a = Sample::of_values(rounds(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
-        let paired = a.ratio(&a, 1).unwrap();
-        assert!((paired.low - 1.0).abs() < 1e-12 && (paired.high - 1.0).abs() < 1e-12);
-        let unpaired = a.ratio(&a.clone().apart(), 1).unwrap();
-        assert!(unpaired.low < 0.9 && unpaired.high > 1.1);
+    fn few_trials_have_a_range_and_a_ratio_but_no_interval() {
+        let (a, b) = (
+            Sample::of_values(rounds(&[2.0, 4.0, 3.0])),
+            Sample::of_values(rounds(&[1.0, 2.0, 1.5])),
+        );
+        assert_eq!((a.interval(), a.ratio(&b)), (None, None));
+        assert_eq!(a.range(), Some((2.0, 4.0)));
+        assert!((a.rough_ratio(&b).unwrap() - 2.0).abs() < 1e-12);
+        assert_eq!(Sample::of_values(rounds(&[2.0])).range(), None);
     }
 
     proptest! {
@@ -403,8 +305,9 @@ mod tests {
             let (low, high) = extremes(&own);
             let estimate = sample.estimate().expect("there are trials");
             prop_assert!(low <= estimate && estimate <= high);
-            let interval = sample.interval(1).expect("there are two trials");
-            prop_assert!(interval.holds(estimate) && low <= interval.low && interval.high <= high);
+            if let Some(interval) = sample.interval() {
+                prop_assert!(interval.holds(estimate) && low <= interval.low && interval.high <= high);
+            }
             // The definition, spelt out.
             let mut all: Vec<f64> = trials.iter().flatten()
                 .flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize)).collect();

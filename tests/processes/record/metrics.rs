@@ -59,7 +59,7 @@ fn every_metric_is_measured_or_has_its_reason() {
     let run = record::read(directory.path()).unwrap();
     let mut trials = record::read_trials(directory.path()).unwrap();
     trials.retain(|trial| trial.server == "fork");
-    let values = Values::of(&trials, run.seed).unwrap();
+    let values = Values::of(&trials).unwrap();
     let (mut missing, mut unexplained) = (BTreeSet::new(), Vec::new());
     for metric in METRICS.iter().filter(|metric| !metric.is_over_clients()) {
         match values.value(metric.name) {

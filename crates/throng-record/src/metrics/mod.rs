@@ -359,12 +359,13 @@ impl Metric {
         self.unit.text(value)
     }
 
-    /// The ends of its interval, "1.47–1.58", in the unit in which the value is written; none where both read
-    /// alike.
+    /// The ends of its interval, "1.47–1.58", in the unit in which the value is written, or of the range of too
+    /// few trials, "range 1.47–1.58"; none where both read alike.
     pub fn range(&self, quantity: Quantity) -> Option<String> {
         let (low, high) = (quantity.low?, quantity.high?);
         let [low, high] = [low, high].map(|end| self.unit.number_beside(end, quantity.value));
-        (low != high).then(|| format!("{low}–{high}"))
+        let range = if quantity.is_range { "range " } else { "" };
+        (low != high).then(|| format!("{range}{low}–{high}"))
     }
 
     fn probe_value(&self) -> Option<ProbeValue> {

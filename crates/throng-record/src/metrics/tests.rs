@@ -121,7 +121,7 @@ fn trials_are_combined_as_the_metric_says() {
         trial(1, Purpose::Timed, &[("cpu_ms", 20.0), ("threads", 6.0)]),
         trial(0, Purpose::Counted, &[("cycles", 1000.0)]),
     ];
-    let values = |trials: &[Trial]| Values::of(trials, 1).unwrap();
+    let values = |trials: &[Trial]| Values::of(trials).unwrap();
     let all = values(&trials);
     let is = |name: &str, expected: f64| {
         let value = all.value(name).unwrap();

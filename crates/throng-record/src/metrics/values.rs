@@ -8,9 +8,9 @@ use serde::{Serialize, Serializer};
 
 use super::{Combine, METRICS, Metric, Source, Statistic, Times, named};
 use crate::{Latency, Trial};
-use throng_stats::{Distributions, Interval, Sample};
+use throng_stats::{Distributions, Sample};
 
-/// A value of several trials, with its 95 % interval when there are at least two.
+/// A value of several trials, with its 95 % interval from 6 trials on; of 2 to 5, with their range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
     /// The value.
@@ -21,6 +21,9 @@ pub struct Quantity {
     /// Upper end of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
+    /// Whether these ends are the least and greatest of too few trials, and no 95 % interval.
+    #[serde(rename = "range", skip_serializing_if = "std::ops::Not::not")]
+    pub is_range: bool,
 }
 
 /// A metric of several trials.
@@ -49,6 +52,7 @@ impl Quantity {
             value,
             low: None,
             high: None,
+            is_range: false,
         }
     }
 
@@ -59,6 +63,7 @@ impl Quantity {
             value: self.value * factor,
             low: self.low.map(|low| low * factor),
             high: self.high.map(|high| high * factor),
+            ..self
         }
     }
 }
@@ -68,7 +73,7 @@ impl Values {
     ///
     /// # Errors
     /// When a histogram in the record cannot be read.
-    pub fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>, seed: u64) -> anyhow::Result<Self> {
+    pub fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> anyhow::Result<Self> {
         let mut trials: Vec<&Trial> = trials.into_iter().collect();
         trials.sort_by_key(|trial| trial.round);
         let mut values = Self::default();
@@ -76,7 +81,7 @@ impl Values {
             let of_times =
                 |metric: &&Metric| matches!(metric.source, Source::Times(of, _) if of == times);
             let metrics: Vec<&'static Metric> = METRICS.iter().filter(of_times).collect();
-            values.add_times(&trials, times, &metrics, seed)?;
+            values.add_times(&trials, times, &metrics)?;
         }
         for metric in METRICS {
             if !matches!(metric.source, Source::Times(..)) {
@@ -84,7 +89,7 @@ impl Values {
                     let comes_from = metric.comes_from(trial);
                     Some((trial.round, metric.of(trial).filter(|_| comes_from)?))
                 });
-                values.add(metric, Sample::of_values(rounds.collect()), seed);
+                values.add(metric, Sample::of_values(rounds.collect()));
             }
         }
         Ok(values)
@@ -95,7 +100,6 @@ impl Values {
         trials: &[&Trial],
         times: Times,
         metrics: &[&'static Metric],
-        seed: u64,
     ) -> anyhow::Result<()> {
         let good = trials
             .iter()
@@ -130,12 +134,12 @@ impl Values {
                         .collect(),
                 ),
             };
-            self.add(metric, sample, seed);
+            self.add(metric, sample);
         }
         Ok(())
     }
 
-    fn add(&mut self, metric: &'static Metric, sample: Sample, seed: u64) {
+    fn add(&mut self, metric: &'static Metric, sample: Sample) {
         let own = || sample.by_round().into_iter().map(|(_, value)| value);
         let value = match metric.combine {
             _ if sample.trials() == 0 => None,
@@ -144,13 +148,20 @@ impl Values {
             Combine::Greatest => own().max_by(f64::total_cmp),
         };
         let Some(value) = value else { return };
-        let interval = (!metric.is_exact())
-            .then(|| sample.interval(seed))
-            .flatten();
-        let quantity = Quantity {
-            value,
-            low: interval.map(|interval| interval.low),
-            high: interval.map(|interval| interval.high),
+        let quantity = match (sample.interval(), sample.range()) {
+            _ if metric.is_exact() => Quantity::bare(value),
+            (Some(interval), _) => Quantity {
+                low: Some(interval.low),
+                high: Some(interval.high),
+                ..Quantity::bare(value)
+            },
+            (None, Some((low, high))) => Quantity {
+                low: Some(low),
+                high: Some(high),
+                is_range: true,
+                ..Quantity::bare(value)
+            },
+            (None, None) => Quantity::bare(value),
         };
         self.0.insert(metric.name, Value { quantity, sample });
     }
@@ -174,19 +185,6 @@ impl Values {
     /// Its trials.
     pub fn sample(&self, name: &str) -> Option<&Sample> {
         self.get(name).map(|value| &value.sample)
-    }
-
-    /// The ratio of this one's value of a metric to another one's of the same run, where its trials have an
-    /// interval.
-    pub fn ratio(&self, other: &Self, metric: &Metric, seed: u64) -> Option<Interval> {
-        let (own, others) = (self.sample(metric.name)?, other.sample(metric.name)?);
-        (!metric.is_exact()).then(|| own.ratio(others, seed))?
-    }
-
-    /// The same where they are of different runs.
-    pub fn ratio_apart(&self, other: &Self, metric: &Metric, seed: u64) -> Option<Interval> {
-        let (own, others) = (self.sample(metric.name)?, other.sample(metric.name)?);
-        (!metric.is_exact()).then(|| own.ratio(&others.clone().apart(), seed))?
     }
 
     /// All of them, by name.

@@ -60,7 +60,7 @@ fn reached(rows: &[&Row]) -> String {
     if rows.iter().any(|row| row.completion.is_some()) {
         format!("after {}", range(rows, &COMPLETION))
     } else {
-        format!("{} requests a second", range(rows, &RATE))
+        format!("{} requests per second", range(rows, &RATE))
     }
 }
 
@@ -77,6 +77,7 @@ fn range(rows: &[&Row], measure: &Measure) -> String {
 mod tests {
     use crate::answer::Answer;
     use crate::fixture;
+    use crate::grade::Grade;
     use crate::summary::Summary;
     use throng_record::{Completion, Trial};
 
@@ -84,7 +85,8 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients <= 100);
         trials.iter_mut().for_each(change);
-        let answer = Answer::of(&Summary::of(&run, &trials).unwrap());
+        let summary = Summary::of(&run, &trials).unwrap();
+        let answer = Answer::of(&summary, &Grade::of(&run, &trials, &summary));
         answer.sentences().collect::<Vec<_>>().join("\n")
     }
 
@@ -100,12 +102,12 @@ mod tests {
     fn who_keeps_the_pace_of_thinking_clients_is_not_ranked() {
         let text = answer(think);
         let all = "With 100 clients, the clients' time to think sets the pace, and all kept it: 1,000 requests \
-                   a second.";
+                   per second.";
         assert!(text.contains(all), "{text}");
         let brief = "With 10 clients, the clients' time to think sets the pace, and all kept it (100 requests";
         assert!(text.contains(brief), "{text}");
-        assert!(!text.contains("served most"), "{text}");
-        assert!(text.contains("costs least"), "{text}");
+        assert!(!text.contains("is fastest"), "{text}");
+        assert!(text.contains("needs the least CPU"), "{text}");
     }
 
     #[test]
@@ -119,7 +121,7 @@ mod tests {
         });
         assert!(!text.contains("all kept it:"), "{text}");
         assert!(
-            text.contains("; select reached 500 requests a second."),
+            text.contains("; select reached 500 requests per second."),
             "{text}"
         );
         assert!(text.contains("all but select kept it"), "{text}");
@@ -142,6 +144,6 @@ mod tests {
             text.contains("and all kept it: after 9.00 s to 9.02 s."),
             "{text}"
         );
-        assert!(!text.contains("done first"), "{text}");
+        assert!(!text.contains("is done first"), "{text}");
     }
 }

@@ -1,22 +1,26 @@
-//! Servers ranked by one measure, with those that cannot be told apart from the best.
+//! Servers ranked by one measure: the best, and how far the others are behind it.
 
+use crate::comparison::{compared_by, quantity};
 use crate::summary::{Row, Summary};
-use throng_record::format::{ABSENT, index};
-use throng_record::metrics::{Better, Metric, named};
-use throng_stats::{Interval, Verdict};
+use throng_record::format::{ABSENT, index, list};
+use throng_record::metrics::{Better, Metric, Quantity, named};
+use throng_stats::paired::FEWEST_PAIRS;
+use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
 /// What servers are ranked by.
 pub(super) struct Measure {
-    /// "costs least".
+    /// "needs the least CPU".
     pub(super) superlative: &'static str,
-    /// "costs", before "1.52 times that".
+    /// "needs", before "40 % more".
     pub(super) verb: &'static str,
-    /// "cost the same", of several that cannot be told apart.
-    pub(super) alike: &'static str,
-    metric: &'static str,
+    /// "more": how a worse one differs.
+    pub(super) worse: &'static str,
+    /// "throughput".
+    pub(super) noun: &'static str,
+    pub(super) metric: &'static str,
     /// Its value in a sentence, with `{}` for it.
     text: &'static str,
-    /// How others are told: by this of their own value, or else as times the best's. A multiple of
+    /// How others are written: by this of their own value, or else as a difference from the best. A multiple of
     /// an index means nothing.
     pub(super) own: Option<fn(f64) -> String>,
     /// Its values, and which bound these are where the load generator was the limit.
@@ -24,19 +28,21 @@ pub(super) struct Measure {
 }
 
 pub(super) const RATE: Measure = Measure {
-    superlative: "served most",
-    verb: "served",
-    alike: "rate",
+    superlative: "is fastest",
+    verb: "is",
+    worse: "slower",
+    noun: "throughput",
     metric: "requests_per_s",
-    text: "{} requests a second",
+    text: "{} requests per second",
     own: None,
     limited: ("rates", "lower"),
 };
 
 pub(super) const COMPLETION: Measure = Measure {
-    superlative: "had all of them done first",
-    verb: "took",
-    alike: "completion time",
+    superlative: "is done first",
+    verb: "takes",
+    worse: "longer",
+    noun: "completion time",
     metric: "completion_s",
     text: "after {}",
     own: None,
@@ -44,11 +50,12 @@ pub(super) const COMPLETION: Measure = Measure {
 };
 
 pub(super) const COST: Measure = Measure {
-    superlative: "costs least",
-    verb: "costs",
-    alike: "CPU cost",
+    superlative: "needs the least CPU",
+    verb: "needs",
+    worse: "more",
+    noun: "CPU per request",
     metric: "server_cpu_us_per_request",
-    text: "{} of server CPU a request",
+    text: "{} per request",
     own: None,
     limited: ("costs", "upper"),
 };
@@ -56,7 +63,8 @@ pub(super) const COST: Measure = Measure {
 pub(super) const FAIRNESS: Measure = Measure {
     superlative: "is fairest",
     verb: "has",
-    alike: "fairness",
+    worse: "",
+    noun: "fairness",
     metric: "fairness_jain",
     text: "Jain's index {}",
     own: Some(index),
@@ -73,75 +81,118 @@ impl Measure {
     }
 }
 
-/// The servers ranked by one measure.
+/// The servers ranked by one measure with one number of clients.
 pub(super) struct Ranking<'a> {
     pub(super) best: &'a Row,
-    /// Not distinguishable from the best.
-    pub(super) level: Vec<&'a str>,
-    /// With one trial only, so not compared.
-    pub(super) single: Vec<&'a str>,
+    /// Within the margin of the best.
+    pub(super) equivalent: Vec<&'a str>,
+    /// With too much noise to say, and the smallest difference that would have been seen.
+    pub(super) inconclusive: Vec<(&'a str, f64)>,
+    /// With too few rounds to say.
+    pub(super) too_few: Vec<&'a str>,
     /// Worse than the best, least difference first, with value over the best's.
-    pub(super) behind: Vec<(&'a Row, Interval)>,
+    pub(super) behind: Vec<(&'a Row, Quantity)>,
 }
 
-/// `None` when fewer than two of the rows have the measure. All rows have the same number of clients.
-pub(super) fn rank<'a>(
-    rows: &[&'a Row],
-    measure: &Measure,
-    summary: &Summary,
-) -> Option<Ranking<'a>> {
-    let seed = summary.seed;
-    let checks = summary.checks_at(rows.first()?.clients);
-    let metric = measure.metric();
-    let noise = checks.and_then(|checks| checks.noise(metric, seed));
-    let floor = noise.unwrap_or(0.0).max(metric.least_difference);
-    let higher_is_better = metric.better == Better::Higher;
-    let mut valued: Vec<(&Row, f64)> = rows
-        .iter()
-        .filter_map(|row| Some((*row, measure.of(row)?)))
-        .collect();
-    if valued.len() < 2 {
-        return None;
-    }
-    let repeated = |row: &Row| {
-        let sample = row.metrics.sample(measure.metric);
-        sample.is_some_and(|sample| sample.trials() >= 2)
-    };
-    let mut single = Vec::new();
-    if valued.iter().filter(|(row, _)| repeated(row)).count() >= 2 {
-        single = valued
+/// All rankings of an answer: their verdicts are corrected together.
+pub(super) struct Rankings<'a>(Vec<(u32, &'static str, Ranking<'a>)>);
+
+/// One server compared with the best.
+struct Behind<'a> {
+    row: &'a Row,
+    ratio: Option<LogRatio>,
+}
+
+impl<'a> Rankings<'a> {
+    /// Of all rows that served all their clients, with each number of clients.
+    pub(super) fn of(summary: &'a Summary) -> Self {
+        let mut all: Vec<(u32, &Measure, &Row, Vec<Behind<'_>>)> = Vec::new();
+        for &clients in &summary.clients {
+            let rows: Vec<&Row> = super::ranked_rows(summary, clients);
+            for measure in [super::pace(&rows), &COST, &FAIRNESS] {
+                all.extend(
+                    against_best(&rows, measure)
+                        .map(|(best, behind)| (clients, measure, best, behind)),
+                );
+            }
+        }
+        let compared: Vec<Compared> = all
             .iter()
-            .filter(|(row, _)| !repeated(row))
-            .map(|(row, _)| row.server.as_str())
+            .flat_map(|(_, measure, _, behind)| {
+                let metric = measure.metric();
+                behind.iter().map(|one| compared_by(metric, one.ratio))
+            })
             .collect();
-        valued.retain(|(row, _)| repeated(row));
+        let mut verdicts = verdicts(&compared, MARGIN).into_iter();
+        let rankings = all.into_iter().map(|(clients, measure, best, behind)| {
+            let judged = behind.into_iter().zip(verdicts.by_ref());
+            (clients, measure.metric, Ranking::of(best, judged))
+        });
+        Self(rankings.collect())
     }
+
+    /// `None` when fewer than two servers have the measure.
+    pub(super) fn get(&self, clients: u32, measure: &Measure) -> Option<&Ranking<'a>> {
+        let mut all = self.0.iter();
+        let found = all.find(|(own, metric, _)| *own == clients && *metric == measure.metric);
+        found.map(|(_, _, ranking)| ranking)
+    }
+}
+
+/// The row with the best value, and the others' ratios to it.
+fn against_best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<(&'a Row, Vec<Behind<'a>>)> {
+    let valued = rows.iter().filter_map(|row| Some((*row, measure.of(row)?)));
+    let mut valued: Vec<(&Row, f64)> = valued.collect();
     valued.sort_by(|a, b| a.1.total_cmp(&b.1));
-    if higher_is_better {
+    if measure.metric().better == Better::Higher {
         valued.reverse();
     }
-    let best = valued[0].0;
-    let mut ranking = Ranking {
-        best,
-        level: Vec::new(),
-        single,
-        behind: Vec::new(),
-    };
-    for (row, _) in &valued[1..] {
-        let ratio = row.metrics.ratio(&best.metrics, metric, seed);
-        let verdict = Verdict::beyond(floor, ratio, higher_is_better);
-        match (verdict, ratio) {
-            (Verdict::NotDistinguishable, _) | (_, None) => ranking.level.push(&row.server),
-            (_, Some(ratio)) => ranking.behind.push((row, ratio)),
-        }
-    }
-    Some(ranking)
+    let ((best, _), others) = valued.split_first()?;
+    let sample = |row: &'a Row| row.metrics.sample(measure.metric);
+    let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
+    let behind = others.iter().map(|(row, _)| Behind {
+        row,
+        ratio: ratio(row),
+    });
+    (!others.is_empty()).then(|| (*best, behind.collect()))
 }
 
-pub(super) fn with_best<'a>(ranking: &Ranking<'a>) -> Vec<&'a str> {
-    std::iter::once(ranking.best.server.as_str())
-        .chain(ranking.level.iter().copied())
-        .collect()
+impl<'a> Ranking<'a> {
+    fn of(best: &'a Row, judged: impl Iterator<Item = (Behind<'a>, Verdict)>) -> Self {
+        let mut ranking = Self {
+            best,
+            equivalent: Vec::new(),
+            inconclusive: Vec::new(),
+            too_few: Vec::new(),
+            behind: Vec::new(),
+        };
+        for (Behind { row, ratio }, verdict) in judged {
+            let name = row.server.as_str();
+            match (verdict, ratio) {
+                (_, None) => ranking.too_few.push(name),
+                (Verdict::Worse, Some(ratio)) => ranking.behind.push((row, quantity(ratio))),
+                (Verdict::Equivalent, _) => ranking.equivalent.push(name),
+                (_, Some(ratio)) => {
+                    let seen = ratio.smallest_difference();
+                    ranking.inconclusive.push((name, seen));
+                }
+            }
+        }
+        ranking
+    }
+
+    /// Whether the best is better than any other.
+    pub(super) fn is_decided(&self) -> bool {
+        !self.behind.is_empty()
+    }
+}
+
+/// " fork: inconclusive, since a ranking needs at least 6 rounds."
+pub(super) fn too_few(ranking: &Ranking<'_>) -> Option<String> {
+    let names = list(&ranking.too_few);
+    (!names.is_empty()).then(|| {
+        format!(" {names}: inconclusive, since a ranking needs at least {FEWEST_PAIRS} rounds.")
+    })
 }
 
 pub(super) fn value(row: &Row, measure: &Measure) -> String {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pair::{Pair, Source, Together};
+use super::pair::{Pair, Source, Together, pair};
 use crate::summary::Summary;
 use throng_record::{self as record, Run, Trial};
 
@@ -38,7 +38,7 @@ impl Baseline {
                     .side(&server.name, clients, &server.name)
                     .zip(before.side(&server.name, clients, "its baseline"));
                 pairs.extend(
-                    sides.map(|(side, reference)| now.pair(&side, &reference, Together::Apart)),
+                    sides.map(|(side, reference)| pair(&side, &reference, Together::Apart)),
                 );
             }
         }

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
+use super::size::{Size, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, counted, or_absent};
-use throng_record::metrics::{Better, Judged, METRICS, Metric, compared};
-use throng_stats::{Interval, Verdict};
+use throng_record::metrics::{Better, Judged, METRICS, Metric, Quantity, compared};
+use throng_stats::paired::{FEWEST_PAIRS, LEVEL};
+use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
 /// Measures of how fast a server is, which tell of something else where the clients were the limit or set
 /// the pace.
@@ -44,46 +46,36 @@ pub struct Measured {
     /// The server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The server's over the reference's.
+    /// The server's over the reference's, from the rounds' own ratios; without an interval where these are too
+    /// few.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<Interval>,
-    /// By what share two equal servers came out apart, where one was measured twice; a ratio nearer
-    /// to 1 is not told apart from it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<f64>,
+    pub ratio: Option<Quantity>,
     /// What that says of the server.
-    pub verdict: Word,
+    pub verdict: Verdict,
+    /// The same in a word that suits the measure: "faster", "cheaper".
+    pub word: &'static str,
+    /// The smallest difference, as a share, that as many rounds as noisy show in 80 of 100 runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_difference: Option<f64>,
+    /// Where the verdict is inconclusive: how many rounds would show which difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub needed: Option<Needed>,
     /// Why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     #[serde(skip)]
-    metric: &'static Metric,
+    pub(super) metric: &'static Metric,
+    #[serde(skip)]
+    log: Option<LogRatio>,
 }
 
-/// A verdict, or that there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Word {
-    /// The server is better.
-    Better,
-    /// It is worse.
-    Worse,
-    /// The trials do not tell them apart.
-    NotDistinguishable,
-    /// The figures do not allow a comparison.
-    Withheld,
-}
-
-impl Word {
-    /// As it stands in tables.
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NotDistinguishable => "not told apart",
-            Self::Withheld => "not compared",
-        }
-    }
+/// Rounds that would show a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Needed {
+    /// How many.
+    pub rounds: usize,
+    /// The difference, as a share.
+    pub difference: f64,
 }
 
 /// One of two that are compared.
@@ -108,100 +100,162 @@ impl<'a> Source<'a> {
             .find(|row| row.server == server)?;
         Some(Side { row, called })
     }
+}
 
-    /// Compares a server of this run with another one, or with what it was in another run; what that says is
-    /// still to be said.
-    pub(super) fn unsaid(self, side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
-        // Where each client has a job, the time until all are done says the same better.
-        let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
-        let metrics = compared()
-            .into_iter()
-            .filter(|metric| !has_jobs || metric.name != "requests_per_s");
-        let measures = self.measures(metrics, side, reference, together);
-        let not_compared = [side, reference].into_iter().find_map(not_comparable);
-        Pair {
-            clients: side.row.clients,
-            server: side.called.to_owned(),
-            reference: reference.called.to_owned(),
-            measures,
-            not_compared,
-            sentence: String::new(),
-        }
+/// Measures a server of this run beside another one, or beside what it was in another run. What that says
+/// follows once all pairs of an answer are there: see [`judge`].
+pub(crate) fn pair(side: &Side<'_>, reference: &Side<'_>, together: Together) -> Pair {
+    // Where each client has a job, the time until all are done says the same better.
+    let has_jobs = side.row.completion.is_some() && reference.row.completion.is_some();
+    let metrics = compared()
+        .into_iter()
+        .filter(|metric| !has_jobs || metric.name != "requests_per_s");
+    let measures = measures(metrics, side, reference, together);
+    let not_compared = [side, reference].into_iter().find_map(not_comparable);
+    Pair {
+        clients: side.row.clients,
+        server: side.called.to_owned(),
+        reference: reference.called.to_owned(),
+        measures,
+        not_compared,
+        sentence: String::new(),
     }
+}
 
-    /// The same by all metrics of which less or more is better and that no pair has. What was counted in all
-    /// is left out where there is the same for one reply.
-    pub(crate) fn others(
-        self,
-        side: &Side<'_>,
-        reference: &Side<'_>,
-        together: Together,
-    ) -> Vec<Measured> {
-        let metrics = METRICS.iter().filter(|metric| {
-            metric.better != Better::Neutral
-                && !metric.shown.compared
-                && metric.per_request().is_none()
-        });
-        self.measures(metrics, side, reference, together)
-    }
+/// The same by all metrics of which less or more is better and that no pair has. What was counted in all
+/// is left out where there is the same for one reply.
+pub(crate) fn others(side: &Side<'_>, reference: &Side<'_>, together: Together) -> Vec<Measured> {
+    let metrics = METRICS.iter().filter(|metric| {
+        metric.better != Better::Neutral && !metric.shown.compared && metric.per_request().is_none()
+    });
+    measures(metrics, side, reference, together)
+}
 
-    /// Both by each of these metrics that either has.
-    fn measures(
-        self,
-        metrics: impl Iterator<Item = &'static Metric>,
-        side: &Side<'_>,
-        reference: &Side<'_>,
-        together: Together,
-    ) -> Vec<Measured> {
-        let not_compared = [side, reference].into_iter().find_map(not_comparable);
-        metrics
-            .map(|metric| self.measured(metric, side, reference, together))
-            .map(|measured| match &not_compared {
-                Some(why) => measured.withheld(why),
-                None => measured,
-            })
-            .filter(|measured| measured.reference.is_some() || measured.value.is_some())
-            .collect()
-    }
+/// Both by each of these metrics that either has.
+fn measures(
+    metrics: impl Iterator<Item = &'static Metric>,
+    side: &Side<'_>,
+    reference: &Side<'_>,
+    together: Together,
+) -> Vec<Measured> {
+    let not_compared = [side, reference].into_iter().find_map(not_comparable);
+    metrics
+        .map(|metric| Measured::of(metric, side, reference, together))
+        .map(|measured| match &not_compared {
+            Some(why) => measured.withheld(why),
+            None => measured,
+        })
+        .filter(|measured| measured.reference.is_some() || measured.value.is_some())
+        .collect()
+}
 
-    fn measured(
-        self,
+impl Measured {
+    fn of(
         metric: &'static Metric,
         side: &Side<'_>,
         reference: &Side<'_>,
         together: Together,
-    ) -> Measured {
-        let (values, others, seed) = (&side.row.metrics, &reference.row.metrics, self.run.seed);
-        let ratio = match together {
-            Together::Interleaved => values.ratio(others, metric, seed),
-            Together::Apart => values.ratio_apart(others, metric, seed),
-        };
-        let checks = self.summary.checks_at(side.row.clients);
-        let noise = checks.and_then(|checks| checks.noise(metric, seed));
-        let floor = noise.unwrap_or(0.0).max(metric.least_difference);
-        let verdict = match Verdict::beyond(floor, ratio, metric.better == Better::Higher) {
-            Verdict::Better => Word::Better,
-            Verdict::Worse => Word::Worse,
-            Verdict::NotDistinguishable => Word::NotDistinguishable,
-        };
+    ) -> Self {
+        let (values, others) = (&side.row.metrics, &reference.row.metrics);
+        let samples = values.sample(metric.name).zip(others.sample(metric.name));
+        let samples = samples.filter(|_| !metric.is_exact());
+        let (log, rough, rounds) = samples.map_or((None, None, 0), |(own, other)| match together {
+            Together::Interleaved => (
+                own.ratio(other),
+                own.rough_ratio(other),
+                own.pairs(other).len(),
+            ),
+            Together::Apart => (
+                own.ratio_apart(other),
+                own.rough_ratio_apart(other),
+                own.trials().min(other.trials()),
+            ),
+        });
+        let ratio = log.map(quantity).or(rough.map(Quantity::bare));
         let measured = Measured {
             name: metric.name,
             title: metric.label,
             reference: others.value(metric.name),
             value: values.value(metric.name),
             ratio,
-            noise,
-            verdict,
+            verdict: Verdict::Inconclusive,
+            word: word(Verdict::Inconclusive, metric),
+            smallest_difference: log.map(|log| log.smallest_difference()),
+            needed: None,
             why: None,
             metric,
+            log,
         };
-        match (speed_means_nothing(metric, side, reference), ratio) {
-            (Some(why), _) => measured.withheld(&why),
-            (None, _) if metric.is_exact() => {
+        match speed_means_nothing(metric, side, reference) {
+            Some(why) => measured.withheld(&why),
+            None if metric.is_exact() => {
                 measured.withheld("it is a count over trials, and so has no interval")
             }
-            (None, None) => measured.withheld("it was not measured in enough trials"),
-            (None, Some(_)) => measured,
+            None if samples.is_none() => measured.withheld("only one of them was measured"),
+            None if log.is_none() => Measured {
+                why: Some(too_few(rounds)),
+                ..measured
+            },
+            None => measured,
+        }
+    }
+}
+
+/// "3 rounds are too few, at least 6 are needed".
+fn too_few(rounds: usize) -> String {
+    if rounds >= FEWEST_PAIRS {
+        return "too many rounds have a zero".to_owned();
+    }
+    let are = if rounds == 1 { "is" } else { "are" };
+    let rounds = counted(rounds as u32, "round");
+    format!("{rounds} {are} too few, at least {FEWEST_PAIRS} are needed")
+}
+
+/// The ratio with its 95 % interval.
+pub(crate) fn quantity(log: LogRatio) -> Quantity {
+    let interval = log.interval(LEVEL);
+    Quantity {
+        low: Some(interval.low),
+        high: Some(interval.high),
+        ..Quantity::bare(interval.estimate)
+    }
+}
+
+/// Gives all measures of one answer their verdicts, corrected for their number.
+pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut Measured>) {
+    let comparable = |one: &&mut Measured| one.verdict != Verdict::NotComparable;
+    let mut all: Vec<&mut Measured> = all.into_iter().filter(comparable).collect();
+    let compared: Vec<Compared> = all
+        .iter()
+        .map(|one| compared_by(one.metric, one.log))
+        .collect();
+    for (one, verdict) in all.iter_mut().zip(verdicts(&compared, MARGIN)) {
+        one.verdict = verdict;
+        one.word = word(verdict, one.metric);
+        one.needed = one
+            .log
+            .filter(|_| verdict == Verdict::Inconclusive)
+            .map(Needed::of);
+    }
+}
+
+/// A ratio of a metric, to be judged.
+pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> Compared {
+    Compared {
+        ratio,
+        higher_is_better: metric.better == Better::Higher,
+        least: metric.least_difference,
+    }
+}
+
+impl Needed {
+    /// To see what is not equivalent any more, or half of what can be seen now.
+    pub(crate) fn of(log: LogRatio) -> Self {
+        let seen = log.smallest_difference();
+        let difference = if seen > MARGIN { MARGIN } else { seen / 2.0 };
+        Self {
+            rounds: log.rounds_needed(difference),
+            difference,
         }
     }
 }
@@ -209,16 +263,16 @@ impl<'a> Source<'a> {
 /// A measure in a sentence.
 pub(super) fn noun(measured: &Measured) -> String {
     match measured.name {
-        "requests_per_s" => "requests a second".to_owned(),
-        "requests_per_server_cpu_s" => "requests per CPU-second".to_owned(),
+        "requests_per_s" => "throughput".to_owned(),
+        "requests_per_server_cpu_s" => "CPU per request".to_owned(),
         "server_pss_bytes" => "memory".to_owned(),
         "fairness_jain" => "fairness".to_owned(),
         "completion_s" => "completion time".to_owned(),
-        "clients_per_s" => "clients done a second".to_owned(),
+        "clients_per_s" => "clients done per second".to_owned(),
         "latency_sample_us" => "mean latency of 50 requests".to_owned(),
         name => match name.split_once('_') {
-            Some(("latency", _)) => format!("latency at {}", percentile(name)),
-            Some((kind, _)) => format!("{kind} time at {}", percentile(name)),
+            Some(("latency", _)) => format!("latency {}", percentile(name)),
+            Some((kind, _)) => format!("{kind} time {}", percentile(name)),
             None => name.to_owned(),
         },
     }
@@ -230,21 +284,26 @@ pub(super) fn percentile(name: &str) -> &str {
 }
 
 /// "1.52 (1.47–1.58)".
-pub(super) fn ratio(ratio: &Interval) -> String {
+pub(crate) fn ratio(ratio: &Quantity) -> String {
+    let (low, high) = (
+        ratio.low.unwrap_or(ratio.value),
+        ratio.high.unwrap_or(ratio.value),
+    );
     // As many as tell a narrow interval's ends from 1.
-    let narrow = ratio.high - ratio.low < 0.05;
-    let decimals = match ratio.estimate {
+    let decimals = match ratio.value {
         ..0.01 => 4,
         ..0.1 => 3,
-        0.98..1.02 if narrow => 3,
+        ..2.0 if high - low < 0.01 => 4,
+        ..2.0 if high - low < 0.1 => 3,
         ..10.0 => 2,
         ..100.0 => 1,
         _ => 0,
     };
-    format!(
-        "{:.decimals$} ({:.decimals$}–{:.decimals$})",
-        ratio.estimate, ratio.low, ratio.high
-    )
+    let value = format!("{:.decimals$}", ratio.value);
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!("{value} ({low:.decimals$}–{high:.decimals$})"),
+        _ => value,
+    }
 }
 
 /// Whether two were measured in the same rounds.
@@ -262,9 +321,6 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     if row.trials_ok == 0 {
         let reason = row.failures.first().map_or("", String::as_str);
         return Some(format!("every trial of {called} failed ({reason})"));
-    }
-    if row.trials_ok == 1 {
-        return Some(format!("{called} has one good trial, and it takes two"));
     }
     (!row.served_all).then(|| {
         let served = row
@@ -297,7 +353,10 @@ impl Measured {
     fn withheld(self, why: &str) -> Self {
         Self {
             ratio: None,
-            verdict: Word::Withheld,
+            verdict: Verdict::NotComparable,
+            word: word(Verdict::NotComparable, self.metric),
+            smallest_difference: None,
+            log: None,
             why: self.why.or_else(|| Some(why.to_owned())),
             ..self
         }
@@ -307,36 +366,46 @@ impl Measured {
     pub fn cells(&self) -> [String; 4] {
         let value = |value: Option<f64>| or_absent(value, |value| self.metric.text(value));
         let ratio = self.ratio.as_ref().map_or_else(|| ABSENT.to_owned(), ratio);
-        [
-            value(self.reference),
-            value(self.value),
-            ratio,
-            self.verdict.text().to_owned(),
-        ]
+        [value(self.reference), value(self.value), ratio, self.size()]
+    }
+
+    /// "3.4x faster", "equivalent".
+    fn size(&self) -> String {
+        let of_difference = self.ratio.filter(|_| self.verdict.is_difference());
+        of_difference.map_or_else(
+            || self.word.to_owned(),
+            |ratio| format!("{} {}", Size::of(ratio).estimate, self.word),
+        )
     }
 }
 
 impl Pair {
-    fn by(&self, name: &str) -> Option<&Measured> {
+    pub(super) fn by(&self, name: &str) -> Option<&Measured> {
         self.measures.iter().find(|measured| measured.name == name)
     }
 
     /// Judges that the server must not be slower by more than so many percent.
     pub(super) fn not_slower(&self, percent: f64) -> Judged {
-        let told = |measured: &&Measured| measured.ratio.is_some();
+        let known = |measured: &&Measured| measured.log.is_some();
         let by = [
             "requests_per_s",
             "clients_per_s",
             "requests_per_server_cpu_s",
-        ]
-        .into_iter()
-        .find_map(|name| self.by(name).filter(told));
-        let (missed, seen) = if let Some((by, ratio)) = by.and_then(|by| Some((by, by.ratio?))) {
-            let (times, what) = (self::ratio(&ratio), noun(by));
-            let seen = format!("{times} times the {what} of {}", self.reference);
-            (ratio.high < 1.0 - percent / 100.0, seen)
+        ];
+        let judged = by.iter().find_map(|name| self.by(name).filter(known));
+        let judged = judged.and_then(|judged| Some((judged, judged.ratio?)));
+        let (missed, seen) = if let Some((judged, ratio)) = judged {
+            let times = self::ratio(&ratio);
+            let seen = format!(
+                "{times} times the {} of {}",
+                of_rate(judged),
+                self.reference
+            );
+            let slower = |high| high < 1.0 - percent / 100.0;
+            (ratio.high.is_some_and(slower), seen)
         } else {
-            let why = self.not_compared.as_deref();
+            let few = by.iter().find_map(|name| self.by(name)?.why.as_deref());
+            let why = self.not_compared.as_deref().or(few);
             let why = why.unwrap_or("nothing could be compared");
             (true, format!("cannot be judged: {why}"))
         };
@@ -347,5 +416,14 @@ impl Pair {
             missed,
             seen,
         }
+    }
+}
+
+/// Of what a ratio of rates is.
+fn of_rate(measured: &Measured) -> &'static str {
+    match measured.name {
+        "requests_per_s" => "requests per second",
+        "clients_per_s" => "clients done per second",
+        _ => "requests per CPU-second",
     }
 }

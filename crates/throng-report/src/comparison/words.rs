@@ -1,179 +1,219 @@
-//! A pair in a sentence.
+//! A pair in a few short sentences.
 
-use super::pair::{Measured, Pair, Word, noun, percentile, ratio};
-use throng_record::format::{counted, list};
+use super::pair::{Measured, Pair, noun, percentile};
+use super::size::{Size, inverse, percent};
+use throng_record::format::{counted, list, whole};
+use throng_stats::{MARGIN, Verdict};
 
-/// "With 50 clients, node serves 0.42 (0.40–0.45) times the requests a second of nginx ..."
+/// Kinds of times, and the percentiles of each that are compared.
+const TIMES: [(&str, [&str; 2]); 3] = [
+    ("latency", ["latency_p50_us", "latency_p99_us"]),
+    ("response time", ["response_p50_us", "response_p99_us"]),
+    ("job time", ["job_p50_us", "job_p99_us"]),
+];
+
+/// What others say as well: clients per second is the inverse of their time, and the mean of some requests is
+/// close to that of all.
+const UNSAID: [&str; 2] = ["clients_per_s", "latency_sample_us"];
+
+/// "With 50 clients, B is 3.4x faster than A (3.1–3.7x) and uses 12 % less memory (10–14 %). ..."
 pub(super) fn sentence(pair: &Pair) -> String {
     let (server, reference) = (&pair.server, &pair.reference);
     let with = format!("With {}", counted(pair.clients, "client"));
     if let Some(why) = &pair.not_compared {
-        return format!("{with}, {server} and {reference} are not compared: {why}.");
+        return format!("{with}, {server} and {reference} are not comparable: {why}.");
     }
-    let mut clauses = clauses(pair);
-    let level: Vec<String> = names(pair, Word::NotDistinguishable);
-    let mut text = match (clauses.as_slice(), level.as_slice()) {
-        ([], []) => format!("{with}, nothing of {server} and {reference} can be compared"),
-        ([], level) => format!(
-            "{with}, {server} and {reference} cannot be told apart: neither in {}",
-            list(level).replace(" and ", " nor in ")
-        ),
-        (_, level) => {
-            if !level.is_empty() {
-                clauses.push(format!("{} cannot be told apart", list(level)));
-            }
-            format!("{with}, {}", clauses.join("; "))
-        }
-    };
-    text.push('.');
-    let withheld = pair.measures.iter();
-    let withheld = withheld.filter(|m| m.verdict == Word::Withheld && m.name != "clients_per_s");
-    for measured in withheld {
-        if let (Some(why), Some(_), Some(_)) = (&measured.why, measured.value, measured.reference) {
-            let mut noun = noun(measured);
-            noun[..1].make_ascii_uppercase();
-            text += &format!(" {noun} {} not compared: {why}.", is_or_are(measured));
-        }
+    let mut sentences = differences(pair);
+    sentences.extend(equivalent(pair, sentences.is_empty()));
+    sentences.extend(inconclusive(pair, sentences.is_empty()));
+    if sentences.is_empty() {
+        sentences.push(format!(
+            "nothing of {server} and {reference} can be compared"
+        ));
     }
-    text
+    sentences[0] = format!("{with}, {}", sentences[0]);
+    sentences.extend(not_comparable(pair));
+    let closed = sentences
+        .iter()
+        .map(|sentence| format!("{}.", capital(sentence)));
+    closed.collect::<Vec<_>>().join(" ")
 }
 
-/// What can be told apart, one clause for each kind of measure.
-fn clauses(pair: &Pair) -> Vec<String> {
-    let told = |name: &str| {
-        let told_apart = |m: &&Measured| matches!(m.verdict, Word::Better | Word::Worse);
-        pair.measures
-            .iter()
-            .find(|m| m.name == name)
-            .filter(told_apart)
+/// What differs: one sentence for speed, cost and memory, one for each kind of time, one for fairness.
+fn differences(pair: &Pair) -> Vec<String> {
+    let found = |name: &str| {
+        let by = pair.by(name)?;
+        by.ratio.filter(|_| by.verdict.is_difference())
+    };
+    let (server, reference) = (&pair.server, &pair.reference);
+    let mut than = format!(" than {reference}");
+    let mut clause = |size: Size, before: &str, after: &str| {
+        let than = std::mem::take(&mut than);
+        format!("{before} {} {after}{than}{}", size.estimate, size.range)
     };
     let mut clauses = Vec::new();
-    let server = &pair.server;
-    let reference = &pair.reference;
-    let mut named = false;
-    if let Some(times) = told("completion_s").and_then(|m| m.ratio) {
-        let times = ratio(&times);
-        clauses.push(format!(
-            "{server} takes {times} times as long as {reference} until all clients are done"
+    let speed = found("completion_s")
+        .map(inverse)
+        .or_else(|| found("requests_per_s"));
+    if let Some(ratio) = speed {
+        let word = if ratio.value > 1.0 {
+            "faster"
+        } else {
+            "slower"
+        };
+        clauses.push(clause(Size::of(ratio), "is", word));
+    }
+    if let Some(ratio) = found("requests_per_server_cpu_s").map(inverse) {
+        let more = if ratio.value > 1.0 { "more" } else { "less" };
+        clauses.push(clause(
+            Size::of(ratio),
+            "needs",
+            &format!("{more} CPU per request"),
         ));
-        named = true;
     }
-    let rates: Vec<String> = [
-        ("requests_per_s", "the requests a second"),
-        ("requests_per_server_cpu_s", "the requests per CPU-second"),
-    ]
-    .into_iter()
-    .filter_map(|(name, what)| Some(format!("{} times {what}", ratio(&told(name)?.ratio?))))
-    .collect();
-    if !rates.is_empty() {
-        let who = if named { "it" } else { server.as_str() };
-        let of = of(&clauses, reference);
-        clauses.push(format!("{who} serves {}{of}", list(&rates)));
-        named = true;
+    if let Some(ratio) = found("server_pss_bytes") {
+        let more = if ratio.value > 1.0 { "more" } else { "less" };
+        clauses.push(clause(Size::of(ratio), "uses", &format!("{more} memory")));
     }
-    for (kind, percentiles) in [
-        ("latency", ["latency_p50_us", "latency_p99_us"]),
-        ("response time", ["response_p50_us", "response_p99_us"]),
-        ("job time", ["job_p50_us", "job_p99_us"]),
-    ] {
+    let mut sentences = Vec::new();
+    if !clauses.is_empty() {
+        sentences.push(format!("{server} {}", list(&clauses)));
+    }
+    for (kind, percentiles) in TIMES {
         let times: Vec<String> = percentiles
             .into_iter()
             .filter_map(|name| {
+                let ratio = found(name)?;
+                let size = Size::of(ratio);
+                let word = if ratio.value > 1.0 { "higher" } else { "lower" };
                 let at = percentile(name);
-                Some(format!(
-                    "{} times as long at {at}",
-                    ratio(&told(name)?.ratio?)
-                ))
+                Some(format!("{} {word} at {at}{}", size.estimate, size.range))
             })
             .collect();
         if !times.is_empty() {
-            let whose = whose(server, &mut named);
-            let of = if clauses.is_empty() {
-                format!(" as that of {reference}")
+            sentences.push(if sentences.is_empty() {
+                format!(
+                    "{kind} of {server} is {}, compared with {reference}",
+                    list(&times)
+                )
+            } else {
+                format!("its {kind} is {}", list(&times))
+            });
+        }
+    }
+    if let Some(jain) = pair
+        .by("fairness_jain")
+        .filter(|by| by.verdict.is_difference())
+    {
+        let [before, now, ..] = jain.cells();
+        let more = if jain.verdict == Verdict::Better {
+            "more"
+        } else {
+            "less"
+        };
+        sentences.push(format!(
+            "{server} serves its clients {more} evenly: Jain's index {now}, against {before}"
+        ));
+    }
+    sentences
+}
+
+/// "equivalent within 2 %: throughput and latency p50".
+fn equivalent(pair: &Pair, is_first: bool) -> Option<String> {
+    let nouns: Vec<String> = with(pair, Verdict::Equivalent).map(noun).collect();
+    let within = whole(MARGIN * 100.0);
+    if nouns.is_empty() {
+        return None;
+    }
+    Some(if is_first {
+        let (server, reference) = (&pair.server, &pair.reference);
+        format!(
+            "{server} and {reference} are equivalent within {within} % in {}",
+            list(&nouns)
+        )
+    } else {
+        format!("equivalent within {within} %: {}", list(&nouns))
+    })
+}
+
+/// "latency p99: inconclusive; a difference of 8 % or more would have been seen; about 40 rounds would show 3 %".
+fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
+    let all: Vec<&Measured> = with(pair, Verdict::Inconclusive).collect();
+    let mut reasons: Vec<&str> = all.iter().filter_map(|one| one.why.as_deref()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let mut sentences = Vec::new();
+    for why in reasons {
+        let of_it = all.iter().filter(|one| one.why.as_deref() == Some(why));
+        let nouns: Vec<String> = of_it.map(|one| noun(one)).collect();
+        let what = if is_first && nouns.len() == all.len() {
+            format!("{} against {}", pair.server, pair.reference)
+        } else {
+            list(&nouns)
+        };
+        sentences.push(format!("{what}: inconclusive, since {why}"));
+    }
+    for one in all {
+        if let (Some(seen), Some(needed)) = (one.smallest_difference, one.needed) {
+            let of = if is_first && sentences.is_empty() {
+                format!("{} against {}, ", pair.server, pair.reference)
             } else {
                 String::new()
             };
-            clauses.push(format!("{whose} {kind} is {}{of}", list(&times)));
+            sentences.push(format!(
+                "{of}{}: inconclusive; a difference of {} or more would have been seen; about {} rounds would show {}",
+                noun(one),
+                percent(seen),
+                whole(needed.rounds as f64),
+                percent(needed.difference),
+            ));
         }
     }
-    if let Some(ratio_of_memory) = told("server_pss_bytes").and_then(|m| m.ratio) {
-        let who = if named { "it" } else { server.as_str() };
-        let of = of(&clauses, reference);
-        let times = ratio(&ratio_of_memory);
-        clauses.push(format!("{who} uses {times} times the memory{of}"));
-        named = true;
-    }
-    if let Some(jain) = told("fairness_jain") {
-        let [before, now, ..] = jain.cells();
-        let whose = whose(server, &mut named);
-        clauses.push(format!(
-            "{whose} clients are served {} evenly (Jain's index {now}, and {before} of {reference})",
-            if jain.verdict == Word::Better { "more" } else { "less" }
-        ));
-    }
-    clauses
+    sentences
 }
 
-/// Of whom a first clause has so many times as much; those after it need not say it again.
-fn of(clauses: &[String], reference: &str) -> String {
-    if clauses.is_empty() {
-        format!(" of {reference}")
-    } else {
-        String::new()
-    }
+/// "throughput is not comparable: the clients were the limit for thread".
+fn not_comparable(pair: &Pair) -> Vec<String> {
+    let measured = |one: &&Measured| one.value.is_some() && one.reference.is_some();
+    with(pair, Verdict::NotComparable)
+        .filter(measured)
+        .filter_map(|one| {
+            let why = one.why.as_deref()?;
+            Some(format!("{} is not comparable: {why}", noun(one)))
+        })
+        .collect()
 }
 
-fn whose(server: &str, named: &mut bool) -> String {
-    if std::mem::replace(named, true) {
-        "its".to_owned()
-    } else {
-        format!("{server}'s")
-    }
+/// The measures with this verdict; what tells of speed comes first, as in the tables.
+fn with(pair: &Pair, verdict: Verdict) -> impl Iterator<Item = &Measured> {
+    let is_speed = |one: &&Measured| one.name.starts_with("requests") || one.name == "completion_s";
+    let of = move |one: &&Measured| one.verdict == verdict && !UNSAID.contains(&one.name);
+    let all = || pair.measures.iter().filter(of);
+    let first = all().filter(is_speed);
+    // That two are as fair as each other goes without saying.
+    let unsaid =
+        move |one: &&Measured| one.name == "fairness_jain" && verdict == Verdict::Equivalent;
+    first.chain(all().filter(move |one| !is_speed(one) && !unsaid(one)))
 }
 
-/// The measures with this verdict: "latency (p50, p99)".
-fn names(pair: &Pair, word: Word) -> Vec<String> {
-    let of = |m: &&Measured| m.verdict == word;
-    let mut names: Vec<String> = Vec::new();
-    for (kind, prefix) in [
-        ("latency", "latency_p"),
-        ("response time", "response_p"),
-        ("job time", "job_p"),
-    ] {
-        let percentiles: Vec<&str> = pair
-            .measures
-            .iter()
-            .filter(of)
-            .filter(|m| m.name.starts_with(prefix))
-            .map(|m| percentile(m.name))
-            .collect();
-        if !percentiles.is_empty() {
-            names.push(format!("{kind} ({})", percentiles.join(", ")));
-        }
+/// With a capital first letter, unless a server's name begins it.
+fn capital(sentence: &str) -> String {
+    let is_word = [
+        "latency",
+        "response time",
+        "job time",
+        "its ",
+        "equivalent",
+        "throughput",
+        "memory",
+        "fairness",
+        "completion time",
+        "clients done",
+        "mean ",
+    ];
+    let mut text = sentence.to_owned();
+    if is_word.iter().any(|word| text.starts_with(word)) {
+        text[..1].make_ascii_uppercase();
     }
-    let others = pair
-        .measures
-        .iter()
-        .filter(of)
-        .filter(|m| !is_percentile(m.name));
-    // What tells of speed comes first, as in the tables. Fairness that is alike need not be told, and
-    // clients a second are told by their time, the mean of some requests by that of all.
-    let untold = ["fairness_jain", "clients_per_s", "latency_sample_us"];
-    let (first, last): (Vec<&Measured>, Vec<&Measured>) = others
-        .filter(|m| !untold.contains(&m.name))
-        .partition(|m| m.name.starts_with("requests") || m.name == "completion_s");
-    let nouns = |all: Vec<&Measured>| all.into_iter().map(noun).collect::<Vec<_>>();
-    [nouns(first), names, nouns(last)].concat()
-}
-
-fn is_percentile(name: &str) -> bool {
-    name.ends_with("_p50_us") || name.ends_with("_p99_us")
-}
-
-fn is_or_are(measured: &Measured) -> &'static str {
-    if measured.name.starts_with("requests") {
-        "are"
-    } else {
-        "is"
-    }
+    text
 }

@@ -63,9 +63,9 @@ fn ratios(metric: &str, servers: &[String], pairs: &[Compared]) -> Vec<Series> {
         let ratio = measures.find(|one| one.name == metric)?.ratio?;
         Some(Point {
             x: f64::from(compared.pair.clients),
-            y: ratio.estimate,
-            low: Some(ratio.low),
-            high: Some(ratio.high),
+            y: ratio.value,
+            low: ratio.low,
+            high: ratio.high,
             partial: false,
         })
     };
@@ -148,8 +148,8 @@ fn figure(
         id,
         alternative: format!("{title}: {}.", told.join(", ")),
         title,
-        caption: "Ratio of medians with its 95 % interval over trials. At 1 (dotted) both runs are alike; \
-                  an interval that holds 1 tells nothing apart."
+        caption: "Ratio with its 95 % interval over trials. At 1 (dotted) both runs are alike; a difference whose \
+                  interval includes 1 is not significant."
             .to_owned(),
         x: Axis::logarithmic("clients", None),
         y: Axis::logarithmic("ratio", None),

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::comparison::Word;
 use crate::limit::{Limits, ServerLimit};
 use throng_record::format::{ABSENT, hundredths};
 use throng_record::{Run, Tried};
+use throng_stats::Verdict;
 
 /// The limit of a server in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -22,7 +22,7 @@ pub struct LimitDiff {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// What that says of the server in B: apart only where what held in one broke in the other.
-    pub verdict: Word,
+    pub verdict: Verdict,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -32,8 +32,13 @@ impl LimitDiff {
     /// Both limits, the ratio and the verdict, as they stand in tables.
     pub fn cells(&self) -> [String; 4] {
         let ratio = self.ratio.map_or_else(|| ABSENT.to_owned(), hundredths);
-        let verdict = self.verdict.text().to_owned();
-        [self.a.clone(), self.b.clone(), ratio, verdict]
+        let verdict = match self.verdict {
+            Verdict::Better => "higher",
+            Verdict::Worse => "lower",
+            Verdict::NotComparable => "not comparable",
+            _ => "inconclusive",
+        };
+        [self.a.clone(), self.b.clone(), ratio, verdict.to_owned()]
     }
 }
 
@@ -68,17 +73,20 @@ fn diff(a: &ServerLimit, b: &ServerLimit, unit: &'static str, other: Option<&str
         ends.is_some_and(|(broke, held)| held >= broke)
     };
     let (verdict, why) = match (other, held) {
-        (Some(other), _) => (Word::Withheld, Some(format!("A was searched for {other}"))),
+        (Some(other), _) => (
+            Verdict::NotComparable,
+            Some(format!("A was searched for {other}")),
+        ),
         (None, None) => {
             let without = if a.held.is_none() { "A" } else { "B" };
             (
-                Word::Withheld,
+                Verdict::NotComparable,
                 Some(format!("nothing is known to have held in {without}")),
             )
         }
-        (None, Some(_)) if apart(a, b) => (Word::Better, None),
-        (None, Some(_)) if apart(b, a) => (Word::Worse, None),
-        (None, Some(_)) => (Word::NotDistinguishable, None),
+        (None, Some(_)) if apart(a, b) => (Verdict::Better, None),
+        (None, Some(_)) if apart(b, a) => (Verdict::Worse, None),
+        (None, Some(_)) => (Verdict::Inconclusive, None),
     };
     let comparable = held.filter(|(a, _)| other.is_none() && *a > 0);
     LimitDiff {

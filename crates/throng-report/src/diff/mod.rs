@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::comparison::{Measured, Pair, Source, Together, Word, by_chance};
+use super::comparison::{Measured, Pair, Source, Together, conclude, judge, others, pair};
 use super::figures::Figure;
 use super::limit::Limits;
 use super::summary::Summary;
@@ -24,6 +24,7 @@ pub use limits::LimitDiff;
 pub use load::{Recorded, RecordedPart, load};
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run, Trial, Warning};
+use throng_stats::Verdict;
 
 /// Two runs side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -91,9 +92,6 @@ pub struct Part {
     pub only_in: [Vec<String>; 2],
     /// The servers that both have, in the order of B.
     pub servers: Vec<String>,
-    /// How many comparisons would tell equal servers apart, where that is to be expected of any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by_chance: Option<String>,
     /// Plots.
     #[serde(skip)]
     pub figures: Vec<Figure>,
@@ -165,6 +163,10 @@ impl Diff {
                 parts.push(part);
             }
         }
+        let pairs = parts.iter_mut().flat_map(|part| &mut part.pairs);
+        conclude(pairs.map(|compared| &mut compared.pair));
+        let pairs = parts.iter_mut().flat_map(|part| &mut part.pairs);
+        judge(pairs.flat_map(|compared| &mut compared.more));
         let compared = |part: &Part| !part.pairs.is_empty() || !part.limits.is_empty();
         if !parts.iter().any(compared) {
             return Err(Unlike::Nothing(words::apart(a, b)).into());
@@ -196,7 +198,7 @@ impl Diff {
     }
 
     /// What is compared of both: each of a server by each measure, and limits.
-    pub fn verdicts(&self) -> impl Iterator<Item = Word> {
+    pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         self.parts.iter().flat_map(|part| {
             let measures = part
                 .pairs
@@ -207,15 +209,15 @@ impl Diff {
         })
     }
 
-    /// What each pair of which something is told apart says.
+    /// The sentence of each pair of which something differs.
     pub fn sentences(&self) -> Vec<&str> {
         let pairs = self.parts.iter().flat_map(|part| &part.pairs);
-        let told = |compared: &&Compared| {
+        let differs = |compared: &&Compared| {
             let mut measures = compared.pair.measures.iter();
-            measures.any(|one| matches!(one.verdict, Word::Better | Word::Worse))
+            measures.any(|one| one.verdict.is_difference())
         };
         pairs
-            .filter(told)
+            .filter(differs)
             .map(|compared| compared.pair.sentence.as_str())
             .collect()
     }
@@ -343,10 +345,6 @@ impl Part {
             limits,
             only_in: [only(a, b), only(b, a)],
             figures: figures::figures(&servers, &pairs, [&summaries[0], &summaries[1]]),
-            by_chance: by_chance(
-                pairs.iter().map(|compared| &compared.pair),
-                summaries.iter().flat_map(|summary| &summary.rows),
-            ),
             pairs,
             servers,
         })
@@ -364,8 +362,8 @@ fn compared(servers: &[String], a: Source<'_>, b: Source<'_>) -> Vec<Compared> {
                 .zip(a.side(server, clients, &in_a));
             pairs.extend(sides.map(|(side, reference)| Compared {
                 server: server.clone(),
-                pair: b.pair(&side, &reference, Together::Apart),
-                more: b.others(&side, &reference, Together::Apart),
+                pair: pair(&side, &reference, Together::Apart),
+                more: others(&side, &reference, Together::Apart),
             }));
         }
     }

@@ -1,35 +1,39 @@
 //! What two runs side by side say, and why they say less than they seem to.
 
 use super::{Diff, Part, Recorded};
-use crate::comparison::Word;
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run};
+use throng_stats::Verdict;
 
 /// What was found, in one sentence.
 pub(super) fn headline(diff: &Diff) -> String {
-    let count = |word: Word| diff.verdicts().filter(|verdict| *verdict == word).count();
-    let [better, worse, level, withheld] = [
-        Word::Better,
-        Word::Worse,
-        Word::NotDistinguishable,
-        Word::Withheld,
+    let count = |word: Verdict| diff.verdicts().filter(|verdict| *verdict == word).count();
+    let [better, worse, equivalent, inconclusive, not_comparable] = [
+        Verdict::Better,
+        Verdict::Worse,
+        Verdict::Equivalent,
+        Verdict::Inconclusive,
+        Verdict::NotComparable,
     ]
     .map(count);
-    let made = better + worse + level;
-    let mut text = match (made, better, worse) {
-        (0, ..) => "Nothing of the two runs can be compared".to_owned(),
-        (_, 0, 0) => format!(
-            "The two runs are not told apart in any of {}",
-            counted(made as u32, "comparison")
-        ),
-        _ => format!(
-            "Of {}, B is better in {better} and worse in {worse}; {level} {} not told apart",
-            counted(made as u32, "comparison"),
-            if level == 1 { "is" } else { "are" }
-        ),
-    };
-    if withheld > 0 && made > 0 {
-        text += &format!("; {withheld} more could not be made");
+    let made = better + worse + equivalent + inconclusive;
+    if made == 0 {
+        return "Nothing of the two runs can be compared.".to_owned();
+    }
+    let comparisons = counted(made as u32, "comparison");
+    let counts = [
+        (better, "better in B"),
+        (worse, "worse in B"),
+        (equivalent, "equivalent"),
+        (inconclusive, "inconclusive"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let mut text = format!("Of {comparisons}: {}", list(&counts));
+    if not_comparable > 0 {
+        text += &format!("; {not_comparable} more not comparable");
     }
     text + "."
 }
@@ -75,8 +79,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
     let mut notes = vec![format!(
         "A was started at {} and B at {}, each measured by itself and not interleaved with the other: whatever \
          changed on the machine between them shows as a difference too. Intervals are over the trials of each \
-         run: they tell how far trials of one sitting lie apart, not how far two sittings do. Servers measured \
-         in one run, as by throng compare, are told apart more surely.",
+         run and do not cover differences between two sittings. Use throng compare for servers measured in one run.",
         a.started_at, b.started_at
     )];
     for (name, run) in [("A", a), ("B", b)] {
@@ -91,12 +94,6 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
             run.trials,
             counted(run.trials_planned, "trial")
         ));
-    }
-    for part in &diff.parts {
-        notes.extend(part.by_chance.iter().map(|note| match &part.name {
-            Some(name) => format!("{name}: {note}"),
-            None => note.clone(),
-        }));
     }
     notes
 }

@@ -8,6 +8,7 @@ use super::Exporter;
 use crate::Report;
 use crate::answer::Answer;
 use crate::comparison::Comparison;
+use crate::grade::Grade;
 use crate::limit::Limits;
 use crate::study::claims::Judged;
 use crate::study::published::Table;
@@ -30,6 +31,7 @@ impl Entry for Json {
 
 #[derive(Serialize)]
 struct Whole<'a> {
+    grade: &'a Grade,
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
@@ -111,6 +113,7 @@ struct Part<'a> {
 impl<'a> Whole<'a> {
     fn of(report: &'a Report<'_>) -> Self {
         Self {
+            grade: &report.grade,
             answer: &report.answer,
             comparison: report.comparison.as_ref(),
             limits: report.limits.as_ref(),

@@ -64,8 +64,8 @@ impl AgainstClients<'_> {
             .any(|point| point.low.is_some())
         {
             caption.push_str(match self.combine {
-                Combine::Merge => " All trials merged, with the 95 % interval over trials.",
-                _ => " Median over trials with its 95 % interval.",
+                Combine::Merge => " All trials merged, with the 95 % interval over trials; of fewer than 6, their range.",
+                _ => " Median over trials with its 95 % interval; of fewer than 6, their range.",
             });
         }
         if hollow {

@@ -1,17 +1,18 @@
 //! Servers compared with one of them.
 
 use crate::Report;
-use crate::comparison::{Measured, Pair, Word};
+use crate::comparison::{Measured, Pair};
 use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Table, Tone};
 use throng_record::format::counted;
+use throng_stats::Verdict;
+
+/// What the table's ratios and verdicts rest on.
+pub(super) const HINT: &str = "Medians over rounds. The ratio is the trimmed mean of the rounds' own ratios, with its 95 % \
+    interval; with fewer than 6 rounds it has none. Verdicts are corrected for the number of comparisons (Holm).";
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let pairs: Vec<&Pair> = report.comparison.as_ref()?.all_pairs().collect();
-    let mut blocks = vec![Block::paragraph(
-        Role::Hint,
-        "Medians over trials. The ratio is the second server's value over the first one's, with its 95 % \
-         interval over trials; an interval that holds 1 tells nothing apart.",
-    )];
+    let mut blocks = vec![Block::paragraph(Role::Hint, HINT)];
     let mut names: Vec<[&str; 2]> = Vec::new();
     for pair in &pairs {
         let name = [pair.reference.as_str(), &pair.server];
@@ -43,7 +44,7 @@ pub(super) fn tables(pairs: &[&Pair], headings: [&str; 2]) -> Vec<Block> {
     for pair in pairs {
         if let Some(why) = &pair.not_compared {
             let with = counted(pair.clients, "client");
-            let text = format!("Not compared with {with}: {why}.");
+            let text = format!("Not comparable with {with}: {why}.");
             blocks.push(Block::paragraph(Role::Hint, text));
         }
     }
@@ -83,10 +84,10 @@ fn row(measured: &Measured) -> Row {
 }
 
 /// How a verdict looks, beside what it says.
-pub(super) fn tone(verdict: Word) -> Tone {
+pub(super) fn tone(verdict: Verdict) -> Tone {
     match verdict {
-        Word::Better => Tone::Good,
-        Word::Worse => Tone::Bad,
-        Word::NotDistinguishable | Word::Withheld => Tone::Quiet,
+        Verdict::Better => Tone::Good,
+        Verdict::Worse => Tone::Bad,
+        Verdict::Equivalent | Verdict::Inconclusive | Verdict::NotComparable => Tone::Quiet,
     }
 }

@@ -1,6 +1,6 @@
 //! Two runs side by side.
 
-use super::comparison::{table, tables, tone};
+use super::comparison::{HINT, table, tables, tone};
 use super::{ending, warnings};
 use crate::diff::figures::places;
 use crate::diff::{Diff, Fact, LimitDiff, Part};
@@ -141,11 +141,7 @@ fn limits(limits: &[LimitDiff]) -> Option<Section> {
 }
 
 fn comparison(part: &Part) -> Option<Section> {
-    let mut blocks = vec![Block::paragraph(
-        Role::Hint,
-        "Medians over trials. The ratio is the value in B over that in A, with its 95 % interval over trials; an \
-         interval that holds 1 tells nothing apart, and with fewer than five trials it is the widest that they allow.",
-    )];
+    let mut blocks = vec![Block::paragraph(Role::Hint, HINT)];
     for server in &part.servers {
         let own = || {
             part.pairs

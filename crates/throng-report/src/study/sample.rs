@@ -25,7 +25,7 @@ pub(super) struct Sample {
     pub(super) trials: throng_stats::Sample,
     /// All together.
     pub(super) value: f64,
-    /// The 95 % interval, where there is one.
+    /// The 95 % interval, or the range of too few trials.
     pub(super) interval: Option<(f64, f64)>,
     /// Whether it is a count over all trials, which has no interval.
     pub(super) exact: bool,
@@ -93,13 +93,6 @@ impl PartReport<'_> {
                 value(found, &trials.collect::<Vec<_>>())
             }
         }
-    }
-
-    /// By what share a server that was measured twice came out apart.
-    pub(super) fn noise(&self, metric: &'static Metric, clients: u32) -> Option<f64> {
-        let report = self.report.as_ref()?;
-        let checks = report.summary.checks_at(clients)?;
-        checks.noise(metric, report.run.seed)
     }
 
     /// Its row in the summary.

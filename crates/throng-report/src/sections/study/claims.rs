@@ -63,7 +63,7 @@ fn verdict(finding: Finding) -> Text {
     let tone = match finding {
         Finding::Confirmed => Tone::Good,
         Finding::Refuted => Tone::Bad,
-        Finding::NotDistinguishable | Finding::NotChecked => Tone::Quiet,
+        Finding::Inconclusive | Finding::NotChecked => Tone::Quiet,
     };
     Text::default().toned(finding.text(), tone)
 }

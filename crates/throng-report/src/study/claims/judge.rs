@@ -285,7 +285,7 @@ impl<'a> Check<'a> {
             return;
         }
         let mut weighed = self.weighed(last, relation, first);
-        if weighed.finding == Finding::NotDistinguishable
+        if weighed.finding == Finding::Inconclusive
             && self.weighed(last, Relation::Alike, first).finding == Finding::Confirmed
         {
             // It is shown to stay as it is, which is not to grow.
@@ -309,9 +309,7 @@ impl<'a> Check<'a> {
     }
 
     fn weighed(&self, first: &Term, relation: Relation, second: &Term) -> Weighed {
-        let report = self.parts[first.part].report.as_ref();
-        let seed = report.map_or(1, |report| report.run.seed);
-        weigh(first, relation, second, self.expect.margin() / 100.0, seed)
+        weigh(first, relation, second, self.expect.margin() / 100.0)
     }
 
     fn found(
@@ -365,7 +363,7 @@ impl<'a> Check<'a> {
             }),
             why,
         };
-        let (sample, low, high, middle, noise, text) = match self.metric.over_clients() {
+        let (sample, low, high, middle, least, text) = match self.metric.over_clients() {
             None => {
                 let metric = self.metric;
                 let sample = part.sample(metric, server, clients).map_err(absent)?;
@@ -377,12 +375,15 @@ impl<'a> Check<'a> {
                     (Some(interval), false) => interval,
                     _ => (sample.value, sample.value),
                 };
-                let noise = part
-                    .noise(metric, clients)
-                    .unwrap_or(0.0)
-                    .max(metric.least_difference);
                 let (value, text) = (sample.value, unit.text(sample.value));
-                (Some(sample), low, high, value, noise, text)
+                (
+                    Some(sample),
+                    low,
+                    high,
+                    value,
+                    metric.least_difference,
+                    text,
+                )
             }
             Some(over) => {
                 let reach = part.over(over, server).map_err(absent)?;
@@ -398,7 +399,7 @@ impl<'a> Check<'a> {
             low,
             high,
             value: middle,
-            noise,
+            least,
         };
         if term.is_lonely() {
             return Err(absent("one trial has no interval".to_owned()));

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use super::PartReport;
 use judge::Judge;
+use throng_record::metrics::Quantity;
 use throng_record::{self as record, Claim};
-use throng_stats::Interval;
 
 /// What came of a claim, a check, or a comparison within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,8 +23,8 @@ pub enum Finding {
     Confirmed,
     /// They say the contrary.
     Refuted,
-    /// They do not tell it from the contrary.
-    NotDistinguishable,
+    /// Too few or too noisy to say either.
+    Inconclusive,
     /// There are no results that it is about.
     NotChecked,
 }
@@ -70,8 +70,8 @@ pub struct Evidence {
     pub sentence: String,
     /// The first value over the second one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<Interval>,
-    /// The share by which values must differ to be told apart there.
+    pub ratio: Option<Quantity>,
+    /// The share by which values must differ to matter there.
     pub floor: f64,
 }
 
@@ -81,7 +81,7 @@ impl Finding {
         match self {
             Self::Confirmed => "confirmed",
             Self::Refuted => "refuted",
-            Self::NotDistinguishable => "not distinguishable",
+            Self::Inconclusive => "inconclusive",
             Self::NotChecked => "not checked",
         }
     }
@@ -89,7 +89,7 @@ impl Finding {
     /// What holds of several that must all be so.
     fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
         let all: Vec<Self> = all.into_iter().collect();
-        let rank = [Self::Refuted, Self::NotDistinguishable, Self::NotChecked];
+        let rank = [Self::Refuted, Self::Inconclusive, Self::NotChecked];
         let worst = rank.into_iter().find(|finding| all.contains(finding));
         let usual = if all.is_empty() {
             Self::NotChecked

@@ -1,10 +1,10 @@
 //! What is expected, and what has come of it, in words.
 
-use super::weigh::{Term, Weighed};
+use super::weigh::{FEWEST_TRIALS, Term, Weighed};
 use super::{Evidence, Finding};
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng_record::format::{counted, list, number, whole};
-use throng_record::metrics::find;
+use throng_record::metrics::{Quantity, find};
 
 /// What is expected, of a part where one is named.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
@@ -99,12 +99,11 @@ pub(super) fn beside(
     let (a_text, b_text) = (&a.text, &b.text);
     let sentence = match weighed.ratio {
         Some(ratio) => format!(
-            "{same}the {}{} is {} ({}–{}) times the {}{} ({a_text} and {b_text})",
+            "{same}the {}{} is {}{} times the {}{} ({a_text} and {b_text})",
             a.name,
             with(0),
-            times(ratio.estimate),
-            times(ratio.low),
-            times(ratio.high),
+            times(ratio.value),
+            ends(ratio),
             b.name,
             with(1),
         ),
@@ -118,17 +117,18 @@ pub(super) fn beside(
     };
     let floor = percent(weighed.floor);
     let apart = match (weighed.finding, relation) {
-        (Finding::NotDistinguishable, Relation::Alike) => {
+        (Finding::Inconclusive, _) if a.is_scarce() || b.is_scarce() => {
+            format!(", and fewer than {FEWEST_TRIALS} trials decide nothing")
+        }
+        (Finding::Inconclusive, Relation::Alike) => {
             format!(", which may be within {floor} or not")
         }
         (Finding::Confirmed, Relation::Alike) => format!(", which is within {floor}"),
         (Finding::Refuted, Relation::Alike) => format!(", which is apart by more than {floor}"),
-        (Finding::NotDistinguishable, _) if weighed.floor > 0.0 => {
-            format!(", and differences below {floor} are not told from noise there")
+        (Finding::Inconclusive, _) if weighed.floor > 0.0 => {
+            format!(", and differences up to {floor} do not matter there")
         }
-        (Finding::NotDistinguishable, _) => {
-            ", and the interval does not tell which is more".to_owned()
-        }
+        (Finding::Inconclusive, _) => ", and the interval includes 1".to_owned(),
         _ => String::new(),
     };
     Evidence {
@@ -208,6 +208,15 @@ fn sentence_of(text: &str) -> String {
         .flat_map(char::to_uppercase)
         .collect();
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
+}
+
+/// " (1.47–1.58)", or the range of too few trials.
+fn ends(ratio: Quantity) -> String {
+    let range = if ratio.is_range { "range " } else { "" };
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!(" ({range}{}–{})", times(low), times(high)),
+        _ => String::new(),
+    }
 }
 
 fn times(ratio: f64) -> String {

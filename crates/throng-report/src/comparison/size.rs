@@ -1,0 +1,172 @@
+//! How large a difference is, in words: "3.4x faster (3.1–3.7x)", "2.1 % slower (1.3–2.9 %)".
+
+use throng_record::metrics::{Better, Metric, Quantity, Subject, Unit};
+use throng_stats::Verdict;
+
+/// A ratio of at least this, or its inverse, is written as a factor, a smaller one in percent.
+const AS_FACTOR: f64 = 1.5;
+/// Most decimals that tell an interval's ends apart.
+const MOST_DECIMALS: usize = 3;
+
+/// The size of a difference, without its direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// "3.4x", "2.1 %".
+    pub(crate) estimate: String,
+    /// " (3.1–3.7x)", " (1.3–2.9 %)"; empty where there is no interval.
+    pub(crate) range: String,
+}
+
+impl Size {
+    /// Of a ratio: how far it is from 1.
+    pub(crate) fn of(ratio: Quantity) -> Self {
+        let is_factor = !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio.value);
+        let (unit, apart): (_, fn(f64, bool) -> f64) = if is_factor {
+            ("x", |ratio, above| if above { ratio } else { 1.0 / ratio })
+        } else {
+            (" %", |ratio, above| {
+                100.0 * if above { ratio - 1.0 } else { 1.0 - ratio }
+            })
+        };
+        let above = ratio.value >= 1.0;
+        let estimate = apart(ratio.value, above);
+        let first = match estimate {
+            ..0.1 => 2,
+            ..10.0 => 1,
+            _ => 0,
+        };
+        let Some((low, high)) = ratio.low.zip(ratio.high) else {
+            return Self {
+                estimate: format!("{estimate:.first$}{unit}"),
+                range: String::new(),
+            };
+        };
+        let (near, far) = if above { (low, high) } else { (high, low) };
+        let (near, far) = (apart(near, above), apart(far, above));
+        let text =
+            |decimals: usize| [near, estimate, far].map(|value| format!("{value:.decimals$}"));
+        let all = || first..MOST_DECIMALS;
+        let all_differ = |decimals: &usize| {
+            let [near, estimate, far] = text(*decimals);
+            near != estimate && estimate != far
+        };
+        let ends_differ = |decimals: &usize| {
+            let [near, _, far] = text(*decimals);
+            near != far
+        };
+        let decimals = all().find(all_differ).or_else(|| all().find(ends_differ));
+        let decimals = decimals.unwrap_or(first);
+        let [near, estimate, far] = text(decimals);
+        Self {
+            estimate: format!("{estimate}{unit}"),
+            range: if near == far {
+                String::new()
+            } else {
+                format!(" ({near}–{far}{unit})")
+            },
+        }
+    }
+
+    /// "3.4x faster (3.1–3.7x)".
+    pub(crate) fn with(&self, word: &str) -> String {
+        format!("{} {word}{}", self.estimate, self.range)
+    }
+}
+
+/// The same ratio the other way round.
+pub(crate) fn inverse(ratio: Quantity) -> Quantity {
+    Quantity {
+        value: 1.0 / ratio.value,
+        low: ratio.high.map(|high| 1.0 / high),
+        high: ratio.low.map(|low| 1.0 / low),
+        ..ratio
+    }
+}
+
+/// A share in percent: "8 %", "0.42 %".
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let text = match percent {
+        ..0.995 => format!("{percent:.2}"),
+        ..9.95 => format!("{percent:.1}"),
+        _ => format!("{percent:.0}"),
+    };
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// A verdict in one word that suits the metric.
+pub(crate) fn word(verdict: Verdict, metric: &Metric) -> &'static str {
+    let [better, worse] = words(metric);
+    match verdict {
+        Verdict::Better => better,
+        Verdict::Worse => worse,
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotComparable => "not comparable",
+    }
+}
+
+/// What a server with a better value is, and one with a worse value.
+fn words(metric: &Metric) -> [&'static str; 2] {
+    let is_cpu = metric.name.contains("_cpu_");
+    let is_time = metric.unit.microseconds().is_some();
+    match (metric.subject, metric.unit) {
+        _ if is_cpu => ["cheaper", "costlier"],
+        (Subject::Clients, Unit::PerSecond) => ["faster", "slower"],
+        (Subject::Clients, _) if is_time => ["faster", "slower"],
+        (_, Unit::Bytes) if metric.better == Better::Lower => ["smaller", "larger"],
+        _ => ["better", "worse"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::metrics::named;
+
+    fn size(value: f64, low: f64, high: f64) -> String {
+        let ratio = Quantity {
+            low: Some(low),
+            high: Some(high),
+            ..Quantity::bare(value)
+        };
+        Size::of(ratio).with("faster")
+    }
+
+    #[test]
+    fn large_ones_are_factors_and_small_ones_are_percent() {
+        assert_eq!(size(3.4, 3.1, 3.7), "3.4x faster (3.1–3.7x)");
+        assert_eq!(size(0.25, 0.2, 0.5), "4.0x faster (2.0–5.0x)");
+        assert_eq!(size(0.979, 0.971, 0.987), "2.1 % faster (1.3–2.9 %)");
+        assert_eq!(size(1.12, 1.10, 1.14), "12 % faster (10–14 %)");
+        assert_eq!(size(172.0, 51.0, 303.0), "172x faster (51–303x)");
+        assert_eq!(Size::of(Quantity::bare(1.3)).with("faster"), "30 % faster");
+    }
+
+    #[test]
+    fn narrow_intervals_get_more_decimals() {
+        assert_eq!(size(3.41, 3.39, 3.43), "3.41x faster (3.39–3.43x)");
+        assert_eq!(size(1.0041, 1.0035, 1.0047), "0.41 % faster (0.35–0.47 %)");
+        assert_eq!(size(1.636, 1.631, 1.638), "1.64x faster (1.63–1.64x)");
+        assert_eq!(size(2.0, 2.0, 2.0), "2.0x faster");
+    }
+
+    #[test]
+    fn each_kind_of_metric_has_its_words() {
+        for (name, better) in [
+            ("requests_per_s", "faster"),
+            ("latency_p99_us", "faster"),
+            ("completion_s", "faster"),
+            ("server_cpu_us_per_request", "cheaper"),
+            ("requests_per_server_cpu_s", "cheaper"),
+            ("server_pss_bytes", "smaller"),
+            ("fairness_jain", "better"),
+        ] {
+            assert_eq!(
+                word(Verdict::Better, named(name).unwrap()),
+                better,
+                "{name}"
+            );
+        }
+    }
+}

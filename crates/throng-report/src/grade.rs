@@ -1,0 +1,356 @@
+//! How far a run can be trusted: good, rough or unusable, with the cause in one line.
+//!
+//! A new check is one function in [`CHECKS`].
+
+use serde::Serialize;
+
+use super::comparison::ratio;
+use super::summary::{Row, Summary};
+use throng_record::format::{counted, list};
+use throng_record::{Purpose, Run, Side, Trial};
+use throng_stats::median;
+use throng_stats::paired::FEWEST_PAIRS;
+
+/// A control that differs from itself by more than this share makes a run unusable.
+const CONTROL_UNUSABLE: f64 = 0.1;
+/// Other processes, or the machine's host, with more than this share of all CPUs make a run unusable.
+const OTHERS_UNUSABLE: f64 = 0.5;
+/// Trials disturbed by others, of all trials, from which on a run is rough.
+const OTHERS_ROUGH: f64 = 0.25;
+
+/// How far a run can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Nothing speaks against it.
+    Good,
+    /// Its verdicts hold, with a limit to keep in mind.
+    Rough,
+    /// No ranking.
+    Unusable,
+}
+
+impl Level {
+    /// In a word.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Rough => "rough",
+            Self::Unusable => "unusable",
+        }
+    }
+}
+
+/// A grade and its causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Grade {
+    /// The worst of its causes.
+    pub level: Level,
+    /// The worst first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+}
+
+/// What speaks against a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// How much.
+    pub level: Level,
+    /// In one line, lower case, without a full stop.
+    pub text: String,
+}
+
+/// Looks for one cause.
+type Check = fn(&Run, &[Trial], &Summary) -> Option<Cause>;
+
+/// Every check; of causes that weigh the same, the first here is shown first.
+const CHECKS: &[Check] = &[
+    nothing_measured,
+    others,
+    control,
+    client_limited,
+    unsteady,
+    failed_trials,
+    few_rounds,
+];
+
+impl Grade {
+    /// The grade of a run with these trials.
+    pub fn of(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
+        let found = CHECKS
+            .iter()
+            .filter_map(|check| check(run, trials, summary));
+        let mut causes: Vec<Cause> = found.collect();
+        causes.sort_by_key(|cause| std::cmp::Reverse(cause.level));
+        Self {
+            level: causes.first().map_or(Level::Good, |cause| cause.level),
+            causes,
+        }
+    }
+
+    /// The worst cause.
+    pub fn cause(&self) -> Option<&str> {
+        self.causes.first().map(|cause| cause.text.as_str())
+    }
+}
+
+fn rough(text: String) -> Cause {
+    Cause {
+        level: Level::Rough,
+        text,
+    }
+}
+
+fn unusable(text: String) -> Cause {
+    Cause {
+        level: Level::Unusable,
+        text,
+    }
+}
+
+fn nothing_measured(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let all_failed = summary.rows.iter().all(|row| row.trials_ok == 0);
+    (all_failed && !summary.rows.is_empty()).then(|| unusable("every trial failed".to_owned()))
+}
+
+/// Other processes and the machine's host took CPUs.
+fn others(run: &Run, trials: &[Trial], _: &Summary) -> Option<Cause> {
+    let timed = || {
+        trials
+            .iter()
+            .filter(|trial| trial.purpose == Purpose::Timed)
+    };
+    let shares: Vec<f64> = timed().filter_map(taken_percent).collect();
+    let share = median(&shares)? / 100.0 / f64::from(run.host.cpus.max(1));
+    let disturbed = timed().filter(|trial| {
+        trial
+            .warnings
+            .iter()
+            .any(|warning| warning.kind == "others")
+    });
+    let (disturbed, all) = (disturbed.count(), timed().count());
+    if share > OTHERS_UNUSABLE {
+        let percent = 100.0 * share;
+        return Some(unusable(format!(
+            "other processes or the host took {percent:.0} % of the machine's CPUs"
+        )));
+    }
+    (disturbed as f64 > OTHERS_ROUGH * all as f64).then(|| {
+        rough(format!(
+            "other processes took CPU time in {disturbed} of {all} trials"
+        ))
+    })
+}
+
+/// CPU time that neither server nor clients had: 100 is one CPU.
+fn taken_percent(trial: &Trial) -> Option<f64> {
+    let of = |side: &Option<Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
+    let busy = of(&trial.network, "machine_busy_percent")?;
+    let steal = of(&trial.network, "machine_steal_percent").unwrap_or(0.0);
+    let server = of(&trial.server_side, "cpu_percent")?;
+    let client = of(&trial.client_side, "cpu_percent")?;
+    Some((busy - server - client).max(0.0) + steal)
+}
+
+fn control(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let off = summary.checks.iter().filter_map(|checks| {
+        let control = checks.control.as_ref()?;
+        let off = control.off?;
+        let nearest = match (off.ratio.low?, off.ratio.high?) {
+            (low, _) if low > 1.0 => low - 1.0,
+            (_, high) => 1.0 / high - 1.0,
+        };
+        Some((nearest, &control.server, checks.clients, off))
+    });
+    let (nearest, server, clients, off) = off.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let text = format!(
+        "the control differs: {server} with {} against itself has {} {}",
+        counted(clients, "client"),
+        off.what,
+        ratio(&off.ratio)
+    );
+    Some(if nearest > CONTROL_UNUSABLE {
+        unusable(text)
+    } else {
+        rough(text)
+    })
+}
+
+fn client_limited(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let servers = names(summary, Row::client_limited);
+    (!servers.is_empty()).then(|| {
+        rough(format!(
+            "the load generator was the limit for {}: their rates are lower bounds",
+            list(&servers)
+        ))
+    })
+}
+
+fn unsteady(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
+    (!servers.is_empty()).then(|| rough(format!("the rate of {} was not steady", list(&servers))))
+}
+
+fn failed_trials(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
+    let all = summary.trials_run;
+    (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
+}
+
+fn few_rounds(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+    let few = |row: &Row| row.trials_ok > 0 && rounds_of(row) < FEWEST_PAIRS;
+    let fewest = summary
+        .rows
+        .iter()
+        .filter(|row| few(row))
+        .map(rounds_of)
+        .min()?;
+    let servers = names(summary, few);
+    let who = if servers.len() < summary.servers.len() {
+        format!(" of {}", list(&servers))
+    } else {
+        String::new()
+    };
+    let rounds = counted(fewest as u32, "round");
+    Some(rough(format!(
+        "{rounds}{who}, and intervals need at least {FEWEST_PAIRS}"
+    )))
+}
+
+/// How many values of its rate a server has.
+fn rounds_of(row: &Row) -> usize {
+    let sample = row.metrics.sample("requests_per_s");
+    sample.map_or(row.trials_ok as usize, throng_stats::Sample::trials)
+}
+
+/// The servers of which this is true with any number of clients, each once.
+fn names(summary: &Summary, is: impl Fn(&Row) -> bool) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in summary.rows.iter().filter(|row| is(row)) {
+        if !names.contains(&row.server.as_str()) {
+            names.push(&row.server);
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use throng_record::Warning;
+
+    /// The grade of the fixture without the servers that fail, as changed.
+    fn grade(change: impl Fn(&mut Run, &mut Vec<Trial>)) -> Grade {
+        let (mut run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.server != "fork");
+        run.servers.retain(|server| server.name != "fork");
+        change(&mut run, &mut trials);
+        let summary = Summary::of(&run, &trials).unwrap();
+        Grade::of(&run, &trials, &summary)
+    }
+
+    fn texts(grade: &Grade) -> String {
+        let texts: Vec<&str> = grade
+            .causes
+            .iter()
+            .map(|cause| cause.text.as_str())
+            .collect();
+        texts.join("\n")
+    }
+
+    #[test]
+    fn nothing_speaks_against_a_whole_record() {
+        let good = grade(|_, _| ());
+        assert_eq!(
+            (good.level, good.causes.len()),
+            (Level::Good, 0),
+            "{good:?}"
+        );
+    }
+
+    #[test]
+    fn each_cause_is_found_and_the_worst_comes_first() {
+        let few = grade(|_, trials| trials.retain(|trial| trial.round < 2));
+        assert_eq!(texts(&few), "2 rounds, and intervals need at least 6");
+        let (run, trials) = fixture::record();
+        let failed = Grade::of(&run, &trials, &Summary::of(&run, &trials).unwrap());
+        assert!(texts(&failed).contains("trials failed"), "{failed:?}");
+        let limited = grade(|_, trials| {
+            for side in trials
+                .iter_mut()
+                .filter_map(|trial| trial.client_side.as_mut())
+            {
+                side.metrics.insert("cpu_percent".to_owned(), 100.0);
+            }
+        });
+        assert!(
+            texts(&limited).contains("the load generator was the limit"),
+            "{limited:?}"
+        );
+        let unsteady = grade(|_, trials| {
+            for load in trials.iter_mut().filter_map(|trial| trial.load.as_mut()) {
+                load.window.slices = (1..=20).map(|slice| 1000 - 20 * slice).collect();
+            }
+        });
+        assert!(texts(&unsteady).contains("was not steady"), "{unsteady:?}");
+        let none = grade(|_, trials| {
+            for trial in trials.iter_mut() {
+                trial.failure = Some(fixture::failure());
+                trial.load = None;
+            }
+        });
+        assert_eq!(none.level, Level::Unusable);
+        assert_eq!(none.cause(), Some("every trial failed"));
+    }
+
+    #[test]
+    fn a_machine_that_others_use_is_rough_and_one_that_they_fill_is_unusable() {
+        let busy = |percent: f64| {
+            grade(move |_, trials| {
+                for trial in trials.iter_mut() {
+                    let network = trial.network.get_or_insert_default();
+                    // Server and clients have 169 % of 2 CPUs.
+                    network
+                        .metrics
+                        .insert("machine_busy_percent".to_owned(), 169.0 + percent);
+                    trial.warnings.push(Warning {
+                        kind: "others".to_owned(),
+                        message: String::new(),
+                        remedy: String::new(),
+                    });
+                }
+            })
+        };
+        assert_eq!(busy(40.0).level, Level::Rough);
+        assert!(texts(&busy(40.0)).contains("other processes took CPU time in"));
+        assert_eq!(busy(130.0).level, Level::Unusable);
+    }
+
+    #[test]
+    fn a_control_that_differs_is_rough_and_one_that_differs_much_is_unusable() {
+        let control = |factor: f64| {
+            grade(move |_, trials| {
+                let of_epoll = trials
+                    .iter()
+                    .filter(|trial| trial.server == "epoll" && trial.purpose.is_timed());
+                let mut again: Vec<Trial> = of_epoll.cloned().collect();
+                for trial in &mut again {
+                    trial.purpose = Purpose::Control;
+                    if let Some(load) = &mut trial.load {
+                        load.window.replies_per_s *= factor;
+                    }
+                }
+                trials.extend(again);
+            })
+        };
+        assert_eq!(control(1.0).level, Level::Good);
+        assert_eq!(control(1.04).level, Level::Rough);
+        assert_eq!(control(0.8).level, Level::Unusable);
+        assert!(
+            texts(&control(0.8)).contains("against itself has throughput 0.80"),
+            "{}",
+            texts(&control(0.8))
+        );
+    }
+}
