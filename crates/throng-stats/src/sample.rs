@@ -27,6 +27,8 @@ enum Trials {
     Mean(Vec<(f64, f64)>),
     /// A quantile of all values of all trials.
     Quantile(f64, Arc<Distributions>),
+    /// What all of it gives, and what each slice of it gives by itself.
+    Slices(f64, Vec<f64>),
 }
 
 /// The values of each of several trials, counted.
@@ -112,6 +114,12 @@ impl Sample {
         Self::new(rounds, Trials::Quantile(quantile, values))
     }
 
+    /// What a trial in slices gives, and what each slice gives as (round, value).
+    pub fn of_slices(whole: f64, slices: Vec<(u32, f64)>) -> Self {
+        let (rounds, values) = slices.into_iter().unzip();
+        Self::new(rounds, Trials::Slices(whole, values))
+    }
+
     fn new(rounds: Vec<u32>, trials: Trials) -> Self {
         Self {
             rounds,
@@ -127,7 +135,7 @@ impl Sample {
         self
     }
 
-    /// Number of trials.
+    /// Number of trials, or of slices.
     pub fn trials(&self) -> usize {
         self.rounds.len()
     }
@@ -139,6 +147,9 @@ impl Sample {
 
     /// What all trials give together; none without trials.
     pub fn estimate(&self) -> Option<f64> {
+        if let Trials::Slices(whole, _) = self.trials {
+            return Some(self.factor * whole);
+        }
         let all: Vec<usize> = (0..self.trials()).collect();
         (!all.is_empty()).then(|| self.of(&all))
     }
@@ -211,7 +222,7 @@ impl Sample {
     fn of(&self, drawn: &[usize]) -> f64 {
         self.factor
             * match &self.trials {
-                Trials::Median(values) => {
+                Trials::Median(values) | Trials::Slices(_, values) => {
                     let mut values: Vec<f64> = drawn.iter().map(|trial| values[*trial]).collect();
                     median_in_place(&mut values)
                 }

@@ -89,7 +89,7 @@ impl Values {
                     let comes_from = metric.comes_from(trial);
                     Some((trial.round, metric.of(trial).filter(|_| comes_from)?))
                 });
-                values.add(metric, Sample::of_values(rounds.collect()));
+                values.add(metric, Sample::of_values(rounds.collect()), &trials);
             }
         }
         Ok(values)
@@ -134,12 +134,16 @@ impl Values {
                         .collect(),
                 ),
             };
-            self.add(metric, sample);
+            self.add(metric, sample, trials);
         }
         Ok(())
     }
 
-    fn add(&mut self, metric: &'static Metric, sample: Sample) {
+    fn add(&mut self, metric: &'static Metric, sample: Sample, trials: &[&Trial]) {
+        let sample = match (by_slice(metric, trials), sample.estimate()) {
+            (Some(slices), Some(whole)) => Sample::of_slices(whole, slices),
+            _ => sample,
+        };
         let own = || sample.by_round().into_iter().map(|(_, value)| value);
         let value = match metric.combine {
             _ if sample.trials() == 0 => None,
@@ -191,6 +195,22 @@ impl Values {
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
+}
+
+/// What each slice gives, by round, where one trial came in slices.
+fn by_slice(metric: &Metric, trials: &[&Trial]) -> Option<Vec<(u32, f64)>> {
+    let value = metric.slice?;
+    let good = trials.iter().filter(|trial| trial.failure.is_none());
+    let mut in_slices = good.filter(|trial| !trial.slices.is_empty());
+    let (trial, None) = (in_slices.next()?, in_slices.next()) else {
+        return None;
+    };
+    let slices = trial.slices.iter();
+    Some(
+        slices
+            .filter_map(|slice| Some((slice.round, value(slice)?)))
+            .collect(),
+    )
 }
 
 /// The values of a histogram in microseconds, with the count of each.
