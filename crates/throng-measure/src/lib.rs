@@ -16,6 +16,7 @@ mod measuring;
 pub mod network;
 mod observer;
 pub mod orphans;
+mod others;
 pub mod own_server;
 pub mod plan;
 mod ports;

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::measuring::{note, setup, spin_now, spun};
 use super::observer::Audience;
+use super::others::Others;
 use super::probes::ProbeKind;
 use super::run_spec::{RunSpec, utc_now};
 use super::slices::{self, Member, Plan};
+use super::trial;
 use throng_record::spec::TrialSpec;
 use throng_record::{Method, Purpose, Side, Slice, Store, Trial};
 
@@ -61,7 +63,7 @@ pub(super) fn run(
     let reference = plan.comparison.as_ref().map(|them| &them.reference);
     let is_reference =
         |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
-    let seen = slices::run(
+    let (seen, others) = slices::run(
         &Plan {
             length: Duration::from_secs_f64(length_s),
             rounds,
@@ -92,6 +94,8 @@ pub(super) fn run(
         correct(&mut result.client_side, &slices, |slice| {
             Some(slice.client_cpu_ns)
         });
+        let network = result.network.take();
+        result.network = network.map(|network| beside(network, &result, others));
         trial.slices = slices;
         trial.warm_up = seen.warm_up;
         note(plan, store, &mut trial, result)?;
@@ -129,4 +133,20 @@ fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Opti
     {
         *percent = cpu_time as f64 / took_ns as f64 * 100.0;
     }
+}
+
+/// Adds what the whole machine did beside one server and its clients: in their slices, the others of the run rest.
+fn beside(mut network: Side, result: &trial::Result, others: Option<Others>) -> Side {
+    let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
+    let own = percent(&result.server_side).zip(percent(&result.client_side));
+    if let (Some(others), Some((server, client))) = (others, own) {
+        let busy = server + client + others.busy_percent;
+        for (name, value) in [
+            ("machine_busy_percent", busy),
+            ("machine_steal_percent", others.steal_percent),
+        ] {
+            network.metrics.insert(name.to_owned(), value);
+        }
+    }
+    network
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::cluster::News;
 use super::cluster::Origin;
 use super::observer::{Audience, RatiosSoFar};
+use super::others::{Meter, Others};
 use super::probes::Tree;
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
@@ -69,7 +70,11 @@ const BUSY_AT_REST: f64 = 0.05;
 
 /// Measures all of them side by side. Whatever goes wrong with one ends the slices of all, and is part of what came of
 /// it; what was measured until then is kept.
-pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'_>) -> Vec<Seen> {
+pub(super) fn run(
+    plan: &Plan,
+    members: &[Member<'_>],
+    audience: &mut Audience<'_>,
+) -> (Vec<Seen>, Option<Others>) {
     let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
     let mut visited: Vec<Stage<Visited<'_>>> = Vec::new();
     for (member, origin) in members.iter().zip(&mut origins) {
@@ -79,8 +84,12 @@ pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'
             visited.push(Visited::begin(plan, member, origin, audience));
         }
     }
+    let mut others = None;
     if visited.iter().all(Result::is_ok) {
+        let meter = Meter::start();
         have_rounds(plan, &mut visited, audience);
+        let of_all = visited.iter().flatten().map(Visited::cpu_in_slices).sum();
+        others = meter.and_then(|meter| meter.others(of_all));
     }
     let ended: Vec<Seen> = members
         .iter()
@@ -99,7 +108,7 @@ pub(super) fn run(plan: &Plan, members: &[Member<'_>], audience: &mut Audience<'
         })
         .collect();
     trial::end_orphans();
-    ended
+    (ended, others)
 }
 
 /// Visits the servers round by round, until the plan or a signal ends it, or one of them fails.
@@ -298,6 +307,12 @@ impl<'a> Visited<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// CPU time of both sides in all slices that count.
+    fn cpu_in_slices(&self) -> Duration {
+        let of = |slice: &Slice| slice.server_cpu_ns.unwrap_or(0) + slice.client_cpu_ns;
+        Duration::from_nanos(self.slices.iter().map(of).sum())
     }
 
     /// Has a slice that counts.

@@ -77,6 +77,18 @@ impl Ticks {
     }
 }
 
+impl Ticks {
+    /// Seconds that CPUs were busy, and that the host took, since then.
+    pub(crate) fn seconds_since(self, then: Self) -> (f64, f64) {
+        let seconds =
+            |from: u64, to: u64| to.saturating_sub(from) as f64 / procfs::ticks_per_second() as f64;
+        (
+            seconds(then.busy, self.busy),
+            seconds(then.steal, self.steal),
+        )
+    }
+}
+
 impl Probe for MachineProbe {
     fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
         self.file = Some(ProcFile::open("/proc/stat")?);
@@ -105,11 +117,11 @@ impl Probe for MachineProbe {
         let (Some((began, start)), Some((ended, end))) = (self.start, self.end) else {
             return;
         };
-        let ticks = ended.duration_since(began).as_secs_f64() * procfs::ticks_per_second() as f64;
-        if ticks > 0.0 {
-            let percent = |from: u64, to: u64| to.saturating_sub(from) as f64 / ticks * 100.0;
-            out("machine_busy_percent", percent(start.busy, end.busy));
-            out("machine_steal_percent", percent(start.steal, end.steal));
+        let elapsed_s = ended.duration_since(began).as_secs_f64();
+        let (busy_s, steal_s) = end.seconds_since(start);
+        if elapsed_s > 0.0 {
+            out("machine_busy_percent", busy_s / elapsed_s * 100.0);
+            out("machine_steal_percent", steal_s / elapsed_s * 100.0);
         }
     }
 }

@@ -1,0 +1,49 @@
+//! What others than those measured took of the machine's CPUs, where several servers are measured at once.
+
+use std::time::{Duration, Instant};
+
+use super::probes::machine::Ticks;
+use throng_sys::clock::own_cpu_time;
+
+/// Shares of a CPU, in percent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Others {
+    /// Of other processes.
+    pub(super) busy_percent: f64,
+    /// Of the machine's host.
+    pub(super) steal_percent: f64,
+}
+
+/// From when on it is counted.
+pub(super) struct Meter {
+    at: Instant,
+    ticks: Ticks,
+    own: Duration,
+}
+
+impl Meter {
+    /// From now on; none where the machine does not say it.
+    pub(super) fn start() -> Option<Self> {
+        Some(Self {
+            at: Instant::now(),
+            ticks: now()?,
+            own: own_cpu_time(),
+        })
+    }
+
+    /// Until now, when those measured took so much.
+    pub(super) fn others(&self, measured: Duration) -> Option<Others> {
+        let elapsed_s = self.at.elapsed().as_secs_f64();
+        let (busy_s, steal_s) = now()?.seconds_since(self.ticks);
+        let own = own_cpu_time().saturating_sub(self.own);
+        let of_others = (busy_s - (measured + own).as_secs_f64()).max(0.0);
+        Some(Others {
+            busy_percent: 100.0 * of_others / elapsed_s,
+            steal_percent: 100.0 * steal_s / elapsed_s,
+        })
+    }
+}
+
+fn now() -> Option<Ticks> {
+    Ticks::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+}
