@@ -9,7 +9,7 @@ fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
         "epoll",
         "thread",
         "-r",
-        "2",
+        "8",
         "-d",
         "100ms",
         "--control",

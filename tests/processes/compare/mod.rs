@@ -92,7 +92,7 @@ impl Ran {
         serde_json::from_slice(&text).expect("it is JSON")
     }
 
-    /// The verdict on a server by a measure.
+    /// The verdict on a server by a measure, in the word that suits it.
     fn verdict(&self, server: &str, measure: &str) -> String {
         let summary = self.summary();
         let pairs = summary["comparison"]["pairs"].as_array().expect("pairs");
@@ -101,7 +101,7 @@ impl Ran {
             .and_then(|pair| pair["measures"].as_array())
             .expect("a pair");
         let of_it = measures.iter().find(|measured| measured["name"] == measure);
-        let verdict = of_it.and_then(|measured| measured["verdict"].as_str());
+        let verdict = of_it.and_then(|measured| measured["word"].as_str());
         verdict.unwrap_or_else(|| panic!("{summary:#}")).to_owned()
     }
 

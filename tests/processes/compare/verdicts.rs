@@ -18,7 +18,7 @@ http {
 ";
 
 #[test]
-fn a_slower_server_is_told_apart_in_the_right_direction() {
+fn a_slower_server_is_slower() {
     // It serves 400 requests a second at most, and the other thousands, however busy the machine is.
     let Some(python) = python("slow") else {
         return;
@@ -29,7 +29,7 @@ fn a_slower_server_is_told_apart_in_the_right_direction() {
         "-n",
         "snake",
         "-r",
-        "3",
+        "8",
         "-d",
         "300ms",
         "--reference",
@@ -44,15 +44,11 @@ fn a_slower_server_is_told_apart_in_the_right_direction() {
     assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
     assert_eq!(
         ran.verdict("snake", "requests_per_server_cpu_s"),
-        "worse",
+        "costlier",
         "{}",
         ran.out
     );
-    let said = [
-        "snake serves 0.",
-        "requests per CPU-second of epoll",
-        "missed snake with 8 clients",
-    ];
+    let said = ["more CPU per request", "missed snake with 8 clients"];
     for said in said {
         assert!(
             ran.out.replace('\n', " ").contains(said),
@@ -62,25 +58,25 @@ fn a_slower_server_is_told_apart_in_the_right_direction() {
     }
     assert!(ran.out.contains("met epoll with 8 clients"), "{}", ran.out);
     let page = std::fs::read_to_string(ran.record().join("report.html")).unwrap();
-    assert!(page.contains("snake serves 0.") && page.contains("Thresholds"));
+    assert!(page.contains("more CPU per request") && page.contains("Thresholds"));
 }
 
 #[test]
 fn two_of_the_same_are_much_alike() {
-    let ran = compare(&["epoll", "epoll", "-r", "5", "-d", "150ms", "--json"]);
+    let ran = compare(&["epoll", "epoll", "-r", "8", "-d", "150ms", "--json"]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
-    // Not asserted is that nothing is told apart: by chance, or by a neighbour, something may be.
+    // Not asserted is that nothing differs: by chance, or by a neighbour, something may.
     let summary = ran.summary();
     let pair = &summary["comparison"]["pairs"][0];
     assert_eq!(pair["server"], "epoll (2)");
     let measures = pair["measures"].as_array().expect("measures");
     let alike = measures
         .iter()
-        .filter(|m| m["verdict"] == "not-distinguishable");
+        .filter(|m| m["verdict"] == "equivalent" || m["verdict"] == "inconclusive");
     assert!(alike.count() > 0, "{pair:#}");
     let printed: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON is printed");
     assert_eq!(printed["comparison"], summary["comparison"]);
-    assert!(measures[1]["noise"].is_number(), "{pair:#}");
+    assert!(summary["grade"]["level"].is_string(), "{summary:#}");
 }
 
 #[test]
@@ -132,7 +128,7 @@ fn an_open_loop_has_response_times_and_no_verdict_on_the_rate_it_set() {
     ]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let verdict = ran.verdict("thread", "response_p50_us");
-    assert_ne!(verdict, "withheld", "{}", ran.out);
+    assert_ne!(verdict, "not comparable", "{}", ran.out);
     let kept_up = ran.trials().iter().all(|trial| {
         let load = trial.load.as_ref().expect("it was loaded");
         let due = load.open_loop.as_ref().expect("an open loop").due;
@@ -141,7 +137,7 @@ fn an_open_loop_has_response_times_and_no_verdict_on_the_rate_it_set() {
     if kept_up {
         assert_eq!(
             ran.verdict("thread", "requests_per_s"),
-            "withheld",
+            "not comparable",
             "{}",
             ran.out
         );

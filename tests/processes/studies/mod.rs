@@ -324,7 +324,7 @@ fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
     assert_eq!(verdict(1), "refuted", "{said}");
     assert_eq!(
         verdict(2),
-        "not-distinguishable",
+        "inconclusive",
         "it held all that was tried: {said}"
     );
     assert!(said.contains("12 (held "), "{said}");

@@ -159,3 +159,32 @@ fn trials_are_combined_as_the_metric_says() {
     assert_eq!(all.value("server_threads"), Some(4.0));
     assert!(values(&[]).iter().next().is_none());
 }
+
+#[test]
+fn slices_of_a_trial_are_what_ratios_are_made_of() {
+    let trial = |server_ns: u64| Trial {
+        load: Some(Load {
+            window: crate::Window {
+                replies_per_s: 1000.0,
+                ..crate::Window::default()
+            },
+            ..Load::default()
+        }),
+        slices: (0..8)
+            .map(|round| crate::Slice {
+                round,
+                took_ns: server_ns + u64::from(round) * 1000,
+                replies: 10,
+                ..crate::Slice::default()
+            })
+            .collect(),
+        ..Trial::default()
+    };
+    let [a, b] = [10_000_000, 20_000_000].map(|took| Values::of([&trial(took)]).unwrap());
+    let samples = [&a, &b].map(|values| values.sample("requests_per_s").unwrap());
+    let ratio = samples[0].ratio(samples[1]).unwrap();
+    assert_eq!(ratio.pairs, 8);
+    assert!((ratio.ratio() - 2.0).abs() < 0.01, "{ratio:?}");
+    let quantity = a.quantity("requests_per_s").unwrap();
+    assert!((quantity.value - 1000.0).abs() < 1e-9 && quantity.low.is_some() && !quantity.is_range);
+}

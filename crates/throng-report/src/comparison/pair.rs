@@ -248,15 +248,22 @@ pub(crate) fn compared_by(metric: &Metric, ratio: Option<LogRatio>) -> Compared 
     }
 }
 
+/// Rounds that somebody may want to wait for.
+const MOST_ROUNDS: usize = 1000;
+
 impl Needed {
-    /// To see what is not equivalent any more, or half of what can be seen now.
-    pub(crate) fn of(log: LogRatio) -> Self {
+    /// To see the smallest of these differences that does not take too long, or half of what can be seen now.
+    fn of(log: LogRatio) -> Self {
         let seen = log.smallest_difference();
-        let difference = if seen > MARGIN { MARGIN } else { seen / 2.0 };
-        Self {
+        let differences = [MARGIN, 0.05, 0.1, 0.2, 0.5];
+        let smaller = differences.into_iter().filter(|share| *share < seen);
+        let to_see = |difference| Self {
             rounds: log.rounds_needed(difference),
             difference,
-        }
+        };
+        let mut all = smaller.map(to_see);
+        let bearable = all.find(|needed| needed.rounds <= MOST_ROUNDS);
+        bearable.unwrap_or_else(|| to_see(seen / 2.0))
     }
 }
 
