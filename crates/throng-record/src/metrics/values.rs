@@ -7,11 +7,8 @@ use anyhow::Context as _;
 use serde::{Serialize, Serializer};
 
 use super::{Combine, METRICS, Metric, Source, Statistic, Times, named};
-use crate::{Latency, Slice, Trial};
+use crate::{Latency, Trial};
 use throng_stats::{Distributions, Sample};
-
-/// More slices than a trial has, so that those of two trials have numbers of their own.
-const SLICES_A_ROUND: u32 = 1 << 20;
 
 /// A value of several trials, with its 95 % interval from 6 trials on; of 2 to 5, with their range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -95,7 +92,6 @@ impl Values {
                 values.add(metric, Sample::of_values(rounds.collect()), &trials);
             }
         }
-        values.add_slices(&trials);
         Ok(values)
     }
 
@@ -172,34 +168,6 @@ impl Values {
             (None, None) => Quantity::bare(value),
         };
         self.0.insert(metric.name, Value { quantity, sample });
-    }
-
-    /// Trials that came in slices have a value in each of these, for ratios and intervals.
-    fn add_slices(&mut self, trials: &[&Trial]) {
-        let rounds: Vec<(u32, &Slice)> = trials
-            .iter()
-            .filter(|trial| trial.failure.is_none())
-            .flat_map(|trial| trial.slices.iter().map(|slice| (trial.round, slice)))
-            .map(|(round, slice)| (round * SLICES_A_ROUND + slice.round, slice))
-            .collect();
-        if rounds.is_empty() {
-            return;
-        }
-        for metric in METRICS {
-            let (Some(of), Some(value)) = (metric.slice, self.0.get_mut(metric.name)) else {
-                continue;
-            };
-            let own = rounds
-                .iter()
-                .filter_map(|(round, slice)| Some((*round, of(slice)?)));
-            value.sample = Sample::of_values(own.collect());
-            let ends = value.sample.interval();
-            value.quantity = Quantity {
-                low: ends.map(|ends| ends.low.min(value.quantity.value)),
-                high: ends.map(|ends| ends.high.max(value.quantity.value)),
-                ..Quantity::bare(value.quantity.value)
-            };
-        }
     }
 
     /// Of the metric of this name; none where it was not measured.

@@ -85,6 +85,14 @@ pub(crate) struct Side<'a> {
     called: &'a str,
 }
 
+impl Side<'_> {
+    /// Whether one trial gives many values, of slices.
+    fn is_in_slices(&self) -> bool {
+        let slices = self.row.metrics.sample("requests_per_s");
+        self.row.trials_ok == 1 && slices.is_some_and(|slices| slices.trials() > 1)
+    }
+}
+
 /// A whole run, to take sides from.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
@@ -192,6 +200,7 @@ impl Measured {
                 measured.withheld("it is a count over trials, and so has no interval")
             }
             None if samples.is_none() => measured.withheld("only one of them was measured"),
+            None if log.is_none() && side.is_in_slices() => measured.withheld(ONCE),
             None if log.is_none() => Measured {
                 why: Some(too_few(rounds)),
                 ..measured
@@ -200,6 +209,9 @@ impl Measured {
         }
     }
 }
+
+/// Why there is no verdict on what slices do not have.
+pub(super) const ONCE: &str = "side by side it was measured once";
 
 /// "3 rounds are too few, at least 6 are needed".
 fn too_few(rounds: usize) -> String {

@@ -1,6 +1,6 @@
 //! A pair in a few short sentences.
 
-use super::pair::{Measured, Pair, noun, percentile};
+use super::pair::{Measured, ONCE, Pair, noun, percentile};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -178,7 +178,8 @@ fn not_comparable(pair: &Pair) -> Vec<String> {
     with(pair, Verdict::NotComparable)
         .filter(measured)
         .filter_map(|one| {
-            let why = one.why.as_deref()?;
+            // Of that, the table says enough.
+            let why = one.why.as_deref().filter(|why| *why != ONCE)?;
             Some(format!("{} is not comparable: {why}", noun(one)))
         })
         .collect()
