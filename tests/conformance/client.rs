@@ -12,7 +12,7 @@ use throng::measure::network::sock_diag::State;
 use throng::protocol::{Decline, Protocol, Requester, Settings};
 
 /// How long anything may take that a client waits for.
-pub(crate) const LIMIT: Duration = Duration::from_secs(15);
+pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
 /// Most bytes that a client writes and reads at once.
 #[derive(Clone, Copy)]

@@ -182,19 +182,24 @@ fn asks_and_never_reads(subject: &Subject) -> anyhow::Result<()> {
 fn who_takes_slowly_is_not_idle(subject: &Subject) -> anyhow::Result<()> {
     const LARGE: usize = 40_000_000;
     const PIECES: usize = 50;
+    const IDLE: Duration = Duration::from_millis(1500);
     let server = subject.start_with(LARGE, &["--idle-timeout", "1500ms"])?;
     let mut client = subject.client_asking(&server, 0, LARGE)?;
     client.ask(1)?;
     client.send()?;
     let began = Instant::now();
-    let mut heard = 0;
+    let (mut heard, mut last) = (0, began);
     while heard < LARGE {
         // At most as fast as to be through in twice the timeout.
         let due = Duration::from_secs(3) * (heard / (LARGE / PIECES)) as u32 / PIECES as u32;
         std::thread::sleep(due.saturating_sub(began.elapsed()));
-        heard += client
-            .take(LARGE / PIECES)
-            .with_context(|| format!("after {heard} of {LARGE} bytes"))?;
+        let taken = client.take(LARGE / PIECES);
+        if last.elapsed() >= IDLE {
+            println!("not tried: this machine is so busy that the client stood still itself");
+            return Ok(());
+        }
+        last = Instant::now();
+        heard += taken.with_context(|| format!("after {heard} of {LARGE} bytes"))?;
     }
     drop(client);
     let counts = server.stop()?;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use rustix::process::Pid;
 
 /// How long something may take that has to show in `/proc`.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// Looks until it is so; for what gives no event to wait for.
 pub(crate) fn eventually(

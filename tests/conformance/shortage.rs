@@ -113,9 +113,11 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
         "{connected} say that they came, and it counted {counts}"
     );
     if holds_all_descriptors(subject) {
+        // More come in when the load has ended before the last of its clients were accepted.
         let all_but_its_own = DESCRIPTORS - 50..DESCRIPTORS;
         ensure!(
-            all_but_its_own.contains(&accepted) && counts["refused"]["descriptors"] == refused,
+            all_but_its_own.contains(&number(&counts["peak_open"])?)
+                && counts["refused"]["descriptors"] == refused,
             "it counted {counts}"
         );
     }
@@ -293,7 +295,7 @@ fn crew_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> 
     let model = subject.model.info().name;
     let mut command = Command::new("sh");
     // One that does not end would keep the test from it.
-    let script = format!("{} && exec timeout -s KILL 15 \"$@\"", group.enter());
+    let script = format!("{} && exec timeout -s KILL 120 \"$@\"", group.enter());
     command.args(["-c", &script, "sh", THRONG, "serve", model]);
     command.args(["--workers", "20", "--listen", "127.0.0.1:0"]);
     let told = command.stdin(Stdio::null()).output()?;

@@ -154,7 +154,7 @@ fn listening(mut command: Command) -> Running {
     drop(told);
     let running = Running(child);
     let mut said = Vec::new();
-    while let Ok(line) = heard.recv_timeout(Duration::from_secs(10)) {
+    while let Ok(line) = heard.recv_timeout(Duration::from_mins(2)) {
         let ready = line.contains("listening on");
         said.push(line);
         if ready {

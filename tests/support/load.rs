@@ -18,7 +18,7 @@ use throng::record::LoadStats;
 use super::program::THRONG;
 
 /// A load that has not ended by then hangs.
-const LIMIT: Duration = Duration::from_secs(50);
+const LIMIT: Duration = Duration::from_mins(3);
 /// Between looks at a load's descriptors and memory.
 const LOOK: Duration = Duration::from_millis(5);
 

@@ -39,7 +39,7 @@ const LOOKS: u32 = 200;
 /// Longest pause between two.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// What a run may take beyond its time that counts: to start 1000 processes, to settle, and to write its record.
-const BESIDE: Duration = Duration::from_secs(100);
+const BESIDE: Duration = Duration::from_mins(4);
 
 /// How long each model is loaded, and by how many.
 #[derive(Clone, Copy)]

@@ -159,13 +159,18 @@ fn a_lab_is_taken_down_with_all_that_runs_in_it() {
 #[test]
 fn an_interrupted_lab_leaves_nothing() {
     let lab = Lab::named();
-    let script = lab.script("up").stderr(Stdio::piped()).spawn();
+    // So large that it is still being made when somebody has noticed that it is begun.
+    let script = lab
+        .script("up")
+        .args(["--clients", "50"])
+        .stderr(Stdio::piped())
+        .spawn();
     let Ok(child) = script else {
         println!("not tried: there is no bash");
         return;
     };
     let pid = Pid::from_child(&child);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while lab.namespaces().len() < 3 && Instant::now() < deadline {
         if !std::path::Path::new(&format!("/proc/{pid}/root")).exists() || is_zombie(pid) {
             break;

@@ -7,7 +7,7 @@ use super::Lab;
 use crate::support::server::Server;
 
 /// Longest wait for anything.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// Connections that the server's host takes for established.
 fn established(lab: &Lab, server: &Server) -> usize {

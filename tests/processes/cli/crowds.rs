@@ -1,8 +1,16 @@
 //! What a crowd can be told about its connections, its end and itself, on every engine.
 
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{Told, throng, throng_in_shell};
+use super::{Told, throng};
+use crate::hostile::servers::{Hostile, echo_once};
+use crate::support::program::THRONG;
 use crate::support::server::Server;
 
 /// The engines that this machine has.
@@ -75,7 +83,8 @@ fn a_connection_ends_after_its_requests() {
 #[test]
 fn a_connection_ends_after_its_lifetime() {
     let (_, result) = load(&["-d", "600ms", "--warm-up", "0s", "--lifetime", "100ms"]);
-    assert!(count(&result["connections"]) >= 60, "{result}");
+    // Some come back, however few turns a busy machine gives them.
+    assert!(count(&result["connections"]) > 20, "{result}");
     assert_eq!(result["served"], 20, "{result}");
 }
 
@@ -101,13 +110,29 @@ fn a_load_may_end_after_so_many_bytes() {
 
 #[test]
 fn an_interrupt_leaves_the_result_so_far() {
-    let server = Server::start(&["epoll"]).expect("it can be started");
-    let address = server.address().to_string();
-    let arguments = ["load", &address, "--json", "-d", "40s", "--warm-up", "0s"];
-    let script = "timeout --preserve-status -s INT 1 \"$@\"";
-    let told = throng_in_shell(script, &arguments);
-    let result = told.json();
-    assert_eq!(told.code, 130, "{told:?}");
+    const CLIENTS: u64 = 5;
+    let answered = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&answered);
+    let server = Hostile::start(move |_, mut stream| {
+        loop {
+            echo_once(&mut stream)?;
+            counted.fetch_add(1, Relaxed);
+        }
+    });
+    let address = server.address.to_string();
+    let mut command = Command::new(THRONG);
+    command.args(["load", &address, "--json", "-c", &CLIENTS.to_string()]);
+    command.args(["-d", "600s", "--warm-up", "0s"]);
+    let mut load = command.stdout(Stdio::piped()).spawn().unwrap();
+    // Each asks again when all have had a first answer, and that counts.
+    while answered.load(Relaxed) < 3 * CLIENTS {
+        assert!(load.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&load), Signal::INT).unwrap();
+    let output = load.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["stopped_by"], "interrupted", "{result}");
     assert!(count(&result["window"]["replies"]) > 0, "{result}");
     assert_eq!(result["verified"], result["requests"], "{result}");

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use throng::registry::Entry as _;
 use throng::study::STUDIES;
+use throng::sys::process::usable_cpus;
 
 use super::views::View;
 use crate::support::program::THRONG;
@@ -96,8 +97,8 @@ fn few_trials(command: &str, words: &mut Vec<String>) {
         words.extend(["--models".to_owned(), "poll,epoll".to_owned()]);
     }
     if !has(words, &ENDS[..1]) {
-        set(words, &["--duration", "-d"], "60ms");
-        set(words, &["--warm-up"], "10ms");
+        set(words, &["--duration", "-d"], "20ms");
+        set(words, &["--warm-up"], "0s");
     }
     set(words, &["--runs", "-r"], "1");
     // Trials that a page does not ask for.
@@ -132,7 +133,8 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
     }
     for side in ["--server-cpus", "--client-cpus"] {
         if has(&words, &[side]) {
-            set(&mut words, &[side], "0");
+            // Number 0 may be none of those that this test may use.
+            set(&mut words, &[side], &usable_cpus()[0].to_string());
         }
     }
     if has(&words, &["--at-once"]) {
@@ -161,12 +163,12 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
             ] {
                 set(&mut words, &[name], value);
             }
-            set(&mut words, &["--duration", "-d"], "60ms");
-            set(&mut words, &["--warm-up"], "10ms");
+            set(&mut words, &["--duration", "-d"], "20ms");
+            set(&mut words, &["--warm-up"], "0s");
         }
         "load" if !has(&words, &ENDS) => {
-            set(&mut words, &["--duration", "-d"], "60ms");
-            set(&mut words, &["--warm-up"], "10ms");
+            set(&mut words, &["--duration", "-d"], "20ms");
+            set(&mut words, &["--warm-up"], "0s");
         }
         _ => {}
     }

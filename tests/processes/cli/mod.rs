@@ -52,7 +52,7 @@ fn throng_in_shell(script: &str, arguments: &[&str]) -> Told {
 }
 
 fn finish(mut command: assert_cmd::Command) -> Told {
-    command.timeout(Duration::from_mins(if full() { 4 } else { 1 }));
+    command.timeout(Duration::from_mins(4));
     let output: Output = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Told {

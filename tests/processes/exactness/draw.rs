@@ -139,7 +139,7 @@ fn shape(
     let has_jobs = !all_inside || random.bool();
     if has_jobs {
         shape.extend(words(&format!(
-            "--each {} --time-limit 15s",
+            "--each {} --time-limit 90s",
             1 + random.u32(..most)
         )));
         if random.u8(..3) == 0 {

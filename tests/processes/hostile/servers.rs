@@ -11,7 +11,7 @@ use std::time::Duration;
 use socket2::{Domain, SockRef, Socket, Type};
 
 /// Longest wait for a client that says nothing.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_mins(3);
 /// Bytes of an echo that is not told otherwise.
 pub(crate) const ECHO: usize = 1000;
 

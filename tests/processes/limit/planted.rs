@@ -113,8 +113,10 @@ fn memory_that_runs_out_is_found_with_the_last_words() {
     assert!((8..24).contains(&held) && broke == held + 1, "{}", ran.out);
     let (kind, said) = ran.cause();
     assert_eq!(kind, "memory", "{said}");
+    // Its limit is known only if somebody looked at it when it was nearly full; then it is gone.
+    let sentences = ["RLIMIT_AS", "it had no memory left"];
     assert!(
-        said.contains("RLIMIT_AS") && said.contains("MemoryError"),
+        sentences.iter().any(|words| said.contains(words)) && said.contains("MemoryError"),
         "{said}"
     );
 }
@@ -133,7 +135,7 @@ fn clients_that_are_not_accepted_are_found_in_the_queue() {
         "--from",
         "10",
         "--patience",
-        "300ms",
+        "2s",
     ]);
     assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
     let (kind, said) = ran.cause();

@@ -256,7 +256,9 @@ fn files_agree(directory: &Path, trial: &Value) {
             there["bytes_out"], client["bytes_received"],
             "{client:?} {there:?}"
         );
-        assert_eq!(there["outcome"], "client-closed", "{client:?} {there:?}");
+        // Told to stop, a server may not have seen yet that its last clients have left.
+        let outcomes = ["client-closed", "drained"];
+        assert!(outcomes.contains(&there["outcome"]), "{client:?} {there:?}");
         assert_eq!(client["error"], "", "{client:?}");
     }
 }

@@ -179,6 +179,7 @@ fn a_study_that_is_interrupted_goes_on() {
     let scratch = tempfile::tempdir().unwrap();
     let study = STUDY
         .replace("runs = 2", "runs = 3")
+        .replace("duration = \"30ms\"", "duration = \"200ms\"")
         .replace("clients = [2, 5]", "clients = [3]");
     let study = study
         .replace("[1, 2.5]", "1")

