@@ -5,8 +5,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use throng::protocol::{
-    Busiest, Close, Custom, Decline, Dialogue, Expectation, Mix, OUTPUT_LIMIT, Offer, PROTOCOLS,
-    Processes, Protocol, Requester, Session, Settings, Used,
+    Busiest, Close, Custom, Dialogue, Expectation, Mix, OUTPUT_LIMIT, Offer, PROTOCOLS, Processes,
+    Protocol, Requester, Session, Settings, Used,
 };
 
 use super::bytes::{Choices, Cuts, edit};
@@ -155,7 +155,7 @@ pub fn http_session(data: &[u8]) {
 #[derive(Debug, Default, PartialEq)]
 struct Heard {
     completed: u32,
-    declined: Option<Decline>,
+    rejected: u32,
     close: bool,
     refused: bool,
 }
@@ -185,9 +185,7 @@ fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u
         Ok(replies) => {
             heard.completed += replies.completed;
             heard.close |= replies.close;
-            if replies.completed > 0 {
-                heard.declined = replies.declined;
-            }
+            heard.rejected += replies.refused;
         }
         Err(throng::protocol::ProtocolError { what }) => {
             assert!(!what.is_empty() && what.len() < 2000, "says too much");

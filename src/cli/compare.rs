@@ -12,13 +12,13 @@ use super::measuring::Measuring;
 use super::runner;
 use super::servers;
 use super::servers_under_test::{self, Care};
+use super::thresholds::Thresholds;
 use super::values::{self, Percents};
 use super::{Exit, Usage};
 use crate::load::Engine;
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::format::list;
-use crate::record::metrics::Condition;
 use crate::record::{Comparison, Method, ServerInfo, Settings, StudyInfo};
 use baseline::Baseline;
 
@@ -85,9 +85,8 @@ pub(super) struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Thresholds")]
 struct Demands {
-    /// Exit with 3 if this is so of a server, like `p99 > 10ms`; several times for more.
-    #[arg(long, value_name = "[NAME:]CONDITION", value_parser = condition)]
-    fail_if: Vec<String>,
+    #[command(flatten)]
+    thresholds: Thresholds,
     /// Exit with 3 if a server is slower by more than this than the reference, or than its like in the
     /// baseline: if the whole interval of the ratio of replies a second lies below 1 less this. Where the
     /// clients were the limit, replies for a second of server CPU are taken instead.
@@ -112,7 +111,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     if let Some(baseline) = baseline {
         baseline.copy_into(&store)?;
     }
-    runner::runner(&plan, origin, store, arguments.measuring.json)
+    runner::runner(&plan, origin, store, arguments.measuring.accepted())
 }
 
 /// Turns the command line into what is run; refuses what cannot be.
@@ -127,6 +126,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         clients,
         runs: arguments.runs.unwrap_or(TRIALS),
         counted_runs: arguments.counted_runs,
+        fail_if: arguments.demands.thresholds.fail_if.clone(),
         below_percent: arguments.latency_at.0.clone(),
         server_address: arguments.measuring.lab.server_address(origin)?,
         ..servers_under_test::settings(
@@ -238,7 +238,7 @@ fn null_server(
 /// What is compared with what; refuses what there is not.
 fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Comparison, Usage> {
     let demands = &arguments.demands;
-    if servers.len() < 2 && demands.baseline.is_none() && demands.fail_if.is_empty() {
+    if servers.len() < 2 && demands.baseline.is_none() && demands.thresholds.fail_if.is_empty() {
         let name = &servers[0].name;
         return Err(Usage(format!(
             "{name} is alone; name another server, or a --baseline, or what to --fail-if"
@@ -263,15 +263,9 @@ fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Compariso
         .clone()
         .unwrap_or_else(|| names[0].to_owned());
     must_be_there(&reference, "--reference")?;
-    for text in &demands.fail_if {
-        let condition = Condition::parse(text).map_err(Usage)?;
-        if let Some(server) = &condition.server {
-            must_be_there(server, "--fail-if")?;
-        }
-    }
+    demands.thresholds.check(&names)?;
     Ok(Comparison {
         reference,
-        fail_if: demands.fail_if.clone(),
         slower_percent: demands.fail_if_slower,
         baseline: demands
             .baseline
@@ -295,9 +289,4 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
     }
     let (verb, others) = (if others.len() == 1 { "does" } else { "do" }, list(&others));
     format!("How {verb} {others} differ from {reference} under the same load?")
-}
-
-/// A condition, kept as it was written.
-fn condition(text: &str) -> Result<String, String> {
-    Condition::parse(text).map(|_| text.to_owned())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::exit::codes;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
 use super::runner;
@@ -22,8 +23,7 @@ pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
 /// Clients and requests a second beyond which nobody searches who does not say so.
 const MOST: u64 = 1 << 20;
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+const NOTES: &str = "\
 Examples:
   throng limit epoll
   throng limit thread poll epoll -o capacity
@@ -41,9 +41,10 @@ what the server says, its limits of descriptors, threads and memory, the accept 
 both sides. Then the server is looked at again at half and at 80 % of its limit. The probes `cpu`,
 `accept-queue` and `limits` measure always.
 
-Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.
+Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATOR VALUE.";
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = [NOTES, &codes(&[0, 1, 2, 130])].join("\n\n"))]
 pub(super) struct Arguments {
     /// Models, models with options, or command lines; each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
@@ -122,7 +123,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     }
     let plan = resolve(arguments, origin)?;
     let store = runner::create(&arguments.measuring.directory("limit")?)?;
-    runner::runner(&plan, origin, store, arguments.measuring.json)
+    runner::runner(&plan, origin, store, arguments.measuring.accepted())
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.

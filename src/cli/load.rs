@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::request::RequestFlags;
+use super::thresholds::Thresholds;
 use super::traffic::TrafficFlags;
 use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, output};
@@ -23,7 +24,7 @@ use crate::record::spec::{Assignment, LoadSpec, Network, Paths, Share};
 use crate::record::{Load, LoadEvent};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
-use describe::{describe, reasons};
+use describe::{by_kind, describe, reasons};
 use watch::{Controlled, Shown};
 
 #[derive(Debug, clap::Args)]
@@ -110,6 +111,8 @@ pub(super) struct Arguments {
     /// Allow a server that is not on this machine's loopback.
     #[arg(long)]
     allow_remote: bool,
+    #[command(flatten)]
+    thresholds: Thresholds,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -120,6 +123,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    arguments.thresholds.check_of_load()?;
     let assignment = if arguments.addresses.is_empty() {
         Assignment::read(&mut std::io::stdin().lock())?
     } else {
@@ -156,20 +160,48 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .and_then(|()| csv.flush())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    // Whoever is interrupted had no time to be served.
-    let nobody = result.stats.served == 0 && !stop.requested();
     let mut load = result.stats.summary();
-    let nobody = nobody.then(|| reasons(&load));
+    // Whoever is interrupted had no time to be served.
+    let why = (!stop.requested())
+        .then(|| nothing_right(&load, &plan))
+        .flatten();
     if arguments.controlled {
         output::json_line(&LoadEvent::Result(Box::new(result.stats)))?;
     } else {
         load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &load));
         print(arguments, &plan, &load)?;
     }
-    if let Some(reasons) = nobody {
-        anyhow::bail!("no client was served by {}{reasons}", targets(&plan));
+    if let Some(why) = why {
+        anyhow::bail!(why);
     }
-    Ok(Exit::unless_stopped(stop))
+    let mut missed = false;
+    for judged in arguments.thresholds.of_load(&load)? {
+        missed |= judged.missed;
+        let (word, demand, seen) = (judged.word(), &judged.demand, &judged.seen);
+        output::note(&format!("{word}: fail if {demand}: {seen}"));
+    }
+    Ok(if missed {
+        Exit::Missed
+    } else {
+        Exit::unless_stopped(stop)
+    })
+}
+
+/// Why a load has no result, where not one reply was right.
+fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
+    let targets = targets(plan);
+    if load.served == 0 {
+        return Some(format!(
+            "no client was served by {targets}{}",
+            reasons(load)
+        ));
+    }
+    (load.verified == 0).then(|| {
+        format!(
+            "no reply was right{}; check the path, or say with --expect-status which statuses are right",
+            by_kind(&load.unexpected)
+        )
+    })
 }
 
 /// What was typed, as a parent would say it.

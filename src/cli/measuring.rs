@@ -44,8 +44,19 @@ pub(super) struct Measuring {
     /// Print the summary as JSON.
     #[arg(long)]
     pub(super) json: bool,
+    /// Exit with 0 though trials failed or are invalid, or what was measured is unusable.
+    #[arg(long)]
+    allow_rough: bool,
     #[command(flatten)]
     pub(super) lab: Lab,
+}
+
+/// How a run is shown, and which results of it are accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accepted {
+    pub(super) json: bool,
+    /// Also such with failed or invalid trials.
+    pub(super) rough: bool,
 }
 
 impl Measuring {
@@ -53,10 +64,20 @@ impl Measuring {
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
         if record::Study::is_in(directory) {
-            return Some(study::resume(directory, origin, self.json));
+            return Some(study::resume(directory, origin, self.accepted()));
         }
         let earlier = runner::resume(directory, origin);
-        Some(earlier.and_then(|(store, plan)| runner::runner(&plan, origin, store, self.json)))
+        Some(
+            earlier.and_then(|(store, plan)| runner::runner(&plan, origin, store, self.accepted())),
+        )
+    }
+
+    /// How a run is shown, and which results are accepted.
+    pub(super) fn accepted(&self) -> Accepted {
+        Accepted {
+            json: self.json,
+            rough: self.allow_rough,
+        }
     }
 
     /// Where the record and the report of a run of this name go.
@@ -104,7 +125,7 @@ mod tests {
     fn what_goes_on_is_told_nothing_else() {
         command().debug_assert();
         for (line, is_right) in [
-            ("run --resume x --json", true),
+            ("run --resume x --json --allow-rough", true),
             ("run --resume x overview", false),
             ("run --resume x --clients 5", false),
             ("run --resume x --think 1s", false),

@@ -1,12 +1,13 @@
 //! The command line: typed text to resolved plans, and all that is printed.
 //!
-//! One file a subcommand. Exit codes are in `Exit`.
+//! One file a subcommand. Exit codes are in `exit`.
 
 #[cfg(target_os = "linux")]
 mod compare;
 mod completions;
 #[cfg(target_os = "linux")]
 mod doctor;
+mod exit;
 mod explain;
 mod flows;
 #[cfg(target_os = "linux")]
@@ -39,6 +40,8 @@ mod servers_under_test;
 #[cfg(target_os = "linux")]
 mod study;
 #[cfg(target_os = "linux")]
+mod thresholds;
+#[cfg(target_os = "linux")]
 mod traffic;
 mod tuning;
 mod values;
@@ -58,6 +61,8 @@ use crate::measure::watchdog;
 use crate::registry::{UnknownName, Unsupported};
 #[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
+pub use exit::EXIT_CODES;
+use exit::Exit;
 
 /// Shows how a server holds up under a crowd of clients, and which way of serving them costs least.
 #[derive(Debug, Parser)]
@@ -66,7 +71,7 @@ use crate::sys::signal::Stop;
     version,
     propagate_version = true,
     arg_required_else_help = true,
-    after_help = EXAMPLES
+    after_help = [EXAMPLES, &exit::all_codes()].join("\n\n")
 )]
 struct Cli {
     #[command(subcommand)]
@@ -85,9 +90,7 @@ Examples:
   throng view                               all runs in ./throng-results as a local page
   throng explain epoll                      how a model works, its system calls traced here and now
   throng flows load.pcap                    the connections of a packet capture
-  throng doctor                             what here would spoil a measurement
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
+  throng doctor                             what here would spoil a measurement";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -133,35 +136,6 @@ enum Command {
     },
 }
 
-/// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exit {
-    /// Done.
-    Done = 0,
-    /// Something failed.
-    Failed = 1,
-    /// The command line was wrong.
-    Usage = 2,
-    /// Measured, and a threshold that was given is missed.
-    #[cfg(target_os = "linux")]
-    Missed = 3,
-    /// Stopped by a signal; what was measured until then is kept.
-    #[cfg(target_os = "linux")]
-    Interrupted = 130,
-}
-
-#[cfg(target_os = "linux")]
-impl Exit {
-    /// Interrupted if a signal asked to stop, else done.
-    fn unless_stopped(stop: Stop) -> Self {
-        if stop.requested() {
-            Self::Interrupted
-        } else {
-            Self::Done
-        }
-    }
-}
-
 /// Marks an error as one of usage: wrong input, found before anything was started.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -172,13 +146,15 @@ fn command() -> clap::Command {
     Cli::command().mut_subcommands(resumes_alone)
 }
 
-/// Lets `--resume`, where a subcommand has it, go with nothing but `--json`: all else is in the record.
+/// What may be said when a run goes on.
+const RESUMING: [&str; 3] = ["resume", "json", "allow_rough"];
+
+/// Lets `--resume`, where a subcommand has it, go with nothing but these: all else is in the record.
 fn resumes_alone(subcommand: clap::Command) -> clap::Command {
     let ids = subcommand.get_arguments().map(clap::Arg::get_id);
-    let (own, others): (Vec<_>, Vec<_>) = ids
-        .cloned()
-        .partition(|id| ["resume", "json"].contains(&id.as_str()));
-    if own.len() < 2 {
+    let (own, others): (Vec<_>, Vec<_>) =
+        ids.cloned().partition(|id| RESUMING.contains(&id.as_str()));
+    if !own.iter().any(|id| id == "resume") {
         return subcommand;
     }
     subcommand.mut_arg("resume", |resume| resume.conflicts_with_all(others))

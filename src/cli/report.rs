@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Exit, Usage, output};
 use crate::record::Study;
-use crate::report::comparison::Comparison;
+use crate::report::Report;
 use crate::report::diff::{self, Diff, Unlike};
 use crate::report::document::{Document, terminal};
 use crate::report::exporters::EXPORTERS;
@@ -45,25 +45,44 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes the report of the record in a directory and prints its summary. Whether a threshold is missed.
-pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<bool> {
+/// What a report says of how its run ended.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// Whether a threshold is missed.
+    pub(super) missed: bool,
+    /// Why its results are not as good as they should be, if they are not.
+    pub(super) rough: Option<String>,
+}
+
+impl Made {
+    fn of<'a>(reports: impl IntoIterator<Item = &'a Report<'a>>) -> Self {
+        let mut made = Self::default();
+        for report in reports {
+            made.missed |= report.missed();
+            made.rough = made.rough.or_else(|| report.rough());
+        }
+        made
+    }
+}
+
+/// Makes the report of the record in a directory and prints its summary.
+pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<Made> {
     if Study::is_in(directory) {
-        make_study(directory, json)?;
-        return Ok(false);
+        return make_study(directory, json);
     }
     let loaded = report::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_all(&report, directory)?;
-    let missed = report.comparison.as_ref().is_some_and(Comparison::missed);
+    let made = Made::of([&report]);
     if json {
         let exporter = registry::find("exporter", EXPORTERS, "json")?;
         let mut text = Vec::new();
         exporter.render(&report, &mut text)?;
         output::text(&String::from_utf8_lossy(&text))?;
-        return Ok(missed);
+        return Ok(made);
     }
     show(&sections::of_run(&report), "Report", &written)?;
-    Ok(missed)
+    Ok(made)
 }
 
 /// Puts the run of a directory beside another one, and prints what differs.
@@ -81,7 +100,7 @@ fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
 }
 
 /// Makes the reports of a study and of its parts.
-fn make_study(directory: &Path, json: bool) -> anyhow::Result<()> {
+fn make_study(directory: &Path, json: bool) -> anyhow::Result<Made> {
     let loaded = report::study::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_study(&report, directory)?;
@@ -89,9 +108,13 @@ fn make_study(directory: &Path, json: bool) -> anyhow::Result<()> {
         let exporter = registry::find("exporter", EXPORTERS, "json")?;
         let mut text = Vec::new();
         exporter.render_study(&report, &mut text)?;
-        return output::text(&String::from_utf8_lossy(&text));
+        output::text(&String::from_utf8_lossy(&text))?;
+    } else {
+        show(&sections::of_study(&report), "Report", &written)?;
     }
-    show(&sections::of_study(&report), "Report", &written)
+    Ok(Made::of(
+        report.parts.iter().filter_map(|part| part.report.as_ref()),
+    ))
 }
 
 /// Prints a document, and where the page of it is.

@@ -1,7 +1,7 @@
 //! Flags for what clients say, and how they know a right answer.
 
 use super::Usage;
-use crate::protocol::Expectation;
+use crate::protocol::{Expectation, Statuses};
 use crate::record::spec::{LoadSpec, Paths, Sent, Sizes, weighted_path};
 
 #[derive(Debug, clap::Args)]
@@ -19,6 +19,10 @@ pub(super) struct RequestFlags {
     /// Of each, what is granted must always have the same length.
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(String, u32)>,
+    /// Statuses that are right for http, like 200,404 or 2xx; replies of any other count as errors
+    /// [default: 2xx,3xx].
+    #[arg(long, value_name = "LIST", conflicts_with = "send", value_parser = statuses)]
+    expect_status: Option<String>,
     /// Instead of a protocol: bytes to send, the same each time. Text may have \r \n \t \0 \xNN and
     /// \\ in it (and begins with \x40 for an @); of a file everything is sent as it is.
     #[arg(long, value_name = "TEXT|@FILE", requires = "expect",
@@ -45,6 +49,9 @@ impl RequestFlags {
             let paths = Paths::new(self.paths.clone());
             load.path = Some(paths.map_err(|why| Usage(format!("the mix of --path: {why}")))?);
         }
+        if let Some(statuses) = &self.expect_status {
+            load.expect_status = Some(statuses.clone());
+        }
         if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
             load.protocol = None;
             load.send = Some(sent.clone());
@@ -52,6 +59,11 @@ impl RequestFlags {
         }
         Ok(())
     }
+}
+
+/// A list of statuses, kept as it was written.
+fn statuses(list: &str) -> Result<String, String> {
+    list.parse::<Statuses>().map(|_| list.to_owned())
 }
 
 /// An expectation, kept as it was written.

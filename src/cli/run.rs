@@ -2,6 +2,7 @@
 
 use super::measuring::Measuring;
 use super::study::resolve::{Common, resolve};
+use super::thresholds::Thresholds;
 use super::traffic::TrafficFlags;
 use super::values::{self, Percents};
 use super::{Exit, Usage, runner, study};
@@ -72,6 +73,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_ceiling: bool,
     #[command(flatten)]
+    thresholds: Thresholds,
+    #[command(flatten)]
     measuring: Measuring,
     #[command(flatten)]
     traffic: TrafficFlags,
@@ -106,17 +109,22 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
     common.server_address = measuring.lab.server_address(origin)?;
     common.client_hosts = origin.hosts().to_vec();
+    common.fail_if.clone_from(&arguments.thresholds.fail_if);
     let parts = study
         .parts
         .iter()
         .map(|part| resolve(&study, part, &common));
     let mut parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
+    let plans = parts.iter().filter_map(|part| part.plan.as_ref().ok());
+    let servers = plans.flat_map(|plan| &plan.servers);
+    let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
+    arguments.thresholds.check(&names)?;
     if !flat {
         return study::run(&study, arguments.scale, parts, origin, measuring);
     }
     let plan = parts.remove(0).plan?;
     let store = runner::create(&measuring.directory(&study.name)?)?;
-    runner::runner(&plan, origin, store, measuring.json)
+    runner::runner(&plan, origin, store, measuring.accepted())
 }
 
 /// Gives a part what the command line says.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::live::{Forecast, Live, TICK};
+use super::measuring::Accepted;
+use super::report::Made;
 use super::{Exit, Usage, has_viewer, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
@@ -25,15 +27,15 @@ pub(super) fn runner(
     plan: &RunSpec,
     origin: &mut Origin,
     mut store: Store,
-    json: bool,
+    accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let (stop, _keeper) = prepare()?;
-    let mut shown = Shown::new(json);
+    let mut shown = Shown::new(accepted.json);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
     drop(shown);
-    let missed = report::make(&directory, json)?;
+    let made = report::make(&directory, accepted.json)?;
     if stop.requested() {
         output::note(&format!(
             "interrupted: {} of {} trials are in {}",
@@ -47,7 +49,21 @@ pub(super) fn runner(
         return Err(host_lost(&trials, &directory));
     }
     refuse_failures(&run, &trials)?;
-    Ok(if missed { Exit::Missed } else { Exit::Done })
+    Ok(exit(&made, accepted))
+}
+
+/// How a run ends of which this report was made.
+pub(super) fn exit(made: &Made, accepted: Accepted) -> Exit {
+    if made.missed {
+        return Exit::Missed;
+    }
+    match &made.rough {
+        Some(why) if !accepted.rough => {
+            output::note(&format!("exit code 4: {why} (--allow-rough accepts this)"));
+            Exit::Rough
+        }
+        _ => Exit::Done,
+    }
 }
 
 /// That a client host was lost, which ended the run.

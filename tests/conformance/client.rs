@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
 use throng::measure::network::sock_diag::State;
-use throng::protocol::{Decline, Protocol, Requester, Settings};
+use throng::protocol::{Protocol, Requester, Settings};
 
 /// How long anything may take that a client waits for.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
@@ -38,8 +38,8 @@ pub(crate) struct Client {
     /// Whether this connection has been asked something.
     used: bool,
     unsent: Vec<u8>,
-    /// The last reply that was no plain yes.
-    declined: Option<Decline>,
+    /// Whether the last request was refused.
+    was_refused: bool,
 }
 
 impl Client {
@@ -78,7 +78,7 @@ impl Client {
             requester: protocol.requester(&settings, number),
             used: false,
             unsent: Vec::new(),
-            declined: None,
+            was_refused: false,
         })
     }
 
@@ -112,9 +112,9 @@ impl Client {
         self.send()
     }
 
-    /// Why the last request was declined, if it was.
-    pub(crate) fn declined(&self) -> Option<Decline> {
-        self.declined
+    /// Whether the last request was refused.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.was_refused
     }
 
     /// Sends everything asked, reading nothing.
@@ -186,8 +186,8 @@ impl Client {
             Ok(0) => bail!("the server closed the connection before its replies were whole"),
             Ok(count) => {
                 let replies = self.requester.receive(&input[..count])?;
-                self.declined = replies.declined;
-                if self.declined == Some(Decline::OverLimit) {
+                self.was_refused = replies.refused > 0;
+                if self.was_refused {
                     self.unsent.clear();
                 }
                 Ok(replies.completed)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use throng::protocol::{Decline, MAX_UPLOAD};
+use throng::protocol::MAX_UPLOAD;
 
 use super::client::{Client, FULL};
 use super::process::{eventually, peak_memory, sockets};
@@ -57,13 +57,10 @@ fn nothing_and_the_most_can_be_uploaded(subject: &Subject) -> anyhow::Result<()>
     let before = peak_memory(server.pid())?;
     let mut client = subject.client_asking(&server, 1, most)?;
     client.converse(1, FULL)?;
-    ensure!(client.declined().is_none(), "the limit itself is allowed");
+    ensure!(!client.was_refused(), "the limit itself is allowed");
     let mut client = subject.client_asking(&server, 1, most + 1)?;
     client.converse(1, FULL)?;
-    ensure!(
-        client.declined() == Some(Decline::OverLimit),
-        "a byte more is not"
-    );
+    ensure!(client.was_refused(), "a byte more is not");
     let growth = peak_memory(server.pid())?.saturating_sub(before);
     ensure!(
         growth < MOST_GROWTH,
@@ -93,8 +90,7 @@ fn some_and_all_over_the_limit(subject: &Subject) -> anyhow::Result<()> {
             client
                 .hear(1, FULL)
                 .with_context(|| format!("client {number}, round {round}"))?;
-            let expected = (over == 1).then_some(Decline::OverLimit);
-            ensure!(client.declined() == expected, "client {number}");
+            ensure!(client.was_refused() == (over == 1), "client {number}");
         }
     }
     subject.check(&server.stop()?, 2 * CLIENTS, 2 * CLIENTS)

@@ -65,6 +65,8 @@ pub(super) struct Client {
     pub(super) owed: u64,
     /// Requests it may still make.
     pub(super) budget: u64,
+    /// Whether the server refused in the last reply, after which nothing has come yet.
+    pub(super) was_refused: bool,
     pub(super) stats: ClientStats,
 }
 
@@ -91,6 +93,7 @@ impl Client {
                 // In an open loop, the worker has a budget for all of its clients.
                 _ => u64::MAX,
             },
+            was_refused: false,
             stats: ClientStats::default(),
         }
     }

@@ -175,6 +175,7 @@ fn add_clients<'a>(
             }
         }
     }
+    stats.verified -= stats.unexpected.values().sum::<u64>().min(stats.verified);
     served.sort_unstable();
     stats.early_bias = EarlyBias::Clients(served);
     let until = match last_end(clients) {

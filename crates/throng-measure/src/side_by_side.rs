@@ -33,15 +33,7 @@ pub(super) fn run(
     let before = spin_now(plan);
     let mut trials: Vec<Trial> = planned
         .iter()
-        .map(|(index, planned)| Trial {
-            index: *index as u32,
-            round: planned.round,
-            server: plan.server(planned).name.clone(),
-            clients: planned.clients,
-            purpose: planned.purpose,
-            started_at: utc_now(),
-            ..Trial::default()
-        })
+        .map(|(index, planned)| begun(plan, *index, planned))
         .collect();
     let setups: Vec<_> = planned
         .iter()
@@ -102,6 +94,19 @@ pub(super) fn run(
         measured.push(trial);
     }
     Ok(measured)
+}
+
+/// A trial before anything is measured.
+fn begun(plan: &RunSpec, index: usize, planned: &TrialSpec) -> Trial {
+    Trial {
+        index: index as u32,
+        round: planned.round,
+        server: plan.server(planned).name.clone(),
+        clients: planned.clients,
+        purpose: planned.purpose,
+        started_at: utc_now(),
+        ..Trial::default()
+    }
 }
 
 /// Whether a probe sees one server's doings when several run at once: one of the whole machine does not.

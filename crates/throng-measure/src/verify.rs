@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use throng_protocol::{Dialogue, Requester, Settings};
+use throng_protocol::{Dialogue, Requester, Settings, Statuses, Tally};
 
 /// Longest wait for any one reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,7 +25,8 @@ pub(super) enum Rigour {
     Pipelined,
 }
 
-/// Asks one connection after the other and checks every byte of the answers.
+/// Asks one connection after the other and checks the answers: every byte where the content is known, else
+/// the form, the length and the status.
 ///
 /// # Errors
 /// Names the case that went wrong.
@@ -59,13 +60,29 @@ pub(super) fn verify(
             .exchange(BURST, Pace::Whole)
             .context("several requests at once")?;
     }
-    if rigour != Rigour::All {
+    if rigour == Rigour::All {
+        first
+            .exchange(1, Pace::Last)
+            .context("a request before half-close")?;
+        first.hear_the_end().context("after half-close")?;
+    }
+    check_statuses(&*first.requester, settings.expected)
+}
+
+/// Refuses a server none of whose replies had an expected status: it would be timed failing.
+fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
+    let mut tally = Tally::default();
+    requester.tally(&mut tally);
+    let is_expected = |status: &u16| expected.contains(*status);
+    if tally.statuses.is_empty() || tally.statuses.keys().any(is_expected) {
         return Ok(());
     }
-    first
-        .exchange(1, Pace::Last)
-        .context("a request before half-close")?;
-    first.hear_the_end().context("after half-close")
+    let statuses: Vec<String> = tally.statuses.keys().map(u16::to_string).collect();
+    bail!(
+        "all responses were {} instead of {expected}: check the path and the server's log, or say with \
+         --expect-status which statuses are right",
+        statuses.join(" or ")
+    )
 }
 
 /// How a request is sent.

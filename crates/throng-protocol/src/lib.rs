@@ -15,6 +15,7 @@ mod http;
 mod mix;
 mod number;
 mod pattern;
+mod status;
 mod top;
 mod upload;
 
@@ -22,6 +23,7 @@ use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
+pub use status::{Statuses, Tally};
 use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
 
@@ -54,6 +56,8 @@ pub struct Settings {
     pub host: &'static str,
     /// What is asked for, where it has a name: from the first slash on, query included.
     pub paths: Mix<&'static str>,
+    /// The statuses that are right, where replies have one.
+    pub expected: Statuses,
 }
 
 impl Default for Settings {
@@ -62,6 +66,7 @@ impl Default for Settings {
             size: Mix::One(1000),
             host: "localhost",
             paths: Mix::One("/"),
+            expected: Statuses::default(),
         }
     }
 }
@@ -199,36 +204,21 @@ pub trait Requester: Send {
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
         Ok(Replies::default())
     }
+
+    /// Adds to `tally` what was said in all replies so far, over all connections.
+    fn tally(&self, _tally: &mut Tally) {}
 }
 
 /// What a requester made of the bytes it was given; it always takes all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Replies {
-    /// Replies completed and found right.
+    /// Replies completed that keep to the protocol.
     pub completed: u32,
-    /// Why the server declined, if the last of these says so.
-    pub declined: Option<Decline>,
+    /// Of these, the ones in which the server refused what it was asked, or whose status was not expected.
+    pub refused: u32,
     /// Whether the server is to close now. What else was asked over this connection is not
     /// answered, and nothing of it is pending any more.
     pub close: bool,
-}
-
-/// Why a server declined what it was asked; the reply is right all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decline {
-    /// The request was larger than the server takes.
-    OverLimit,
-    /// The reply has a status that says so.
-    Status(u16),
-}
-
-impl fmt::Display for Decline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OverLimit => f.write_str("over-limit"),
-            Self::Status(status) => write!(f, "{status}"),
-        }
-    }
 }
 
 /// A peer said what the protocol does not allow.

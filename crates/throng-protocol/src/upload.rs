@@ -13,8 +13,8 @@ use super::mix::{following, scatter};
 use super::number::Number;
 use super::pattern::{Kept, noise};
 use super::{
-    Close, Decline, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, Requester, Session,
-    Settings, Step,
+    Close, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
+    Step, Tally,
 };
 use throng_registry::{Entry, Info};
 
@@ -62,6 +62,7 @@ impl Dialogue for Upload {
             body,
             sent: body.total,
             reply: None,
+            rejected: 0,
         })
     }
 }
@@ -175,6 +176,8 @@ struct UploadRequester {
     sent: usize,
     /// The reply that is due, once there is one.
     reply: Option<Reply>,
+    /// Uploads that were over the limit.
+    rejected: u64,
 }
 
 /// A reply of which some bytes have come.
@@ -228,9 +231,9 @@ impl Requester for UploadRequester {
             return Ok(Replies::default());
         };
         self.reply = None;
-        let declined = match (status, taken) {
-            (ACCEPTED, taken) if taken == self.body.size && self.sent == self.body.total => None,
-            (OVER_LIMIT, 0) => Some(Decline::OverLimit),
+        let refused = match (status, taken) {
+            (ACCEPTED, taken) if taken == self.body.size && self.sent == self.body.total => 0,
+            (OVER_LIMIT, 0) => 1,
             _ => {
                 let (sent, total) = (self.sent, self.body.total);
                 return wrong(format!(
@@ -242,11 +245,18 @@ impl Requester for UploadRequester {
             return wrong(format!("{} bytes came after the reply", input.len()));
         }
         self.sent = self.body.total;
+        self.rejected += u64::from(refused);
         Ok(Replies {
             completed: 1,
-            declined,
+            refused,
             close: true,
         })
+    }
+
+    fn tally(&self, tally: &mut Tally) {
+        if self.rejected > 0 {
+            *tally.rejected.entry("over-limit").or_default() += self.rejected;
+        }
     }
 }
 
@@ -270,11 +280,11 @@ mod tests {
 
     const ACCEPT: Replies = Replies {
         completed: 1,
-        declined: None,
+        refused: 0,
         close: true,
     };
     const DECLINE: Replies = Replies {
-        declined: Some(Decline::OverLimit),
+        refused: 1,
         ..ACCEPT
     };
 

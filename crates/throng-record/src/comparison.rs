@@ -8,9 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// The server that the others are compared with.
     pub reference: String,
-    /// Conditions under which the run counts as failed, as they were written.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fail_if: Vec<String>,
     /// By how many percent no server may be slower than the one it is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slower_percent: Option<f64>,

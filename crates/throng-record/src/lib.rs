@@ -238,6 +238,9 @@ pub struct Settings {
     /// The server that takes part a second time, as its own control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
+    /// Conditions under which the run counts as failed, as they were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fail_if: Vec<String>,
 }
 
 /// Where a record does not say how often.

@@ -14,7 +14,7 @@ pub struct Load {
     pub clients: u32,
     /// Clients whose connection was established.
     pub connected: u32,
-    /// Clients that had a verified answer before the window ended.
+    /// Clients that had an answer before the window ended.
     pub served: u32,
     /// Clients that had no answer until then and saw no error either.
     pub never_served: u32,
@@ -23,12 +23,18 @@ pub struct Load {
     pub connections: u64,
     /// Requests begun over the life of the load, warm-up included.
     pub requests: u64,
-    /// Replies verified over the life of the load.
+    /// Replies that were right, over the life of the load: as the protocol has them, byte by byte where
+    /// their content is known, and of a status that was expected.
     pub verified: u64,
-    /// Of these, the replies in which the server declined, by reason: "over-limit" for an upload,
-    /// the status of an HTTP reply that is not 2xx.
+    /// Of these, the replies in which the server rejected what it was asked, by reason: "over-limit".
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub declined: BTreeMap<String, u64>,
+    pub rejected: BTreeMap<String, u64>,
+    /// Replies by HTTP status, over the life of the load.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<String, u64>,
+    /// Of these, the ones whose status was not expected. They are whole replies, but not verified.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unexpected: BTreeMap<String, u64>,
     /// The steady part only.
     pub window: Window,
     /// From sending a request to its whole verified reply, in the window. A closed loop has no
@@ -80,6 +86,22 @@ pub struct Load {
 }
 
 impl Load {
+    /// Whole replies over the life of the load, whatever their status.
+    pub fn replies(&self) -> u64 {
+        self.verified.saturating_add(self.unexpected())
+    }
+
+    /// Replies whose status was not expected.
+    pub fn unexpected(&self) -> u64 {
+        self.unexpected.values().sum()
+    }
+
+    /// Requests that failed: connections that ended with an error, and replies of an unexpected status.
+    pub fn failed_requests(&self) -> u64 {
+        let connections: u64 = self.errors.values().sum();
+        connections.saturating_add(self.unexpected())
+    }
+
     /// The share of the clients that is in each tenth of [`Window::slices_by_tenth`]: client `number`
     /// of those wanted is in tenth `number * tenths / clients`.
     pub fn share_of_tenth(&self, tenth: usize) -> f64 {
@@ -96,8 +118,8 @@ impl Load {
     /// to each client, which all have before.
     pub fn replies_while_counting(&self) -> u64 {
         match self.completion {
-            Some(_) => self.verified,
-            None => self.verified.saturating_sub(self.served.into()),
+            Some(_) => self.replies(),
+            None => self.replies().saturating_sub(self.served.into()),
         }
     }
 }
@@ -237,7 +259,7 @@ pub struct Ceiling {
 pub struct Window {
     /// Its length.
     pub duration_s: f64,
-    /// Verified replies that came within it.
+    /// Whole replies that came within it.
     pub replies: u64,
     /// Replies per second.
     pub replies_per_s: f64,

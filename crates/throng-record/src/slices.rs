@@ -50,7 +50,7 @@ pub struct Slice {
     pub round: u32,
     /// From the first request to the last reply.
     pub took_ns: u64,
-    /// Replies verified.
+    /// Whole replies.
     pub replies: u64,
     /// CPU time of the server's process tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -201,10 +201,11 @@ fn errors(row: &Row) -> String {
     let mut kinds: Vec<String> = row
         .errors
         .iter()
+        .chain(&row.unexpected)
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
-    if row.requests > row.verified {
-        let unanswered = (row.requests - row.verified) as f64;
+    if row.requests > row.replies {
+        let unanswered = (row.requests - row.replies) as f64;
         kinds.push(format!("{} unanswered", whole(unanswered)));
     }
     kinds.join(", ")

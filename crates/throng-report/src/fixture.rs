@@ -255,7 +255,9 @@ fn trial(
             connections: clients.into(),
             requests: replies * 5 / 4,
             verified: replies * 5 / 4,
-            declined: BTreeMap::new(),
+            rejected: BTreeMap::new(),
+            statuses: BTreeMap::new(),
+            unexpected: BTreeMap::new(),
             window: Window {
                 duration_s: 2.0,
                 replies,

@@ -27,6 +27,7 @@ pub mod sections;
 pub mod series;
 pub mod study;
 pub mod summary;
+mod thresholds;
 mod unserved;
 
 #[cfg(test)]
@@ -52,6 +53,7 @@ use limit::Limits;
 use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
+use throng_record::metrics::Judged;
 use throng_record::{self as record, Run, Trial};
 use throng_registry::Unsupported;
 
@@ -66,6 +68,8 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// The servers compared, where that was asked for.
     pub comparison: Option<Comparison>,
+    /// What was demanded of servers, and whether it was missed.
+    pub thresholds: Vec<Judged>,
     /// The limits found, where they were searched for.
     pub limits: Option<Limits>,
     /// How far it can be trusted.
@@ -79,6 +83,28 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
+    /// Why the results are not as good as they should be: trials failed. Those of a search may fail, which is
+    /// what it looks for.
+    pub fn rough(&self) -> Option<String> {
+        let counted = || {
+            let trials = self.trials.iter();
+            trials.filter(|trial| !trial.purpose.seeks_limit())
+        };
+        let failed = || counted().filter_map(|trial| trial.failure.as_ref());
+        let first = failed().next()?;
+        Some(format!(
+            "{} of {} trials failed ({})",
+            failed().count(),
+            counted().count(),
+            first.reason
+        ))
+    }
+
+    /// Whether anything that was demanded was missed.
+    pub fn missed(&self) -> bool {
+        self.thresholds.iter().any(|judged| judged.missed)
+    }
+
     /// Makes the report of a run; the logs may be empty.
     ///
     /// # Errors
@@ -121,6 +147,7 @@ impl<'a> Report<'a> {
                 (None, None) => Answer::of(&summary, &grade),
             },
             grade,
+            thresholds: thresholds::judged(run, &summary, comparison.as_ref()),
             limits,
             comparison,
             summary,

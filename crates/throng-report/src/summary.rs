@@ -111,10 +111,15 @@ pub struct Row {
     pub errors: BTreeMap<String, u64>,
     /// Requests sent whole, over all trials.
     pub requests: u64,
-    /// Replies verified, over all trials.
+    /// Whole replies, over all trials.
+    pub replies: u64,
+    /// Replies that were right, over all trials.
     pub verified: u64,
     /// Whether every request sent was answered rightly.
     pub all_verified: bool,
+    /// Replies of an unexpected status, by status, added up over trials.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unexpected: BTreeMap<String, u64>,
     /// Response times at parts of this rate, each from a trial of its own, rising.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<Share>,
@@ -218,10 +223,13 @@ impl Row {
         let loads = || good.iter().map(|(_, load)| *load);
         let requests = loads().map(|load| load.requests).sum();
         let verified = loads().map(|load| load.verified).sum();
-        let mut errors = BTreeMap::new();
-        for (kind, count) in loads().flat_map(|load| &load.errors) {
-            *errors.entry(kind.clone()).or_default() += count;
-        }
+        let sum = |counts: fn(&Load) -> &BTreeMap<String, u64>| {
+            let mut sum = BTreeMap::new();
+            for (kind, count) in loads().flat_map(counts) {
+                *sum.entry(kind.clone()).or_default() += count;
+            }
+            sum
+        };
         let all = || trials.iter().chain(untimed).copied();
         let metrics = Values::of(all())?;
         let is_not_here = |metric: &&Metric| {
@@ -246,8 +254,10 @@ impl Row {
             near_ceiling: None,
             paced_by: Pacer::of_all(loads()),
             completion: CompletionRow::of(&good),
-            errors,
+            errors: sum(|load| &load.errors),
+            unexpected: sum(|load| &load.unexpected),
             requests,
+            replies: loads().map(Load::replies).sum(),
             verified,
             all_verified: requests == verified && requests > 0,
             below: Vec::new(),

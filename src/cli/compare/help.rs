@@ -1,5 +1,6 @@
 //! What `throng compare --help` says at its end.
 
+use crate::cli::exit::all_codes;
 use crate::record::Purpose;
 use crate::record::format::list;
 use crate::record::metrics::{Combine, METRICS, Metric};
@@ -25,12 +26,9 @@ const SERVERS: &str = "\
     all it started by SIGTERM, after 5 s by SIGKILL. Each trial starts it afresh; trials of all \
     servers are mixed in a random order.";
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a threshold was missed, 130 interrupted.";
-
 /// Examples, what a server is, and what a condition may name.
 pub(super) fn text() -> String {
-    [EXAMPLES, SERVERS, &conditions(), EXIT_CODES].join("\n\n")
+    [EXAMPLES, SERVERS, &conditions(), &all_codes()].join("\n\n")
 }
 
 fn conditions() -> String {

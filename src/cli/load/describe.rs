@@ -47,10 +47,17 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         lines.push(("errors", errors(load)));
     }
     lines.push(("replies", replies(load)));
-    if !load.declined.is_empty() {
-        let declined: u64 = load.declined.values().sum();
-        let of_them = format!("{declined} of them{}", by_kind(&load.declined));
-        lines.push(("declined", of_them));
+    if !load.statuses.is_empty() {
+        lines.push(("status", list_by_kind(&load.statuses)));
+    }
+    for (name, counts) in [
+        ("unexpected", &load.unexpected),
+        ("rejected", &load.rejected),
+    ] {
+        if !counts.is_empty() {
+            let count: u64 = counts.values().sum();
+            lines.push((name, format!("{count} of them{}", by_kind(counts))));
+        }
     }
     let window = &load.window;
     lines.push((
@@ -181,7 +188,7 @@ fn errors(load: &Load) -> String {
 
 fn replies(load: &Load) -> String {
     format!(
-        "{} verified of {} requests; {} in {:.2} s counted",
+        "{} right of {} requests; {} in {:.2} s counted",
         load.verified, load.requests, load.window.replies, load.window.duration_s
     )
 }
@@ -256,14 +263,17 @@ pub(super) fn reasons(load: &Load) -> String {
     by_kind(&load.errors)
 }
 
-fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
-    let reasons: Vec<String> = counts
-        .iter()
-        .map(|(kind, n)| format!("{n} {kind}"))
-        .collect();
-    if reasons.is_empty() {
+/// ": 3 refused, 1 reset", or nothing.
+pub(super) fn by_kind(counts: &BTreeMap<String, impl Display>) -> String {
+    if counts.is_empty() {
         String::new()
     } else {
-        format!(": {}", reasons.join(", "))
+        format!(": {}", list_by_kind(counts))
     }
+}
+
+/// "3 refused, 1 reset".
+fn list_by_kind(counts: &BTreeMap<String, impl Display>) -> String {
+    let kinds = counts.iter().map(|(kind, n)| format!("{n} {kind}"));
+    kinds.collect::<Vec<_>>().join(", ")
 }

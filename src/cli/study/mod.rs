@@ -5,7 +5,7 @@ mod search;
 
 use std::path::Path;
 
-use crate::cli::measuring::Measuring;
+use crate::cli::measuring::{Accepted, Measuring};
 use crate::cli::runner::{self, Shown};
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;
@@ -67,11 +67,21 @@ pub(super) fn run(
             store,
         });
     }
-    runner(ready, origin, directory, (&whole, lock), measuring.json)
+    runner(
+        ready,
+        origin,
+        directory,
+        (&whole, lock),
+        measuring.accepted(),
+    )
 }
 
 /// Goes on with the parts that are not finished.
-pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn resume(
+    directory: &Path,
+    origin: &mut Origin,
+    accepted: Accepted,
+) -> anyhow::Result<Exit> {
     let whole = record::Study::read(directory).map_err(Usage::from)?;
     let lock = Lock::take(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
@@ -90,7 +100,7 @@ pub(super) fn resume(directory: &Path, origin: &mut Origin, json: bool) -> anyho
             store,
         });
     }
-    runner(ready, origin, directory, (&whole, lock), json)
+    runner(ready, origin, directory, (&whole, lock), accepted)
 }
 
 /// Runs the parts of a study whose directory is locked.
@@ -99,7 +109,7 @@ fn runner(
     origin: &mut Origin,
     directory: &Path,
     (whole, _lock): (&record::Study, Lock),
-    json: bool,
+    accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     let (stop, _keeper) = runner::prepare()?;
     for part in &whole.parts {
@@ -116,7 +126,7 @@ fn runner(
         if stop.requested() {
             break;
         }
-        if has_viewer() || !json {
+        if has_viewer() || !accepted.json {
             output::note(&format!(
                 "part {} of {count}, {}: {}",
                 place + 1,
@@ -124,7 +134,7 @@ fn runner(
                 part.title
             ));
         }
-        let mut shown = Shown::new(json);
+        let mut shown = Shown::new(accepted.json);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
         let (run, trials) = measured.map_err(|error| runner::ended_by(&error, directory))?;
         drop(shown);
@@ -136,7 +146,7 @@ fn runner(
             nothing.get_or_insert(part.name);
         }
     }
-    report::make(directory, json)?;
+    let made = report::make(directory, accepted.json)?;
     if stop.requested() {
         output::note(&format!(
             "interrupted: what was measured is in {}",
@@ -151,6 +161,6 @@ fn runner(
         Some(part) => {
             anyhow::bail!("every trial of part {part} failed; the reasons are in the report")
         }
-        None => Ok(Exit::Done),
+        None => Ok(runner::exit(&made, accepted)),
     }
 }

@@ -36,6 +36,8 @@ pub(in crate::cli) struct Common {
     /// Where servers listen, if that was said, and the client hosts, if there are such.
     pub(in crate::cli) server_address: Option<IpAddr>,
     pub(in crate::cli) client_hosts: Vec<ClientHost>,
+    /// Conditions under which the run counts as failed.
+    pub(in crate::cli) fail_if: Vec<String>,
     pub(super) resources: Resources,
 }
 
@@ -57,6 +59,7 @@ impl Common {
             host: host::look(),
             server_address: None,
             client_hosts: Vec::new(),
+            fail_if: Vec::new(),
             resources: host::load_resources(),
         })
     }
@@ -185,6 +188,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
             .collect(),
         control: None,
         counted_runs: part.counted_runs,
+        fail_if: common.fail_if.clone(),
     })
 }
 

@@ -163,7 +163,7 @@ fn sizes_are_mixed_by_weight() {
     let address = server.address().to_string();
     let told = throng(&["load", &address, "-n", "200", "--size", "1:7,100kB:1"]);
     assert!(told.out.contains("echo of 1 B (7), 100 kB (1)"), "{told:?}");
-    assert!(told.out.contains("200 verified of 200"), "{told:?}");
+    assert!(told.out.contains("200 right of 200"), "{told:?}");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn paths_are_mixed_by_weight() {
     let url = format!("http://{}", server.address());
     let told = throng(&["load", &url, "-n", "200", "--path", "/:3", "--path", "/a"]);
     assert!(told.out.contains("http GET / (3), /a (1)"), "{told:?}");
-    assert!(told.out.contains("200 verified of 200"), "{told:?}");
+    assert!(told.out.contains("200 right of 200"), "{told:?}");
 }
 
 #[test]

@@ -34,13 +34,16 @@ fn load(server: SocketAddr, path: &str, requests: u32) -> (Told, Value) {
     (told, result)
 }
 
-/// All were answered rightly, and these declined.
-fn all_are_answered(server: SocketAddr, path: &str, requests: u32, declined: &Value) {
+/// All were answered, these with an unexpected status.
+fn all_are_answered(server: SocketAddr, path: &str, requests: u32, unexpected: &Value) {
     let (told, result) = load(server, path, requests);
-    assert_eq!(told.code, 0, "{path}: {told:?}");
+    let others = unexpected.as_object().into_iter().flatten();
+    let others: u64 = others.filter_map(|(_, count)| count.as_u64()).sum();
+    let right = u64::from(requests) - others;
+    assert_eq!(told.code, i32::from(right == 0), "{path}: {told:?}");
     assert_eq!(result["errors"], json!({}), "{path}: {result}");
-    assert_eq!(result["verified"], requests, "{path}: {result}");
-    assert_eq!(result["declined"], *declined, "{path}: {result}");
+    assert_eq!(result["verified"], right, "{path}: {result}");
+    assert_eq!(result["unexpected"], *unexpected, "{path}: {result}");
 }
 
 /// The reply to each path, and whether the server closes after it.
@@ -82,6 +85,7 @@ fn reply(path: &str, count: u64) -> (String, bool) {
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell".to_owned(),
             true,
         ),
+        "/gone" => (format!("HTTP/1.1 503 Gone\r\n{}", counted("")), true),
         "/garbage" => ("220 mail.example.org ESMTP\r\n".to_owned(), false),
         _ => (
             format!("HTTP/1.1 404 Not Found\r\n{}", counted("no")),
@@ -147,10 +151,40 @@ fn every_framing_of_another_server_is_followed() {
 }
 
 #[test]
-fn declined_requests_are_counted_by_their_status() {
+fn unexpected_statuses_are_counted_and_no_closed_connections() {
     let (server, _) = start();
     all_are_answered(server, "/nowhere", 40, &json!({"404": 40}));
     all_are_answered(server, "/sometimes", 40, &json!({"503": 20}));
+    // It closes after it has refused, without a word about that.
+    all_are_answered(server, "/gone", 40, &json!({"503": 40}));
+    let told = load(server, "/nowhere", 40).0;
+    assert!(told.err.contains("no reply was right: 40 404"), "{told:?}");
+}
+
+#[test]
+fn a_status_that_is_expected_is_right() {
+    let (server, _) = start();
+    let url = format!("http://{server}/nowhere");
+    for (statuses, code, right) in [("2xx,404", 0, 50), ("500", 1, 0)] {
+        let flags = ["-n", "50", "--json", "--expect-status", statuses];
+        let told = throng(&[&["load", &url], &flags[..]].concat());
+        assert_eq!(told.code, code, "{told:?}");
+        let result = told.json();
+        assert_eq!(result["verified"], right, "{result}");
+        assert_eq!(result["statuses"], json!({"404": 50}));
+    }
+    for wrong in ["ok", "2xx,", "700"] {
+        throng(&["load", &url, "--expect-status", wrong]).is_usage_error(&["is not a status"]);
+    }
+    throng(&[
+        "load",
+        "127.0.0.1:1",
+        "--protocol",
+        "echo",
+        "--expect-status",
+        "200",
+    ])
+    .is_usage_error(&["is for http, not for echo"]);
 }
 
 #[test]
@@ -171,7 +205,7 @@ fn text_names_what_was_asked_for() {
     let (server, _) = start();
     let url = format!("http://{server}/counted?a=b");
     let told = throng(&["load", &url, "--requests", "50"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    assert_eq!(told.code, 1, "{told:?}");
     assert!(told.out.contains("http GET /counted?a=b"), "{told:?}");
     assert!(told.out.contains("50 of them: 50 404"), "{told:?}");
     let told = throng(&[

@@ -168,7 +168,7 @@ fn every_upload_has_a_connection_of_its_own() {
     let (told, result, errors) = load(server.address(), &options);
     assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["verified"], 20, "{result}");
-    assert_eq!(result["declined"], Value::Null, "{result}");
+    assert_eq!(result["rejected"], Value::Null, "{result}");
     let counts = server.stop().unwrap();
     assert_eq!(counts["accepted"], 20, "{counts}");
     assert_eq!(counts["bytes_in"], 20 * 3_000_008, "{counts}");
@@ -177,7 +177,7 @@ fn every_upload_has_a_connection_of_its_own() {
 
 /// The reply comes while they still send.
 #[test]
-fn declined_uploads_are_counted_and_no_error() {
+fn rejected_uploads_are_counted_and_no_error() {
     for model in ["epoll", "thread", "fork"] {
         let server = Server::start(&[model, "--protocol", "upload", "--max-upload", "1000"]);
         let server = server.unwrap();
@@ -186,7 +186,7 @@ fn declined_uploads_are_counted_and_no_error() {
         let (told, result, errors) = load(server.address(), &options);
         assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
         assert_eq!(result["verified"], 60, "{result}");
-        assert_eq!(result["declined"]["over-limit"], 60, "{result}");
+        assert_eq!(result["rejected"]["over-limit"], 60, "{result}");
         assert_eq!(server.stop().unwrap()["requests"], 60);
     }
     let server = Server::start(&["epoll", "--protocol", "upload", "--max-upload", "9"]).unwrap();
@@ -196,7 +196,7 @@ fn declined_uploads_are_counted_and_no_error() {
     assert!(told.out.contains("upload of 1000 bytes"), "{told:?}");
 }
 
-/// A server that declines and closes though the client still sends: the client's kernel hears a
+/// A server that rejects an upload and closes though the client still sends: the client's kernel hears a
 /// reset, but the reply was there before it.
 #[test]
 fn a_reset_after_the_reply_is_no_error() {
@@ -208,7 +208,7 @@ fn a_reset_after_the_reply_is_no_error() {
     let options = [&options[..], &["--requests", "6", "--clients", "2"]].concat();
     let (told, result, errors) = load(garbage(serve), &options);
     assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
-    assert_eq!(result["declined"]["over-limit"], 6, "{result}");
+    assert_eq!(result["rejected"]["over-limit"], 6, "{result}");
 }
 
 // A load that ends by itself whatever the server does.

@@ -69,7 +69,7 @@ fn all_arrive(clients: u64, requests: u64, sizes: &str) {
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");
         assert_eq!(result["served"], clients, "{options:?}: {result}");
         assert_eq!(result["verified"], requests, "{options:?}: {result}");
-        assert_eq!(result["declined"], Value::Null, "{options:?}: {result}");
+        assert_eq!(result["rejected"], Value::Null, "{options:?}: {result}");
         let counts = server.stop().expect("it ends in time");
         assert_eq!(counts["requests"], requests, "{options:?}: {counts}");
         assert_eq!(counts["outcomes"]["server-closed"], requests, "{counts}");
@@ -145,14 +145,14 @@ fn ten_thousand_clients_with_mixed_sizes() {
     all_arrive(clients, clients, MIXED);
 }
 
-/// One upload, some, most and all of them are longer than is allowed: these are declined, the others
+/// One upload, some, most and all of them are longer than is allowed: these are rejected, the others
 /// taken, and so it goes on.
 #[test]
-fn clients_over_the_limit_are_declined_and_others_served() {
+fn clients_over_the_limit_are_rejected_and_others_served() {
     let over = LIMIT + 1;
     for options in SERVERS {
         let server = server(options);
-        for (clients, requests, sizes, declined) in [
+        for (clients, requests, sizes, rejected) in [
             // Shares are exact only for who goes round all places of a mix.
             (20, 60, format!("1000:19,{over}:1"), 1..=9),
             (40, 80, format!("1000:3,{over}:1"), 10..=30),
@@ -166,8 +166,8 @@ fn clients_over_the_limit_are_declined_and_others_served() {
             assert_eq!(told.code, 0, "{options:?}, {sizes}: {told:?}");
             assert_eq!(result["errors"], serde_json::json!({}), "{result}");
             assert_eq!(result["verified"], requests, "{options:?}: {result}");
-            let found = result["declined"]["over-limit"].as_u64().unwrap_or(0);
-            assert!(declined.contains(&found), "{options:?}, {sizes}: {result}");
+            let found = result["rejected"]["over-limit"].as_u64().unwrap_or(0);
+            assert!(rejected.contains(&found), "{options:?}, {sizes}: {result}");
         }
         assert_eq!(server.stop().unwrap()["requests"], 271);
     }

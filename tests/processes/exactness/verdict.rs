@@ -211,7 +211,7 @@ pub(crate) fn brief(told: &Value) -> String {
         "served",
         "never_served",
         "errors",
-        "declined",
+        "rejected",
         "stopped_by",
     ];
     names

@@ -101,7 +101,7 @@ fn a_redirect_is_not_followed() {
     let Told { code, out, err } =
         throng(&["load", &url, "--clients", "1", "--requests", "3", "--json"]);
     let load: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code:?} {out} {err}"));
-    assert_eq!(load["declined"]["302"], 3, "{load}");
+    assert_eq!(load["statuses"]["302"], 3, "{load}");
     let nobody = other.accept().expect_err("nobody came");
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
 }

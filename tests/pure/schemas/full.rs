@@ -93,6 +93,7 @@ fn full_spec() -> LoadSpec {
         path: Some(Paths::one("/a".to_owned())),
         send: Some(Sent::Text(b"a".to_vec())),
         expect: Some("close".to_owned()),
+        expect_status: Some("404".to_owned()),
         rate: Some(RateRange::constant(5.0)),
         arrival: Some(Spacing::Burst(3)),
         probe_clients: Some(1),
@@ -131,6 +132,7 @@ pub(crate) fn full_run() -> Value {
         settings: Settings {
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
+            fail_if: vec!["p99 > 1s".to_owned()],
             clients: vec![1],
             method: Method::Slices {
                 length_s: 0.03,
@@ -186,7 +188,6 @@ pub(crate) fn full_run() -> Value {
         }],
         comparison: Some(Comparison {
             reference: "epoll".to_owned(),
-            fail_if: vec!["p99 > 1s".to_owned()],
             slower_percent: Some(5.0),
             baseline: Some("old".to_owned()),
         }),
@@ -333,7 +334,9 @@ fn full_load() -> Load {
         never_served: 0,
         requests: 1,
         verified: 1,
-        declined: BTreeMap::from([("over-limit".to_owned(), 1)]),
+        rejected: counts("over-limit"),
+        statuses: counts("500"),
+        unexpected: counts("500"),
         window: full_window(),
         service_time: latency(),
         connect_time: latency(),

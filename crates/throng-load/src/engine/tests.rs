@@ -224,7 +224,7 @@ fn a_reply_may_come_before_all_is_sent() {
         let plan = plan(server.address, "upload", 8_000_000, 3, Until::Requests(9));
         on_each(&plan, |engine, load| {
             all_verified(9)(engine, load);
-            assert_eq!(load.declined.get("over-limit"), Some(&9));
+            assert_eq!(load.rejected.get("over-limit"), Some(&9));
         });
     }
 }
@@ -252,9 +252,9 @@ fn until_counted(counter: &AtomicUsize, count: u64) -> u64 {
 }
 
 /// Named for a bug: the last piece of an upload counted as sent when it was begun, and the server had
-/// declined it meanwhile, so that it never left.
+/// rejected it meanwhile, so that it never left.
 #[test]
-fn what_did_not_leave_since_it_was_declined_does_not_count_as_sent() {
+fn what_did_not_leave_since_it_was_rejected_does_not_count_as_sent() {
     const PIECES: usize = 2 * 1024 * 1024 + 30_000;
     let heard = Arc::new(AtomicUsize::new(0));
     let of_server = Arc::clone(&heard);
@@ -279,7 +279,7 @@ fn what_did_not_leave_since_it_was_declined_does_not_count_as_sent() {
             ..plan.clone()
         };
         let result = run(&plan, &mut Limit(Instant::now())).unwrap();
-        assert_eq!(result.stats.declined.get("over-limit"), Some(&120));
+        assert_eq!(result.stats.rejected.get("over-limit"), Some(&120));
         sent += bytes_sent(&result);
         assert_eq!(until_counted(&heard, sent), sent, "{}", engine.name());
     }

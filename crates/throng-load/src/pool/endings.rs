@@ -6,7 +6,7 @@ use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::Replies;
+use throng_protocol::{Replies, Tally};
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
@@ -22,6 +22,8 @@ impl ClientPool {
             State::Leaving => self.left(slot, now),
             // Servers end what has been silent for long; the next request has a new connection.
             _ if client.outstanding == 0 => self.left(slot, now),
+            // Or they close after they refused, without saying that they will.
+            State::Open if client.was_refused => self.left_after_refusal(slot, now),
             _ => match client.requester.finish() {
                 Ok(replies) if replies.completed > 0 => {
                     let replies = Replies {
@@ -45,6 +47,9 @@ impl ClientPool {
             // After a reply with which the server closes, it does not matter how: it may do so while
             // we still send what it declined.
             State::Leaving => self.left(slot, now),
+            State::Open if self.clients[slot].was_refused && error != Errno::TIMEDOUT => {
+                self.left_after_refusal(slot, now)
+            }
             State::Open if error == Errno::TIMEDOUT => {
                 self.fail(slot, ErrorKind::RequestTimeout, now)
             }
@@ -60,6 +65,15 @@ impl ClientPool {
         } else {
             self.broken(slot, error, now)
         }
+    }
+
+    /// The server has closed after it refused: its reply says what went wrong, and the requests after it
+    /// are asked again.
+    fn left_after_refusal(&mut self, slot: usize, now: u64) -> Action {
+        self.clients[slot].was_refused = false;
+        self.clients[slot].requester.forget();
+        self.leave(slot);
+        self.left(slot, now)
     }
 
     /// A reply came with which the server closes.
@@ -272,9 +286,11 @@ impl ClientPool {
             }
         }
         self.record_rest_of_schedule(now);
-        for (why, count) in self.declined {
-            self.stats.declined.insert(why.to_string(), count);
+        let mut tally = Tally::default();
+        for client in &self.clients {
+            client.requester.tally(&mut tally);
         }
+        self.stats.add_tally(tally);
         let clients = self.clients.into_iter().map(|client| client.stats);
         (self.stats, clients.collect())
     }

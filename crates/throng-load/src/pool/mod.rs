@@ -18,7 +18,7 @@ mod tests;
 mod window;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use super::client_stats::{self, ErrorKind};
 use super::phase::Progress;
 use super::{Close, Plan, Until};
 use part::Part;
-use throng_protocol::{Decline, Replies};
+use throng_protocol::Replies;
 use throng_record::load_stats::{LoadStats, PARTS_A_SLICE, Times};
 use throng_record::spec::Share;
 
@@ -85,8 +85,6 @@ pub(super) struct ClientPool {
     stats: LoadStats,
     /// The service times in these when a slice ended last.
     seen: Times,
-    /// Replies in which the server declined.
-    declined: BTreeMap<Decline, u64>,
     /// Draws the numbers by which some service times are chosen, where clients have a job each.
     sampler: fastrand::Rng,
     progress: Progress,
@@ -173,7 +171,6 @@ impl ClientPool {
             idle: VecDeque::new(),
             stats: client_stats::empty_stats(plan),
             seen: Times::default(),
-            declined: BTreeMap::new(),
             // Streams of neighbouring seeds are alike in their first numbers; the schedules use those.
             sampler: fastrand::Rng::with_seed(
                 plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -282,7 +279,10 @@ impl ClientPool {
         }
         match client.requester.receive(bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
-            Ok(_) => Action::Keep,
+            Ok(_) => {
+                client.was_refused = false; // the next reply has begun
+                Action::Keep
+            }
             Err(_) => self.fail(slot, ErrorKind::WrongReply, now),
         }
     }
@@ -290,14 +290,12 @@ impl ClientPool {
     #[expect(clippy::inline_always, reason = "part of one request's path")]
     #[inline(always)]
     fn answered(&mut self, slot: usize, heard: Replies, now: u64) -> Action {
-        if let Some(why) = heard.declined {
-            *self.declined.entry(why).or_insert(0) += 1;
-        }
         for _ in 0..heard.completed {
             self.count_reply(slot, now);
         }
         let client = &mut self.clients[slot];
         client.failures = 0;
+        client.was_refused = heard.refused > 0;
         if heard.close {
             self.leave(slot);
             return Action::Keep;

@@ -167,15 +167,20 @@ fn unserved(load: &Load) -> Vec<String> {
             counted(load.clients, "client")
         ));
     }
-    let declined: u64 = load.declined.values().sum();
-    if declined > 0 {
-        let kinds: Vec<&str> = load.declined.keys().map(String::as_str).collect();
-        reasons.push(format!(
-            "the server declined in {} of {} replies ({})",
-            whole(declined as f64),
-            whole(load.verified as f64),
-            list(&kinds)
-        ));
+    for (what, counts) in [
+        ("rejected the request", &load.rejected),
+        ("answered with an unexpected status", &load.unexpected),
+    ] {
+        let count: u64 = counts.values().sum();
+        if count > 0 {
+            let kinds: Vec<&str> = counts.keys().map(String::as_str).collect();
+            reasons.push(format!(
+                "the server {what} in {} of {} replies ({})",
+                whole(count as f64),
+                whole(load.replies() as f64),
+                list(&kinds)
+            ));
+        }
     }
     reasons
 }

@@ -1,5 +1,7 @@
 //! What the clients of one load saw that a reader must know.
 
+use std::collections::BTreeMap;
+
 use super::warning;
 use throng_record::format;
 use throng_record::{Below, Load, Warning};
@@ -16,7 +18,8 @@ const LATE_US: f64 = 1000.0;
 pub fn of_load(load: &Load) -> Vec<Warning> {
     [
         unbalanced(load),
-        declined(load),
+        unexpected(load),
+        rejected(load),
         unsteady(load),
         behind(load),
         too_few(load),
@@ -31,7 +34,8 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
 pub(super) fn of_load_below(load: &Load, below: &Below) -> Vec<Warning> {
     [
         unbalanced(load),
-        declined(load),
+        unexpected(load),
+        rejected(load),
         behind(load),
         not_below(load, below),
     ]
@@ -43,7 +47,7 @@ pub(super) fn of_load_below(load: &Load, below: &Below) -> Vec<Warning> {
 /// Every request has its reply, but for clients that ended with an error or were never served.
 fn unbalanced(load: &Load) -> Option<Warning> {
     let failed: u64 = load.errors.values().sum();
-    let missing = load.requests.saturating_sub(load.verified);
+    let missing = load.requests.saturating_sub(load.replies());
     let explained = failed + u64::from(load.never_served);
     (missing > explained).then(|| {
         warning(
@@ -54,25 +58,41 @@ fn unbalanced(load: &Load) -> Option<Warning> {
     })
 }
 
-/// A server that declines does less work than one that grants, and looks faster for it.
-fn declined(load: &Load) -> Option<Warning> {
-    let reasons: Vec<String> = load
-        .declined
-        .iter()
-        .map(|(why, count)| format!("{count} {why}"))
-        .collect();
-    (!reasons.is_empty()).then(|| {
+/// A server that fails fast is not fast.
+fn unexpected(load: &Load) -> Option<Warning> {
+    let count = load.unexpected();
+    (count > 0).then(|| {
         warning(
-            "declined",
-            format!(
-                "in {} of {} replies the server declined: {}",
-                load.declined.values().sum::<u64>(),
-                load.verified,
-                reasons.join(", ")
-            ),
-            "ask for what the server grants: an upload within its --max-upload, a path that it has",
+            "unexpected-status",
+            of_replies(load, count, "had an unexpected status", &load.unexpected),
+            "check --path and the server's log; --expect-status says which statuses are right",
         )
     })
+}
+
+/// A server that rejects a request does less work than one that grants it, and looks faster.
+fn rejected(load: &Load) -> Option<Warning> {
+    let count = load.rejected.values().sum();
+    (count > 0).then(|| {
+        warning(
+            "rejected",
+            of_replies(load, count, "rejected the request", &load.rejected),
+            "send uploads within the server's limit (--max-upload of throng's own)",
+        )
+    })
+}
+
+/// "5 of 10 replies had an unexpected status: 3 404, 2 500".
+fn of_replies(load: &Load, count: u64, what: &str, kinds: &BTreeMap<String, u64>) -> String {
+    let kinds: Vec<String> = kinds
+        .iter()
+        .map(|(kind, n)| format!("{n} {kind}"))
+        .collect();
+    format!(
+        "{count} of {} replies {what}: {}",
+        load.replies(),
+        kinds.join(", ")
+    )
 }
 
 fn unsteady(load: &Load) -> Option<Warning> {
@@ -149,8 +169,6 @@ fn not_below(load: &Load, below: &Below) -> Option<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use throng_record::{Latency, OpenLoop, Window};
 
@@ -162,18 +180,22 @@ mod tests {
     }
 
     #[test]
-    fn declined_replies_are_told_by_reason() {
+    fn refused_replies_are_told_by_reason() {
         let mut load = Load {
-            verified: 10,
+            verified: 7,
             ..Load::default()
         };
-        assert_eq!(declined(&load), None);
-        load.declined = BTreeMap::from([("404".to_owned(), 3), ("over-limit".to_owned(), 2)]);
-        let warning = declined(&load).unwrap();
-        assert_eq!(warning.kind, "declined");
+        assert_eq!(kinds(&load), [""; 0]);
+        load.unexpected = BTreeMap::from([("404".to_owned(), 1), ("500".to_owned(), 2)]);
+        load.rejected = BTreeMap::from([("over-limit".to_owned(), 2)]);
+        let warnings = of_load(&load);
+        let messages: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
         assert_eq!(
-            warning.message,
-            "in 5 of 10 replies the server declined: 3 404, 2 over-limit"
+            messages,
+            [
+                "3 of 10 replies had an unexpected status: 1 404, 2 500",
+                "2 of 10 replies rejected the request: 2 over-limit"
+            ]
         );
     }
 

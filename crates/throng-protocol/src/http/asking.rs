@@ -2,7 +2,7 @@
 
 use super::super::mix::scatter;
 use super::super::pattern::Kept;
-use super::super::{Mix, Settings, cycle};
+use super::super::{Mix, Settings, Statuses, cycle};
 use super::text;
 
 /// What clients ask, round and round, and the text that throng's own servers answer.
@@ -10,6 +10,8 @@ pub(super) struct Asking {
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) text: &'static [u8],
+    /// The statuses that are right.
+    pub(super) expected: Statuses,
     /// Whether they are not all the same.
     is_mixed: bool,
 }
@@ -36,12 +38,14 @@ pub(super) struct Request {
 
 /// What clients with these settings ask.
 pub(super) fn asking(settings: &Settings) -> &'static Asking {
-    static ASKING: Kept<(&str, Mix<&str>), Asking> = Kept::new();
-    ASKING.get((settings.host, settings.paths), |(host, paths)| {
+    static ASKING: Kept<(&str, Mix<&str>, Statuses), Asking> = Kept::new();
+    let key = (settings.host, settings.paths, settings.expected);
+    ASKING.get(key, |(host, paths, expected)| {
         let mut asking = Asking {
             wire: Vec::new(),
             requests: Vec::new(),
             text: text(),
+            expected: *expected,
             is_mixed: matches!(paths, Mix::Several(_)),
         };
         for asked in paths.order() {

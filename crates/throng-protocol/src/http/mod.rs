@@ -3,8 +3,8 @@
 //! The server half (`session`) answers GET and HEAD of any path with a plain text of
 //! [`Offer::size`] bytes. The client half (`requester`) asks with GET and understands any server:
 //! it follows the framing of each reply, checks throng's own text byte by byte, and of other servers
-//! checks that what they grant has for each path always the same length. Replies other than 2xx count as
-//! [declined](super::Decline::Status).
+//! checks that what they grant (2xx) has for each path always the same length. Replies of a status that is not
+//! [expected](super::Settings::expected) count as refused.
 //!
 //! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
 
@@ -88,6 +88,8 @@ fn lists(value: &[u8], member: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Tally;
+    use super::requester::HttpRequester;
     use super::*;
 
     #[test]
@@ -116,5 +118,48 @@ mod tests {
             text.iter()
                 .all(|&byte| byte == b'\n' || (b' '..=b'~').contains(&byte))
         );
+    }
+
+    #[test]
+    fn every_status_of_a_pipeline_is_counted() {
+        let reply = |status| format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+        let wire: String = [200, 503, 503, 404, 302].map(reply).concat();
+        for cut in 0..wire.len() {
+            let mut requester = HttpRequester::new(&Settings::default(), 1);
+            (0..5).for_each(|_| {
+                requester.begin();
+            });
+            let pieces = [&wire.as_bytes()[..cut], &wire.as_bytes()[cut..]];
+            let refused = pieces.map(|piece| requester.receive(piece).unwrap().refused);
+            assert_eq!(refused.iter().sum::<u32>(), 3, "cut at {cut}");
+            let mut tally = Tally::default();
+            requester.tally(&mut tally);
+            assert_eq!(
+                tally.statuses,
+                [(200, 1), (302, 1), (404, 1), (503, 2)].into()
+            );
+            assert_eq!(tally.unexpected, [(404, 1), (503, 2)].into());
+        }
+    }
+
+    #[test]
+    fn what_is_expected_is_right() {
+        let mut requester = HttpRequester::new(
+            &Settings {
+                expected: "404,5xx".parse().unwrap(),
+                ..Settings::default()
+            },
+            1,
+        );
+        for (status, refused) in [(200, 1), (404, 0), (503, 0)] {
+            requester.begin();
+            let wire = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+            let replies = requester.receive(wire.as_bytes()).unwrap();
+            assert_eq!(
+                (replies.completed, replies.refused),
+                (1, refused),
+                "{status}"
+            );
+        }
     }
 }

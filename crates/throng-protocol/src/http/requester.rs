@@ -2,7 +2,8 @@
 
 use super::super::cycle::Cycle;
 use super::super::mix::following;
-use super::super::{Decline, ProtocolError, Replies, Requester, Settings};
+use super::super::status::StatusCounts;
+use super::super::{ProtocolError, Replies, Requester, Settings, Tally};
 use super::TEXT_PERIOD;
 use super::asking::{Asking, UNKNOWN, Usual, asking};
 use super::chunked::Found;
@@ -25,6 +26,7 @@ pub(super) struct HttpRequester {
     place: Place,
     reply: Reply,
     usual: Usual,
+    statuses: StatusCounts,
 }
 
 impl HttpRequester {
@@ -42,6 +44,7 @@ impl HttpRequester {
             place: Place::Head,
             reply: Reply::default(),
             usual: Usual::new(settings),
+            statuses: StatusCounts::default(),
         }
     }
 }
@@ -117,6 +120,15 @@ impl Requester for HttpRequester {
             self.complete(&mut replies)?;
         }
         Ok(replies)
+    }
+
+    fn tally(&self, tally: &mut Tally) {
+        for (status, count) in self.statuses.iter() {
+            *tally.statuses.entry(status).or_default() += count;
+            if !self.asking.expected.contains(status) {
+                *tally.unexpected.entry(status).or_default() += count;
+            }
+        }
     }
 }
 
@@ -209,7 +221,8 @@ impl HttpRequester {
         self.place = Place::Head;
         self.unanswered -= 1;
         replies.completed += 1;
-        replies.declined = (!granted).then_some(Decline::Status(status));
+        replies.refused += u32::from(!self.asking.expected.contains(status));
+        self.statuses.add(status);
         if granted {
             let usual = self.usual.of(self.asking.requests[self.oldest].path);
             if *usual == UNKNOWN {
@@ -263,7 +276,7 @@ mod tests {
         for piece in [&wire[..cut], &wire[cut..]] {
             let replies = requester.receive(piece)?;
             sum.completed += replies.completed;
-            sum.declined = replies.declined.or(sum.declined);
+            sum.refused += replies.refused;
             sum.close |= replies.close;
         }
         Ok(sum)
@@ -271,16 +284,13 @@ mod tests {
 
     const DONE: Replies = Replies {
         completed: 1,
-        declined: None,
+        refused: 0,
         close: false,
     };
 
     #[test]
     fn every_framing_cut_at_every_byte() {
-        let declined = |status| Replies {
-            declined: Some(Decline::Status(status)),
-            ..DONE
-        };
+        let unexpected = Replies { refused: 1, ..DONE };
         let closing = Replies {
             close: true,
             ..DONE
@@ -295,15 +305,15 @@ mod tests {
             ("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", DONE),
             (
                 "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
-                declined(304),
+                DONE,
             ),
             (
                 "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-                declined(404),
+                unexpected,
             ),
             (
                 "HTTP/1.1 503 \r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
-                declined(503),
+                unexpected,
             ),
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\nContent-Length: 7\r\n\r\n\

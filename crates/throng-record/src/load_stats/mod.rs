@@ -15,6 +15,7 @@ mod times;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use throng_protocol::Tally;
 use throng_stats::fairness::Counts;
 
 pub use bias::{EarlyBias, ServedClient};
@@ -45,7 +46,7 @@ pub struct LoadStats {
     pub clients: u32,
     /// Clients whose connection was established.
     pub connected: u32,
-    /// Clients that had a verified answer before the window ended.
+    /// Clients that had an answer before the window ended.
     pub served: u32,
     /// Clients that had no answer until then and saw no error either.
     pub never_served: u32,
@@ -53,10 +54,14 @@ pub struct LoadStats {
     pub connections: u64,
     /// Requests begun.
     pub requests: u64,
-    /// Replies verified.
+    /// Replies that were right: as the protocol has them, and of a status that was expected.
     pub verified: u64,
-    /// Of these, the ones in which the server declined, by reason.
-    pub declined: BTreeMap<String, u64>,
+    /// Of these, the ones in which the server rejected what it was asked, by reason.
+    pub rejected: BTreeMap<String, u64>,
+    /// Replies by their status, where they have one.
+    pub statuses: BTreeMap<String, u64>,
+    /// Of these, the ones whose status was not expected.
+    pub unexpected: BTreeMap<String, u64>,
     /// Connections that ended with an error, by kind.
     pub errors: BTreeMap<String, ErrorStats>,
     /// Replies in the window.
@@ -247,6 +252,19 @@ impl LoadStats {
         }
     }
 
+    /// Adds what was said in the replies of some clients.
+    pub fn add_tally(&mut self, tally: Tally) {
+        let by_status = |counts: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
+            let counts = counts.into_iter();
+            counts.map(|(status, n)| (status.to_string(), n)).collect()
+        };
+        let rejected = tally.rejected.into_iter();
+        let rejected = rejected.map(|(why, n)| (why.to_owned(), n)).collect();
+        merge_counts(&mut self.rejected, &rejected);
+        merge_counts(&mut self.statuses, &by_status(tally.statuses));
+        merge_counts(&mut self.unexpected, &by_status(tally.unexpected));
+    }
+
     /// Adds what other clients saw.
     pub fn merge(&mut self, other: &Self) {
         self.span.merge(other.span);
@@ -274,7 +292,9 @@ impl LoadStats {
         for (mine, theirs) in self.replies_by_tenth.iter_mut().flatten().zip(theirs) {
             *mine = mine.saturating_add(*theirs);
         }
-        merge_counts(&mut self.declined, &other.declined);
+        merge_counts(&mut self.rejected, &other.rejected);
+        merge_counts(&mut self.statuses, &other.statuses);
+        merge_counts(&mut self.unexpected, &other.unexpected);
         for (kind, &theirs) in &other.errors {
             let mine = self.errors.entry(kind.clone()).or_insert(ErrorStats {
                 count: 0,

@@ -14,7 +14,9 @@ impl LoadStats {
             connections: self.connections,
             requests: self.requests,
             verified: self.verified,
-            declined: self.declined.clone(),
+            rejected: self.rejected.clone(),
+            statuses: self.statuses.clone(),
+            unexpected: self.unexpected.clone(),
             window: self.window(),
             service_time: self.service_time.latency(),
             open_loop: self.open.as_ref().map(|open| OpenLoop {

@@ -20,8 +20,8 @@ enum Event {
         time: u64,
         lost: bool,
     },
-    Declined {
-        reason: u8,
+    Refused {
+        status: u16,
     },
     Failed {
         kind: u8,
@@ -68,7 +68,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => time().prop_map(|time| Event::Connected { time }),
         2 => time().prop_map(|time| Event::Late { time }),
         2 => (time(), any::<bool>()).prop_map(|(time, lost)| Event::Due { time, lost }),
-        2 => (0..3_u8).prop_map(|reason| Event::Declined { reason }),
+        2 => (0..3_u16).prop_map(|status| Event::Refused { status }),
         2 => (0..3_u8, at(), 0..100_u32)
             .prop_map(|(kind, at_ns, client)| Event::Failed { kind, at_ns, client }),
         2 => (time(), at()).prop_map(|(time, at_ns)| Event::Done { time, at_ns }),
@@ -81,6 +81,17 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (prop::option::of(0..u64::MAX / 1000), ending)
             .prop_map(|(cpu_ns, ending)| Event::Process { cpu_ns, ending }),
     ]
+}
+
+/// A reply of status 1, which was expected, or 2; or one that was rejected.
+fn refused(status: u16) -> Tally {
+    let one = |is_it: bool| is_it.then_some((status, 1)).into_iter().collect();
+    let rejected = (status == 0).then_some(("over-limit", 1));
+    Tally {
+        statuses: one(status > 0),
+        unexpected: one(status > 1),
+        rejected: rejected.into_iter().collect(),
+    }
 }
 
 fn see(stats: &mut LoadStats, event: &Event) {
@@ -106,9 +117,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
                 open.response_time.record(time);
             }
         }
-        Event::Declined { reason } => {
-            merge_counts(&mut stats.declined, &[(reason.to_string(), 1)].into());
-        }
+        Event::Refused { status } => stats.add_tally(refused(status)),
         Event::Failed {
             kind,
             at_ns,

@@ -7,7 +7,7 @@ use crate::{Completion, Fairness, Slice};
 /// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered and verified per second", |load| Some(load.window.replies_per_s))
+    Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second", |load| Some(load.window.replies_per_s))
         .aliases(&["rps", "throughput"]).in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its whole reply: the only times of a closed loop.
@@ -54,7 +54,7 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean time that clients took before a request, where each has a job", |load| jobs(load)?.think_s_mean),
 
     Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients whose connection was established", |load| Some(f64::from(load.connected))),
-    Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that had at least one verified answer", |load| Some(f64::from(load.served)))
+    Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that had at least one answer", |load| Some(f64::from(load.served)))
         .column(10).beside(Detail::Others(&[("failed_trials", ", {} failed")])).terminal(2).of_trial(),
     Metric::of_load("clients_done", "Done", Unit::Clients, Higher, "clients that made all their requests, where each has a job", |load| Some(f64::from(jobs(load)?.clients_done)))
         .column(11).beside(Detail::Others(&[("clients_failed", ", {} failed"), ("clients_not_done", ", {} not done")])).terminal(2),
@@ -83,8 +83,22 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
     Metric::of_load("early_over_late", "Early over late", Unit::Ratio, Neutral, "replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last", early_over_late),
 
-    Metric::of_load("errors", "Errors", Unit::Count, Lower, "connections that ended with an error", |load| Some(load.errors.values().sum::<u64>() as f64))
-        .combined(Combine::Sum).column(70).beside(Detail::Errors).terminal(6).of_trial(),
+    Metric::of_load("requests", "Requests", Unit::Count, Neutral, "requests sent, warm-up included", |load| Some(load.requests as f64))
+        .combined(Combine::Sum),
+    Metric::of_load("errors", "Errors", Unit::Count, Lower, "requests that failed: connections that ended with an error, and replies of an unexpected status; with % it is their share of the requests", |load| Some(load.failed_requests() as f64))
+        .combined(Combine::Sum).share_of("requests").column(70).beside(Detail::Errors).terminal(6).of_trial(),
+    Metric::of_load("unexpected_statuses", "Unexpected statuses", Unit::Count, Lower, "replies of a status that was not expected (2xx and 3xx are, unless --expect-status says otherwise)", |load| Some(load.unexpected() as f64))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("rejected", "Rejected", Unit::Count, Lower, "replies in which the server rejected what it was asked, such as an upload over its limit", |load| Some(load.rejected.values().sum::<u64>() as f64))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("status_2xx", "2xx", Unit::Count, Neutral, "HTTP replies of a status 2xx, warm-up included", |load| of_class(load, '2'))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("status_3xx", "3xx", Unit::Count, Neutral, "HTTP replies of a status 3xx, warm-up included", |load| of_class(load, '3'))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("status_4xx", "4xx", Unit::Count, Neutral, "HTTP replies of a status 4xx, warm-up included", |load| of_class(load, '4'))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("status_5xx", "5xx", Unit::Count, Neutral, "HTTP replies of a status 5xx, warm-up included", |load| of_class(load, '5'))
+        .combined(Combine::Sum).share_of("requests"),
     Metric {
         source: Source::Trial(|trial| trial.purpose.is_timed().then(|| f64::from(u8::from(trial.failure.is_some())))),
         ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials without figures", |_| None)
@@ -94,6 +108,15 @@ pub const METRICS: &[Metric] = &[
 
 fn jobs(load: &Load) -> Option<&Completion> {
     load.completion.as_deref()
+}
+
+/// Replies of a class of statuses, where replies have one.
+fn of_class(load: &Load, class: char) -> Option<f64> {
+    let of_class = load
+        .statuses
+        .iter()
+        .filter(|(status, _)| status.starts_with(class));
+    (!load.statuses.is_empty()).then(|| of_class.map(|(_, count)| *count as f64).sum())
 }
 
 fn fairness(load: &Load) -> Option<&Fairness> {

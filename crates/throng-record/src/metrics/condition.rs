@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Metric, Quantity, find};
+use super::{Metric, Quantity, Unit, Values, find, named};
 use crate::Trial;
 
 /// A condition, read.
@@ -12,6 +12,8 @@ pub struct Condition {
     pub server: Option<String>,
     /// The metric it is about.
     pub metric: &'static Metric,
+    /// Of which other one its share is meant, in percent.
+    share_of: Option<&'static Metric>,
     operator: Operator,
     limit: f64,
 }
@@ -106,26 +108,35 @@ impl Condition {
             let why = format!("`{}` is one value over all numbers of clients", metric.name);
             return Err(wrong(text, start, sign, &why));
         }
-        let limit = metric
-            .unit
+        let is_share = text[after..].trim_end().ends_with('%');
+        let whole = metric.share_of.filter(|_| is_share);
+        let unit = whole.map_or(metric.unit, |_| Unit::Percent);
+        let limit = unit
             .parse(&text[after..])
             .map_err(|why| wrong(text, after, text.len(), &why))?;
         Ok(Self {
             server: (!server.is_empty()).then(|| server.to_owned()),
             metric,
+            share_of: whole.and_then(named),
             operator,
             limit,
         })
     }
 
-    /// Judges it, written as `text`, of a server with a number of clients, where the metric has this value.
-    pub fn judge(&self, text: &str, server: &str, clients: u32, value: Option<Quantity>) -> Judged {
+    /// Judges it, written as `text`, of a server with a number of clients, where metrics have these values.
+    pub fn judge(&self, text: &str, server: &str, clients: u32, values: &Values) -> Judged {
         let judged = |missed, seen| Judged {
             demand: text.to_owned(),
             server: server.to_owned(),
             clients,
             missed,
             seen,
+        };
+        let value = match self.share_of {
+            None => values.quantity(self.metric.name),
+            Some(whole) => self
+                .share(|metric| values.value(metric.name), whole)
+                .map(Quantity::bare),
         };
         let Some(value) = value else {
             let seen = format!(
@@ -134,7 +145,7 @@ impl Condition {
             );
             return judged(true, seen);
         };
-        let mut seen = self.metric.text(value.value);
+        let mut seen = self.text(value.value);
         if let Some(range) = self.metric.range(value) {
             seen += &format!(" ({range})");
         }
@@ -143,8 +154,28 @@ impl Condition {
 
     /// Whether it is so of a single trial, with the value in words; none when that was not measured.
     pub fn of_trial(&self, trial: &Trial) -> Option<(bool, String)> {
-        let value = self.metric.of(trial)?;
-        Some((self.holds(value), self.metric.text(value)))
+        let value = match self.share_of {
+            None => self.metric.of(trial)?,
+            Some(whole) => self.share(|metric| metric.of(trial), whole)?,
+        };
+        Some((self.holds(value), self.text(value)))
+    }
+
+    /// The share of the metric in another one, in percent.
+    fn share(
+        &self,
+        value: impl Fn(&'static Metric) -> Option<f64>,
+        whole: &'static Metric,
+    ) -> Option<f64> {
+        let (part, whole) = (value(self.metric)?, value(whole)?);
+        (whole > 0.0).then(|| part / whole * 100.0)
+    }
+
+    fn text(&self, value: f64) -> String {
+        match self.share_of {
+            None => self.metric.text(value),
+            Some(_) => Unit::Percent.text(value),
+        }
     }
 
     fn holds(&self, value: f64) -> bool {
@@ -176,6 +207,7 @@ fn wrong(text: &str, from: usize, to: usize, why: &str) -> Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Load;
 
     #[test]
     fn conditions_are_read() {
@@ -206,6 +238,45 @@ mod tests {
     }
 
     #[test]
+    fn counts_may_be_given_as_shares() {
+        let trial = |requests, unexpected| Trial {
+            load: Some(Load {
+                requests,
+                errors: [("reset".to_owned(), 1)].into(),
+                statuses: [("200".to_owned(), 5), ("503".to_owned(), unexpected)].into(),
+                unexpected: [("503".to_owned(), unexpected)].into(),
+                ..Load::default()
+            }),
+            ..Trial::default()
+        };
+        let trials = [trial(1000, 3), trial(3000, 0)];
+        let values = Values::of(&trials, 1).unwrap();
+        for (text, missed, seen) in [
+            ("errors > 0.1%", true, "0.125 %"),
+            ("errors > 0.13 %", false, "0.125 %"),
+            ("errors > 4", true, "5"),
+            ("errors >= 5", true, "5"),
+            ("status_5xx > 0", true, "3"),
+            ("status_4xx > 0", false, "0"),
+            ("status_2xx < 99%", true, "0.250 %"),
+        ] {
+            let condition = Condition::parse(text).unwrap();
+            let judged = condition.judge(text, "node", 5, &values);
+            assert_eq!(
+                (judged.missed, judged.seen.as_str()),
+                (missed, seen),
+                "{text}"
+            );
+        }
+        let share = Condition::parse("errors > 0.3%").unwrap();
+        assert_eq!(share.of_trial(&trials[0]), Some((true, "0.4 %".to_owned())));
+        assert_eq!(share.of_trial(&trial(0, 0)), None, "nothing was asked");
+        let other = Condition::parse("status_5xx > 0").unwrap();
+        let judged = other.judge("status_5xx > 0", "redis", 5, &Values::default());
+        assert!(judged.missed, "what has no status cannot be judged by it");
+    }
+
+    #[test]
     fn what_is_wrong_is_pointed_at() {
         for (text, why, place) in [
             ("p99", "no operator", "     ^"),
@@ -220,6 +291,11 @@ mod tests {
             ("p99 > 10", "`10` needs a unit: ns, us", "        ^^"),
             ("p99 > 10 days", "`days` is no unit", "        ^^^^^^^"),
             ("errors > 1ms", "plain number", "           ^^^"),
+            (
+                "clients_served < 1%",
+                "plain number",
+                "                   ^^",
+            ),
             (": p99 > 1s", "before the colon", "  ^"),
         ] {
             let error = Condition::parse(text).unwrap_err();

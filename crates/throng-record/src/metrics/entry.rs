@@ -85,6 +85,7 @@ impl Metric {
             combine: Combine::Median,
             probe: None,
             least_difference: 0.0,
+            share_of: None,
             shown: Shown {
                 results: None,
                 costs: false,
@@ -189,6 +190,14 @@ impl Metric {
     /// Whose trials are combined otherwise than by their median.
     pub(super) const fn combined(self, combine: Combine) -> Self {
         Self { combine, ..self }
+    }
+
+    /// Whose share of another one, which is a sum too, conditions in percent are about.
+    pub(super) const fn share_of(self, whole: &'static str) -> Self {
+        Self {
+            share_of: Some(whole),
+            ..self
+        }
     }
 
     /// By which servers are compared.

@@ -62,6 +62,9 @@ pub struct Metric {
     /// The relative difference below which two values do not matter.
     #[serde(skip)]
     pub least_difference: f64,
+    /// Of which other count it is a part, so that conditions may give it in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_of: Option<&'static str>,
     /// Where it is shown unless asked for.
     #[serde(skip)]
     pub shown: Shown,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
-use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS};
+use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use throng_registry as registry;
 
 /// Requests that a client may have out at once, at most.
@@ -55,11 +55,12 @@ impl SpecError {
 }
 
 /// Keys that messages name.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "clients",
     "protocol",
     "path",
     "send",
+    "expect-status",
     "expect",
     "rate",
     "arrival",
@@ -108,6 +109,9 @@ impl LoadSpec {
         if self.path == Some(Paths::one("/".to_owned())) {
             self.path = None;
         }
+        let usual = Statuses::default();
+        let statuses = self.expected_statuses().unwrap_or(usual);
+        self.expect_status = (statuses != usual).then(|| statuses.to_string());
         let known = PROTOCOLS
             .iter()
             .find(|known| Some(known.info().name) == self.protocol.as_deref());
@@ -251,6 +255,12 @@ impl LoadSpec {
                 self.protocol.is_some(),
             ),
             ("send", self.send.is_some(), "path", self.path.is_some()),
+            (
+                "send",
+                self.send.is_some(),
+                "expect-status",
+                self.expect_status.is_some(),
+            ),
         ];
         for (key, is_there, other, other_is) in excluding {
             if is_there && other_is {
@@ -308,12 +318,17 @@ impl LoadSpec {
             registry::find("protocol", PROTOCOLS, name)
                 .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
         }
-        if self.path.is_some()
-            && let Some(name) = self.protocol.as_deref().filter(|name| *name != "http")
-        {
-            let why = format!("`path` is for http, not for {name}; add `protocol` http");
-            return Err(SpecError::key("path", why));
+        for (key, is_there) in [
+            ("path", self.path.is_some()),
+            ("expect-status", self.expect_status.is_some()),
+        ] {
+            if is_there && let Some(name) = self.protocol.as_deref().filter(|name| *name != "http")
+            {
+                let why = format!("`{key}` is for http, not for {name}; add `protocol` http");
+                return Err(SpecError::key(key, why));
+            }
         }
+        self.expected_statuses()?;
         if let Some(expect) = &self.expect {
             Expectation::parse(expect).map_err(|why| SpecError::value("expect", why))?;
         }

@@ -32,6 +32,7 @@ impl LoadSpec {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
             paths: Mix::new(&paths).map_err(|why| SpecError::value("path", why))?,
+            expected: self.expected_statuses()?,
         };
         Ok((protocol, settings))
     }

@@ -74,6 +74,10 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
                 .iter()
                 .map(|text| weighted_path(text).expect("a path"));
             load.path = Some(Paths::new(parts.collect()).expect("all differ"));
+            let statuses = ["2xx", "2xx,404", "500", "1xx,200,599"];
+            load.expect_status = maybe(random, |random| random.choice(statuses))
+                .flatten()
+                .map(str::to_owned);
         }
         2 => load.protocol = Some("factorial".to_owned()),
         _ => {

@@ -33,6 +33,7 @@ pub use network::Network;
 pub use sent::Sent;
 pub use share::Share;
 pub use text::{optional_time, read_time, write_time};
+use throng_protocol::Statuses;
 pub use trial::TrialSpec;
 pub use weighted::{Paths, Sizes, Weighted, weighted_path};
 
@@ -59,6 +60,9 @@ pub struct LoadSpec {
     /// How a reply to them ends, and what is right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<String>,
+    /// The statuses that are right for http; absent: 2xx and 3xx.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_status: Option<String>,
     /// Requests that come due a second over all clients; absent: a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRange>,
@@ -145,6 +149,7 @@ impl Default for LoadSpec {
             path: None,
             send: None,
             expect: None,
+            expect_status: None,
             rate: None,
             arrival: None,
             think: Think::None,
@@ -287,6 +292,18 @@ impl LoadSpec {
     pub fn paths(&self) -> Paths {
         let root = || Paths::one("/".to_owned());
         self.path.clone().unwrap_or_else(root)
+    }
+
+    /// The statuses that are right.
+    ///
+    /// # Errors
+    /// When the value is none.
+    pub fn expected_statuses(&self) -> Result<Statuses, SpecError> {
+        let Some(text) = &self.expect_status else {
+            return Ok(Statuses::default());
+        };
+        text.parse()
+            .map_err(|why: String| SpecError::value("expect-status", why))
     }
 
     /// The key by which the clients, and not the server, say how many requests come a second.

@@ -14,7 +14,7 @@ use crate::study::claims::Judged;
 use crate::study::published::Table;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
-use throng_record::{Ending, LeftOut};
+use throng_record::{Ending, LeftOut, metrics};
 use throng_registry::{Entry, Info};
 
 /// See the module.
@@ -35,6 +35,8 @@ struct Whole<'a> {
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    thresholds: &'a [metrics::Judged],
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a Limits>,
     #[serde(flatten)]
@@ -116,6 +118,7 @@ impl<'a> Whole<'a> {
             grade: &report.grade,
             answer: &report.answer,
             comparison: report.comparison.as_ref(),
+            thresholds: &report.thresholds,
             limits: report.limits.as_ref(),
             summary: &report.summary,
         }

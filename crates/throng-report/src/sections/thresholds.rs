@@ -5,8 +5,10 @@ use crate::document::{Block, Section, Text, Tone};
 use throng_record::format::counted;
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
-    let demands = &report.comparison.as_ref()?.demands;
-    let items = demands.iter().map(|judged| {
+    if report.thresholds.is_empty() {
+        return None;
+    }
+    let items = report.thresholds.iter().map(|judged| {
         let tone = if judged.missed { Tone::Bad } else { Tone::Good };
         let clients = counted(judged.clients, "client");
         let (server, demand, seen) = (&judged.server, &judged.demand, &judged.seen);

@@ -1,0 +1,23 @@
+//! What was demanded of servers, and whether it was missed.
+
+use super::comparison::Comparison;
+use super::summary::Summary;
+use throng_record::Run;
+use throng_record::metrics::{Condition, Judged};
+
+/// Judges everything that a run demands: its conditions, of every server that they are about, and what its
+/// comparison demands.
+pub(super) fn judged(run: &Run, summary: &Summary, comparison: Option<&Comparison>) -> Vec<Judged> {
+    let asked = run.settings.fail_if.iter();
+    let read = asked.filter_map(|text| Some((text, Condition::parse(text).ok()?)));
+    let mut judged = Vec::new();
+    for (text, condition) in read {
+        let name = condition.server.as_ref();
+        let rows = summary.rows.iter();
+        for row in rows.filter(|row| name.is_none_or(|name| *name == row.server)) {
+            judged.push(condition.judge(text, &row.server, row.clients, &row.metrics));
+        }
+    }
+    judged.extend(comparison.iter().flat_map(|asked| asked.demands.clone()));
+    judged
+}
