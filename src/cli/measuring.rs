@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::lab::Lab;
+use super::runner::Accepted;
 use super::values::{self, CpuList};
 use super::{Exit, runner, study};
 use crate::measure::cluster::Origin;
@@ -49,14 +50,6 @@ pub(super) struct Measuring {
     allow_rough: bool,
     #[command(flatten)]
     pub(super) lab: Lab,
-}
-
-/// How a run is shown, and which results of it are accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Accepted {
-    pub(super) json: bool,
-    /// Also such with failed or invalid trials.
-    pub(super) rough: bool,
 }
 
 impl Measuring {

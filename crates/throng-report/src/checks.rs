@@ -7,8 +7,6 @@ use throng_record::metrics::{Quantity, Values};
 use throng_record::{Purpose, Run, Trial};
 use throng_stats::{LogRatio, holm};
 
-use crate::comparison::quantity;
-
 /// Share of what the clients can reach from which on they count as the limit.
 const NEAR: f64 = 0.8;
 
@@ -101,7 +99,7 @@ impl Control {
         let [rate, cost] = ["requests_per_s", "server_cpu_us_per_request"];
         let shown = |name| {
             ratio(name)
-                .map(quantity)
+                .map(Quantity::of_ratio)
                 .or(rough(name).map(Quantity::bare))
         };
         Ok(Some(Self {
@@ -127,7 +125,7 @@ fn off(ratios: [(&'static str, Option<LogRatio>); 2]) -> Option<Off> {
     let ((what, ratio), p) = tested.min_by(|a, b| a.1.total_cmp(&b.1))?;
     (p < 0.05).then(|| Off {
         what,
-        ratio: quantity(ratio),
+        ratio: Quantity::of_ratio(ratio),
     })
 }
 

@@ -156,26 +156,7 @@ pub(crate) fn full_run() -> Value {
         },
         servers: vec![server()],
         null_server: Some(server()),
-        host: Host {
-            kernel: "Linux 6".to_owned(),
-            cpu_model: Some("some".to_owned()),
-            cpus: 2,
-            memory_bytes: Some(1),
-            virtual_machine: Some("yes".to_owned()),
-            descriptors_soft: Some(1),
-            descriptors_hard: Some(1),
-            somaxconn: Some(1),
-            ephemeral_ports: Some((1, 2)),
-            load_average_1min: Some(0.0),
-            governor: Some("performance".to_owned()),
-            simultaneous_threads: Some("on".to_owned()),
-            clock_source: Some("tsc".to_owned()),
-            huge_pages: Some("never".to_owned()),
-            libc: Some("glibc 2".to_owned()),
-            sysctls: texts("net.core.somaxconn"),
-            limits: texts("nofile"),
-            mitigations: texts("meltdown"),
-        },
+        host: full_host(),
         client_hosts: vec![ClientHost {
             name: "lab1".to_owned(),
             rank: 1,
@@ -197,6 +178,29 @@ pub(crate) fn full_run() -> Value {
         warnings: vec![warning()],
     };
     serde_json::to_value(run).expect("a run is JSON")
+}
+
+fn full_host() -> Host {
+    Host {
+        kernel: "Linux 6".to_owned(),
+        cpu_model: Some("some".to_owned()),
+        cpus: 2,
+        memory_bytes: Some(1),
+        virtual_machine: Some("yes".to_owned()),
+        descriptors_soft: Some(1),
+        descriptors_hard: Some(1),
+        somaxconn: Some(1),
+        ephemeral_ports: Some((1, 2)),
+        load_average_1min: Some(0.0),
+        governor: Some("performance".to_owned()),
+        simultaneous_threads: Some("on".to_owned()),
+        clock_source: Some("tsc".to_owned()),
+        huge_pages: Some("never".to_owned()),
+        libc: Some("glibc 2".to_owned()),
+        sysctls: texts("net.core.somaxconn"),
+        limits: texts("nofile"),
+        mitigations: texts("meltdown"),
+    }
 }
 
 /// A trial that has every value there can be, though no real one has all of them.

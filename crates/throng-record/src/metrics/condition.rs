@@ -250,7 +250,7 @@ mod tests {
             ..Trial::default()
         };
         let trials = [trial(1000, 3), trial(3000, 0)];
-        let values = Values::of(&trials, 1).unwrap();
+        let values = Values::of(&trials).unwrap();
         for (text, missed, seen) in [
             ("errors > 0.1%", true, "0.125 %"),
             ("errors > 0.13 %", false, "0.125 %"),

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Combine, METRICS, Metric, Source, Statistic, Times, named};
 use crate::{Latency, Trial};
+use throng_stats::paired::{LEVEL, LogRatio};
 use throng_stats::{Distributions, Sample};
 
 /// A value of several trials, with its 95 % interval from 6 trials on; of 2 to 5, with their range.
@@ -53,6 +54,16 @@ impl Quantity {
             low: None,
             high: None,
             is_range: false,
+        }
+    }
+
+    /// A ratio with its 95 % interval.
+    pub fn of_ratio(ratio: LogRatio) -> Self {
+        let interval = ratio.interval(LEVEL);
+        Self {
+            low: Some(interval.low),
+            high: Some(interval.high),
+            ..Self::bare(interval.estimate)
         }
     }
 

@@ -1,6 +1,6 @@
 //! Servers ranked by one measure: the best, and how far the others are behind it.
 
-use crate::comparison::{compared_by, quantity};
+use crate::comparison::compared_by;
 use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, index, list};
 use throng_record::metrics::{Better, Metric, Quantity, named};
@@ -170,7 +170,9 @@ impl<'a> Ranking<'a> {
             let name = row.server.as_str();
             match (verdict, ratio) {
                 (_, None) => ranking.too_few.push(name),
-                (Verdict::Worse, Some(ratio)) => ranking.behind.push((row, quantity(ratio))),
+                (Verdict::Worse, Some(ratio)) => {
+                    ranking.behind.push((row, Quantity::of_ratio(ratio)));
+                }
                 (Verdict::Equivalent, _) => ranking.equivalent.push(name),
                 (_, Some(ratio)) => {
                     let seen = ratio.smallest_difference();

@@ -7,7 +7,7 @@ use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, counted, or_absent};
 use throng_record::metrics::{Better, Judged, METRICS, Metric, Quantity, compared};
-use throng_stats::paired::{FEWEST_PAIRS, LEVEL};
+use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
 /// Measures of how fast a server is, which tell of something else where the clients were the limit or set
@@ -179,7 +179,7 @@ impl Measured {
                 own.trials().min(other.trials()),
             ),
         });
-        let ratio = log.map(quantity).or(rough.map(Quantity::bare));
+        let ratio = log.map(Quantity::of_ratio).or(rough.map(Quantity::bare));
         let measured = Measured {
             name: metric.name,
             title: metric.label,
@@ -221,16 +221,6 @@ fn too_few(rounds: usize) -> String {
     let are = if rounds == 1 { "is" } else { "are" };
     let rounds = counted(rounds as u32, "round");
     format!("{rounds} {are} too few, at least {FEWEST_PAIRS} are needed")
-}
-
-/// The ratio with its 95 % interval.
-pub(crate) fn quantity(log: LogRatio) -> Quantity {
-    let interval = log.interval(LEVEL);
-    Quantity {
-        low: Some(interval.low),
-        high: Some(interval.high),
-        ..Quantity::bare(interval.estimate)
-    }
 }
 
 /// Gives all measures of one answer their verdicts, corrected for their number.

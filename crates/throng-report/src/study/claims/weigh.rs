@@ -1,7 +1,6 @@
 //! Two values against each other: what their trials allow to be said.
 
 use super::Finding;
-use crate::comparison::quantity;
 use crate::comparison::size::inverse;
 use crate::study::sample::Sample;
 use throng_record::claim::Relation;
@@ -129,7 +128,7 @@ fn ratio(first: &Term, second: &Term) -> Option<Quantity> {
     } else {
         (a.ratio_apart(b), a.rough_ratio_apart(b))
     };
-    known.map(quantity).or_else(|| {
+    known.map(Quantity::of_ratio).or_else(|| {
         let ((a_low, a_high), (b_low, b_high)) = (a.range()?, b.range()?);
         (a_low > 0.0 && b_low > 0.0).then_some(Quantity {
             value: rough?,
