@@ -13,6 +13,7 @@ static char buffer[LOOP_BUFFER];
 
 static void take_turn(int fd)
 {
+    spin();
     bool was_writing = rests[fd].bytes != NULL;
     enum wants wants = turn(fd, &rests[fd], buffer, false);
     if (wants == WANTS_CLOSE) {

@@ -104,6 +104,18 @@ static inline void *grown(void *array, size_t *room, size_t index, size_t size)
     return array;
 }
 
+// Spins so often per turn as SPIN_PER_TURN in the environment says: a slowdown of a known size.
+static inline void spin(void)
+{
+    static long turns = -1;
+    if (turns < 0) {
+        const char *text = getenv("SPIN_PER_TURN");
+        turns = text ? strtol(text, NULL, 10) : 0;
+    }
+    for (volatile long i = 0; i < turns; i++)
+        ;
+}
+
 // What the peer of a connection has not taken yet.
 struct rest {
     char *bytes;

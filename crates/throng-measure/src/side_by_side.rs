@@ -86,8 +86,7 @@ pub(super) fn run(
         correct(&mut result.client_side, &slices, |slice| {
             Some(slice.client_cpu_ns)
         });
-        let network = result.network.take();
-        result.network = network.map(|network| beside(network, &result, others));
+        beside(&mut result, others);
         trial.slices = slices;
         trial.warm_up = seen.warm_up;
         note(plan, store, &mut trial, result)?;
@@ -141,17 +140,20 @@ fn correct(side: &mut Option<Side>, slices: &[Slice], cpu_ns: fn(&Slice) -> Opti
 }
 
 /// Adds what the whole machine did beside one server and its clients: in their slices, the others of the run rest.
-fn beside(mut network: Side, result: &trial::Result, others: Option<Others>) -> Side {
+fn beside(result: &mut trial::Result, others: Option<Others>) {
     let percent = |side: &Option<Side>| side.as_ref()?.metrics.get("cpu_percent").copied();
     let own = percent(&result.server_side).zip(percent(&result.client_side));
-    if let (Some(others), Some((server, client))) = (others, own) {
-        let busy = server + client + others.busy_percent;
-        for (name, value) in [
-            ("machine_busy_percent", busy),
-            ("machine_steal_percent", others.steal_percent),
-        ] {
-            network.metrics.insert(name.to_owned(), value);
-        }
-    }
-    network
+    let (Some(others), Some((server, client))) = (others, own) else {
+        return;
+    };
+    let of_machine = [
+        (
+            "machine_busy_percent",
+            server + client + others.busy_percent,
+        ),
+        ("machine_steal_percent", others.steal_percent),
+    ];
+    let network = result.network.get_or_insert_default();
+    let named = of_machine.map(|(name, value)| (name.to_owned(), value));
+    network.metrics.extend(named);
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""How often verdicts of `throng compare` are right: a C server against itself, and against itself with a planted slowdown.
+
+    benches/verdicts.py [--throng PATH] [--clients N] [--same N] [--planted N] [--percent 1,2,5,10] [--more "..."]
+
+--same: comparisons of the server with itself. --planted: comparisons for each slowdown, which is a spin per request that
+takes so many percent of the CPU time of a request. Prints a line a comparison, and a table at the end:
+
+    planted | comparisons | found | not found | wrong | seconds
+
+found: called slower or costlier. wrong: called different from itself, or of the wrong sign, or equivalent though it is
+more than the margin of 2 % away. Run it on a machine with nothing else to do.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+SERVER = HERE / "peers" / "c" / "epoll"
+METRICS = {"requests_per_s": "throughput", "requests_per_server_cpu_s": "CPU per request"}
+
+
+def compare(options, spin, more=()):
+    """The measures of the server with this spin against the one without, and how long that took."""
+    with tempfile.TemporaryDirectory() as directory:
+        record = pathlib.Path(directory) / "record"
+        servers = [f"{SERVER} {{port}}", f"env SPIN_PER_TURN={spin} {SERVER} {{port}}"]
+        command = [options.throng, "compare", *servers, "-n", "plain", "-n", "other", "--protocol", "echo"]
+        command += ["--clients", str(options.clients), "--probes", "cpu", "--allow-rough", "-o", str(record)]
+        began = time.monotonic()
+        done = subprocess.run([*command, *shlex.split(options.more), *more], capture_output=True, text=True)
+        took = time.monotonic() - began
+        if done.returncode not in (0, 4):
+            sys.exit(done.stderr)
+        summary = json.loads((record / "summary.json").read_text())
+        measures = summary["comparison"]["pairs"][0]["measures"]
+        rows = {one["name"]: one for one in measures if one["name"] in METRICS}
+        return rows, summary["grade"]["level"], took
+
+
+def percent_per_spin(options):
+    """How many percent of CPU time a request takes more, for each turn of the loop."""
+    rows, _, _ = compare(options, 20_000, ["--runs", "100"])
+    ratio = rows["requests_per_server_cpu_s"]["ratio"]["value"]
+    return (1 / ratio - 1) * 100 / 20_000
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--throng", default=str(HERE.parent / "target" / "release" / "throng"))
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--same", type=int, default=20)
+    parser.add_argument("--planted", type=int, default=5)
+    parser.add_argument("--percent", default="1,2,5,10")
+    parser.add_argument("--more", default="")
+    options = parser.parse_args()
+    subprocess.run(["make", "-s", "-C", str(SERVER.parent), "epoll"], check=True)
+    per_spin = percent_per_spin(options)
+    print(f"a spin of {1 / per_spin:.0f} turns is 1 % of a request's CPU time")
+    plan = [(0.0, options.same)]
+    plan += [(float(percent), options.planted) for percent in options.percent.split(",") if percent]
+    table = []
+    for planted, count in plan:
+        seen = {name: {"found": 0, "not found": 0, "wrong": 0} for name in METRICS}
+        times = []
+        for number in range(count):
+            rows, grade, took = compare(options, round(planted / per_spin))
+            times.append(took)
+            line = []
+            for name in METRICS:
+                verdict, ratio = rows[name]["verdict"], rows[name]["ratio"]
+                differs = verdict in ("better", "worse")
+                is_wrong = verdict == "better" or (differs and planted == 0)
+                is_wrong = is_wrong or (verdict == "equivalent" and planted > 2)
+                kind = "wrong" if is_wrong else "found" if differs else "not found"
+                seen[name][kind] += 1
+                line.append(f"{METRICS[name]} {ratio['value']:.4f} ({ratio['low']:.4f}-{ratio['high']:.4f}) {verdict}")
+            print(f"{planted:g} % #{number + 1}: {'; '.join(line)}; {grade}, {took:.1f} s", flush=True)
+        for name, kinds in seen.items():
+            median = sorted(times)[len(times) // 2] if times else 0
+            table.append((planted, METRICS[name], count, kinds["found"], kinds["not found"], kinds["wrong"], median))
+    print("\n| planted | metric | comparisons | found | not found | wrong | seconds (median) |")
+    print("|---:|---|---:|---:|---:|---:|---:|")
+    for planted, name, count, found, missed, wrong, median in table:
+        print(f"| {planted:g} % | {name} | {count} | {found} | {missed} | {wrong} | {median:.1f} |")
+
+
+if __name__ == "__main__":
+    main()
