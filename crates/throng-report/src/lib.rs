@@ -124,9 +124,13 @@ impl<'a> Report<'a> {
         baseline: Option<&(Run, Vec<Trial>)>,
     ) -> anyhow::Result<Self> {
         let summary = Summary::of(run, trials)?;
-        let comparison = Comparison::of(run, &summary, baseline)?;
+        let mut comparison = Comparison::of(run, &summary, baseline)?;
         let limits = Limits::of(run, trials);
         let grade = Grade::of(run, trials, &summary);
+        if let (grade::Level::Unusable, Some(cause)) = (grade.level, grade.cause()) {
+            let compared = comparison.iter_mut();
+            compared.for_each(|comparison| comparison.withhold(cause));
+        }
         let source = Source {
             summary: &summary,
             clients: &logs.clients,

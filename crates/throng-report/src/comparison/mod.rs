@@ -74,6 +74,16 @@ impl Comparison {
         }))
     }
 
+    /// Gives no verdict on anything, since the run is not fit for it.
+    pub(super) fn withhold(&mut self, why: &str) {
+        let then = self.baseline.iter_mut();
+        let then = then.flat_map(|baseline| &mut baseline.pairs);
+        for pair in self.pairs.iter_mut().chain(then) {
+            pair.withhold(why);
+            pair.sentence = words::sentence(pair);
+        }
+    }
+
     /// Every pair, those of one run first.
     pub fn all_pairs(&self) -> impl Iterator<Item = &Pair> {
         let then = self.baseline.iter().flat_map(|baseline| &baseline.pairs);

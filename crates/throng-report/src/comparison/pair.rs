@@ -358,6 +358,15 @@ fn speed_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -
     Some(format!("{} sets the pace, and both kept it", pacer.name()))
 }
 
+impl Pair {
+    /// Gives no verdict by any measure.
+    pub(super) fn withhold(&mut self, why: &str) {
+        self.not_compared = Some(why.to_owned());
+        let measures = std::mem::take(&mut self.measures).into_iter();
+        self.measures = measures.map(|measured| measured.withheld(why)).collect();
+    }
+}
+
 impl Measured {
     fn withheld(self, why: &str) -> Self {
         Self {
