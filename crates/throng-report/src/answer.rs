@@ -393,7 +393,7 @@ fn control(checks: &Checks) -> Option<String> {
     .collect();
     (!ratios.is_empty()).then(|| {
         format!(
-            "Measured a second time as a control, {server} came out at {}, as it should.",
+            "Measured a second time as a control, {server} does not differ from itself: {}.",
             list(&ratios)
         )
     })
@@ -430,7 +430,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.iter_mut().for_each(change);
         let summary = Summary::of(&run, &trials).unwrap();
-        let grade = Grade::of(&run, &trials, &summary);
+        let grade = Grade::of_summary(&run, &trials, &summary);
         let sentences: Vec<String> = Answer::of(&summary, &grade)
             .sentences()
             .map(str::to_owned)
@@ -487,7 +487,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.round < 5);
         let summary = Summary::of(&run, &trials).unwrap();
-        let grade = Grade::of(&run, &trials, &summary);
+        let grade = Grade::of_summary(&run, &trials, &summary);
         let text: String = Answer::of(&summary, &grade).sentences().collect();
         assert!(
             text.contains("no server is significantly better in throughput")

@@ -78,7 +78,7 @@ mod tests {
 
     fn answer(summary: &Summary) -> String {
         let (run, trials) = fixture::record();
-        let answer = Answer::of(summary, &Grade::of(&run, &trials, summary));
+        let answer = Answer::of(summary, &Grade::of_summary(&run, &trials, summary));
         answer.sentences().collect::<Vec<_>>().join("\n")
     }
 

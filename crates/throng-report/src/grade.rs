@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 
-use super::comparison::ratio;
+use super::comparison::size::percent;
+use super::comparison::{Comparison, Measured, OF_SPEED, Pair, ratio};
 use super::summary::{Row, Summary};
 use throng_record::format::{counted, list};
 use throng_record::{Purpose, Run, Side, Trial};
@@ -17,6 +18,9 @@ const CONTROL_UNUSABLE: f64 = 0.1;
 const OTHERS_UNUSABLE: f64 = 0.5;
 /// Trials disturbed by others, of all trials, from which on a run is rough.
 const OTHERS_ROUGH: f64 = 0.25;
+
+/// A comparison that would have missed differences in speed of this share is rough.
+const NOISY: f64 = 0.1;
 
 /// How far a run can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -60,8 +64,16 @@ pub struct Cause {
     pub text: String,
 }
 
+/// What checks look at.
+pub(crate) struct Seen<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) trials: &'a [Trial],
+    pub(crate) summary: &'a Summary,
+    pub(crate) comparison: Option<&'a Comparison>,
+}
+
 /// Looks for one cause.
-type Check = fn(&Run, &[Trial], &Summary) -> Option<Cause>;
+type Check = fn(&Seen<'_>) -> Option<Cause>;
 
 /// Every check; of causes that weigh the same, the first here is shown first.
 const CHECKS: &[Check] = &[
@@ -72,20 +84,30 @@ const CHECKS: &[Check] = &[
     unsteady,
     failed_trials,
     few_rounds,
+    noisy,
 ];
 
 impl Grade {
-    /// The grade of a run with these trials.
-    pub fn of(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
-        let found = CHECKS
-            .iter()
-            .filter_map(|check| check(run, trials, summary));
+    /// The grade of a run.
+    pub(crate) fn of(seen: &Seen<'_>) -> Self {
+        let found = CHECKS.iter().filter_map(|check| check(seen));
         let mut causes: Vec<Cause> = found.collect();
         causes.sort_by_key(|cause| std::cmp::Reverse(cause.level));
         Self {
             level: causes.first().map_or(Level::Good, |cause| cause.level),
             causes,
         }
+    }
+
+    /// Of a run that compares nothing.
+    #[cfg(test)]
+    pub(crate) fn of_summary(run: &Run, trials: &[Trial], summary: &Summary) -> Self {
+        Self::of(&Seen {
+            run,
+            trials,
+            summary,
+            comparison: None,
+        })
     }
 
     /// The worst cause.
@@ -108,13 +130,13 @@ fn unusable(text: String) -> Cause {
     }
 }
 
-fn nothing_measured(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn nothing_measured(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let all_failed = summary.rows.iter().all(|row| row.trials_ok == 0);
     (all_failed && !summary.rows.is_empty()).then(|| unusable("every trial failed".to_owned()))
 }
 
 /// Other processes and the machine's host took CPUs.
-fn others(run: &Run, trials: &[Trial], _: &Summary) -> Option<Cause> {
+fn others(Seen { run, trials, .. }: &Seen<'_>) -> Option<Cause> {
     let timed = || {
         trials
             .iter()
@@ -152,7 +174,7 @@ fn taken_percent(trial: &Trial) -> Option<f64> {
     Some((busy - server - client).max(0.0) + steal)
 }
 
-fn control(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn control(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let off = summary.checks.iter().filter_map(|checks| {
         let control = checks.control.as_ref()?;
         let off = control.off?;
@@ -176,7 +198,7 @@ fn control(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
     })
 }
 
-fn client_limited(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn client_limited(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let servers = names(summary, Row::client_limited);
     (!servers.is_empty()).then(|| {
         rough(format!(
@@ -186,18 +208,18 @@ fn client_limited(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
     })
 }
 
-fn unsteady(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn unsteady(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
     (!servers.is_empty()).then(|| rough(format!("the rate of {} was not steady", list(&servers))))
 }
 
-fn failed_trials(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn failed_trials(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     let all = summary.trials_run;
     (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
 }
 
-fn few_rounds(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
+fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let few = |row: &Row| row.trials_ok > 0 && rounds_of(row) < FEWEST_PAIRS;
     let fewest = summary
         .rows
@@ -215,6 +237,21 @@ fn few_rounds(_: &Run, _: &[Trial], summary: &Summary) -> Option<Cause> {
     Some(rough(format!(
         "{rounds}{who}, and intervals need at least {FEWEST_PAIRS}"
     )))
+}
+
+/// A comparison that would have missed even large differences in speed.
+fn noisy(Seen { comparison, .. }: &Seen<'_>) -> Option<Cause> {
+    let speed = |pair: &Pair| {
+        let of = |measured: &&Measured| OF_SPEED.contains(&measured.name);
+        let mut measures = pair.measures.iter().filter(of);
+        measures.find_map(|measured| measured.smallest_difference)
+    };
+    let missed = comparison.as_ref()?.pairs.iter().filter_map(speed);
+    let missed = missed.max_by(f64::total_cmp)?;
+    (missed > NOISY).then(|| {
+        let missed = percent(missed);
+        rough(format!("noise hides differences in speed below {missed}"))
+    })
 }
 
 /// How many values of its rate a server has.
@@ -246,8 +283,18 @@ mod tests {
         trials.retain(|trial| trial.server != "fork");
         run.servers.retain(|server| server.name != "fork");
         change(&mut run, &mut trials);
-        let summary = Summary::of(&run, &trials).unwrap();
-        Grade::of(&run, &trials, &summary)
+        graded(&run, &trials)
+    }
+
+    fn graded(run: &Run, trials: &[Trial]) -> Grade {
+        let summary = Summary::of(run, trials).unwrap();
+        let comparison = Comparison::of(run, &summary, None).unwrap();
+        Grade::of(&Seen {
+            run,
+            trials,
+            summary: &summary,
+            comparison: comparison.as_ref(),
+        })
     }
 
     fn texts(grade: &Grade) -> String {
@@ -274,7 +321,7 @@ mod tests {
         let few = grade(|_, trials| trials.retain(|trial| trial.round < 2));
         assert_eq!(texts(&few), "2 rounds, and intervals need at least 6");
         let (run, trials) = fixture::record();
-        let failed = Grade::of(&run, &trials, &Summary::of(&run, &trials).unwrap());
+        let failed = graded(&run, &trials);
         assert!(texts(&failed).contains("trials failed"), "{failed:?}");
         let limited = grade(|_, trials| {
             for side in trials
@@ -302,6 +349,25 @@ mod tests {
         });
         assert_eq!(none.level, Level::Unusable);
         assert_eq!(none.cause(), Some("every trial failed"));
+    }
+
+    #[test]
+    fn noise_that_hides_large_differences_makes_a_comparison_rough() {
+        let noisy = grade(|run, trials| {
+            run.comparison = Some(throng_record::Comparison {
+                reference: "epoll".to_owned(),
+                ..throng_record::Comparison::default()
+            });
+            for (place, trial) in trials.iter_mut().enumerate() {
+                if let Some(load) = &mut trial.load {
+                    load.window.replies_per_s *= 1.0 + (place % 7) as f64 / 5.0;
+                }
+            }
+        });
+        assert!(
+            texts(&noisy).contains("noise hides differences in speed below"),
+            "{noisy:?}"
+        );
     }
 
     #[test]

@@ -126,7 +126,12 @@ impl<'a> Report<'a> {
         let summary = Summary::of(run, trials)?;
         let mut comparison = Comparison::of(run, &summary, baseline)?;
         let limits = Limits::of(run, trials);
-        let grade = Grade::of(run, trials, &summary);
+        let grade = Grade::of(&grade::Seen {
+            run,
+            trials,
+            summary: &summary,
+            comparison: comparison.as_ref(),
+        });
         if let (grade::Level::Unusable, Some(cause)) = (grade.level, grade.cause()) {
             let compared = comparison.iter_mut();
             compared.for_each(|comparison| comparison.withhold(cause));

@@ -86,7 +86,7 @@ mod tests {
         trials.retain(|trial| trial.clients <= 100);
         trials.iter_mut().for_each(change);
         let summary = Summary::of(&run, &trials).unwrap();
-        let answer = Answer::of(&summary, &Grade::of(&run, &trials, &summary));
+        let answer = Answer::of(&summary, &Grade::of_summary(&run, &trials, &summary));
         answer.sentences().collect::<Vec<_>>().join("\n")
     }
 

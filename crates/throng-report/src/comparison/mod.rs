@@ -12,7 +12,7 @@ use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::of_machines;
 pub use pair::{Measured, Needed, Pair};
-pub(super) use pair::{Source, Together, compared_by, judge, others, pair, ratio};
+pub(super) use pair::{OF_SPEED, Source, Together, compared_by, judge, others, pair, ratio};
 use throng_record::metrics::Judged;
 use throng_record::{Run, Trial};
 

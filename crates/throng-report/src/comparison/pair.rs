@@ -12,7 +12,7 @@ use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
 /// Measures of how fast a server is, which tell of something else where the clients were the limit or set
 /// the pace.
-const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clients_per_s"];
+pub(crate) const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clients_per_s"];
 
 /// Two servers under the same load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -218,9 +218,10 @@ fn too_few(rounds: usize) -> String {
     if rounds >= FEWEST_PAIRS {
         return "too many rounds have a zero".to_owned();
     }
-    let are = if rounds == 1 { "is" } else { "are" };
-    let rounds = counted(rounds as u32, "round");
-    format!("{rounds} {are} too few, at least {FEWEST_PAIRS} are needed")
+    if rounds == 1 {
+        return format!("it was measured once, and at least {FEWEST_PAIRS} rounds are needed");
+    }
+    format!("{rounds} rounds are too few, at least {FEWEST_PAIRS} are needed")
 }
 
 /// Gives all measures of one answer their verdicts, corrected for their number.

@@ -1,6 +1,7 @@
 //! What came of each claim, and the answer of each part in a line.
 
 use crate::document::{Block, Kind, List, Medium, Role, Section, Style, Text, Tone};
+use crate::grade::Level;
 use crate::study::claims::{Finding, Judged, JudgedCheck};
 use crate::study::{PartReport, StudyReport};
 use throng_record::format::counted;
@@ -73,7 +74,12 @@ fn part(part: &PartReport<'_>) -> Text {
     let says = match (&part.record.skipped, &part.report) {
         (Some(why), _) => format!("not run here: {why}."),
         (None, Some(report)) if !report.trials.is_empty() => {
-            report.answer.headline.first().cloned().unwrap_or_default()
+            let first = report.answer.headline.first();
+            let first = first.cloned().unwrap_or_default();
+            match report.grade.level {
+                Level::Good => first,
+                level => format!("{first} ({})", level.text()),
+            }
         }
         (None, _) => "not run yet.".to_owned(),
     };
