@@ -17,6 +17,15 @@ pub(super) enum Exit {
     Interrupted = 130,
 }
 
+#[cfg(target_os = "linux")]
+/// How a run is shown, and which results of it are accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accepted {
+    pub(super) json: bool,
+    /// Also such with failed or invalid trials.
+    pub(super) rough: bool,
+}
+
 /// Every exit code, and what it means.
 pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "done"),

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::exit::Accepted;
 use super::lab::Lab;
-use super::runner::Accepted;
 use super::values::{self, CpuList};
 use super::{Exit, runner, study};
 use crate::measure::cluster::Origin;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use super::exit::Accepted;
 use super::live::{Forecast, Live, TICK};
 use super::report::Made;
 use super::{Exit, Usage, has_viewer, lab, output, report};
@@ -20,14 +21,6 @@ use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{Ending, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
 use crate::sys::signal::Stop;
-
-/// How a run is shown, and which results of it are accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Accepted {
-    pub(super) json: bool,
-    /// Also such with failed or invalid trials.
-    pub(super) rough: bool,
-}
 
 /// Runs what is planned, makes the report and says how it ended.
 pub(super) fn runner(

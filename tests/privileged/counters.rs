@@ -225,6 +225,7 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
     let mut run = Command::new(THRONG);
     run.args([
         "run",
+        "--allow-rough",
         "--models",
         "thread,fork",
         "--clients",

@@ -21,6 +21,7 @@ fn run(directory: &Path) -> Output {
     let directory = directory.to_str().expect("the scratch path is UTF-8");
     throng(&[
         "run",
+        "--allow-rough",
         "--models",
         "epoll,poll",
         "--clients",
@@ -68,7 +69,12 @@ fn a_run_cut_off_in_the_middle_of_a_line_goes_on() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     gzip.write_all(cut_off.as_bytes()).unwrap();
     std::fs::write(&archived, gzip.finish().unwrap()).unwrap();
-    let refused = throng(&["run", "--resume", directory.to_str().unwrap()]);
+    let refused = throng(&[
+        "run",
+        "--allow-rough",
+        "--resume",
+        directory.to_str().unwrap(),
+    ]);
     assert_eq!(refused.status.code(), Some(2));
     let message = String::from_utf8_lossy(&refused.stderr);
     assert!(message.contains("trials.jsonl.gz both exist"), "{message}");
@@ -86,6 +92,7 @@ fn goes_on(directory: &Path, whole: &[Trial]) {
 
     let resumed = throng(&[
         "run",
+        "--allow-rough",
         "--resume",
         directory.to_str().expect("the scratch path is UTF-8"),
         "--json",
@@ -123,7 +130,12 @@ fn goes_on(directory: &Path, whole: &[Trial]) {
 #[test]
 fn a_directory_without_a_record_cannot_be_resumed() {
     let scratch = tempfile::tempdir().unwrap();
-    let output = throng(&["run", "--resume", scratch.path().to_str().unwrap()]);
+    let output = throng(&[
+        "run",
+        "--allow-rough",
+        "--resume",
+        scratch.path().to_str().unwrap(),
+    ]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(message.contains("holds no record"), "{message}");

@@ -23,7 +23,15 @@ pub(crate) fn throng_run(directory: &Path, duration: &str) -> Command {
 /// A run with all that checks and explains it.
 pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
     let mut command = Command::new(THRONG);
-    command.args(["run", "--duration", duration, "--warm-up", "50ms", "-o"]);
+    command.args([
+        "run",
+        "--allow-rough",
+        "--duration",
+        duration,
+        "--warm-up",
+        "50ms",
+        "-o",
+    ]);
     command.arg(directory);
     command
 }

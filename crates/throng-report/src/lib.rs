@@ -83,21 +83,24 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Why the results are not as good as they should be: trials failed. Those of a search may fail, which is
-    /// what it looks for.
+    /// Why the results are not as good as they should be: they are unusable, or trials failed. Those of a search
+    /// may fail, which is what it looks for.
     pub fn rough(&self) -> Option<String> {
-        let counted = || {
-            let trials = self.trials.iter();
-            trials.filter(|trial| !trial.purpose.seeks_limit())
+        if self.limits.is_some() {
+            return None;
+        }
+        if self.grade.level == grade::Level::Unusable {
+            let cause = self.grade.cause().unwrap_or_default();
+            return Some(format!("what was measured is unusable: {cause}"));
+        }
+        let failed = || {
+            self.trials
+                .iter()
+                .filter_map(|trial| trial.failure.as_ref())
         };
-        let failed = || counted().filter_map(|trial| trial.failure.as_ref());
-        let first = failed().next()?;
-        Some(format!(
-            "{} of {} trials failed ({})",
-            failed().count(),
-            counted().count(),
-            first.reason
-        ))
+        let (first, all) = (failed().next()?, self.trials.len());
+        let (failed, why) = (failed().count(), &first.reason);
+        Some(format!("{failed} of {all} trials failed ({why})"))
     }
 
     /// Whether anything that was demanded was missed.

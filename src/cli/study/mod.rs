@@ -5,8 +5,8 @@ mod search;
 
 use std::path::Path;
 
+use crate::cli::exit::Accepted;
 use crate::cli::measuring::Measuring;
-use crate::cli::runner::Accepted;
 use crate::cli::runner::{self, Shown};
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;

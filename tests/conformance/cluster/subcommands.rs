@@ -29,6 +29,7 @@ pub(super) fn servers_are_compared_over_a_crew() {
     let path = output.to_str().unwrap();
     let words = [
         "compare",
+        "--allow-rough",
         "epoll",
         "poll",
         "--protocol",
@@ -83,6 +84,7 @@ warm-up = "0s"
     let output = directory.path().join("record");
     let words = [
         "run",
+        "--allow-rough",
         file.to_str().unwrap(),
         "--models",
         "epoll",
@@ -112,6 +114,7 @@ pub(super) fn a_lost_host_is_told_and_the_run_can_go_on() {
     let path = output.to_str().unwrap();
     let words = [
         "run",
+        "--allow-rough",
         "--models",
         "epoll",
         "--clients",
@@ -136,7 +139,7 @@ pub(super) fn a_lost_host_is_told_and_the_run_can_go_on() {
     assert!(text.contains("(rank 1): it was lost"), "{text}");
     assert!(text.contains("--resume"), "{text}");
     assert_eq!(ending(&output), Ending::HostLost);
-    let again = ["run", "--resume", path];
+    let again = ["run", "--allow-rough", "--resume", path];
     let text = told(&mut with_crew("none", 3, &again), 2);
     assert!(
         text.contains("had 2 client hosts and there are 3 now"),
@@ -162,13 +165,15 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
     assert!(text.contains("names the one that"), "{text}");
     let text = told(&mut with_crew("none", 0, &["run"]), 2);
     assert!(text.contains("no client host"), "{text}");
-    let alone = ["run", "--server-address", "127.0.0.1"];
+    let alone = ["run", "--allow-rough", "--server-address", "127.0.0.1"];
     let text = told(Command::new(THRONG).args(alone), 2);
     assert!(text.contains("there is only this one"), "{text}");
-    let help = with_crew("none", 1, &["run", "--help"]).output().unwrap();
+    let help = with_crew("none", 1, &["run", "--allow-rough", "--help"])
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&help.stdout).contains("--server-address"));
     let help = Command::new(THRONG)
-        .args(["run", "--help"])
+        .args(["run", "--allow-rough", "--help"])
         .output()
         .unwrap();
     assert!(!String::from_utf8_lossy(&help.stdout).contains("--server-address"));

@@ -274,8 +274,9 @@ impl Reader {
         if let Some(to) = to {
             fs::write(self.directory.path().join(to), &output.stdout).expect("it can be written");
         }
-        // A threshold may be missed, and a doctor find something.
-        let expected = matches!(words[0].as_str(), "compare") && output.status.code() == Some(3);
+        // A threshold may be missed, and this machine may be too busy for good results.
+        let measures = ["run", "compare"].contains(&words[0].as_str());
+        let expected = measures && matches!(output.status.code(), Some(3 | 4));
         if output.status.success() || expected {
             return Ok(());
         }

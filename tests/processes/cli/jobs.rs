@@ -162,6 +162,7 @@ fn what_goes_not_with_a_job_is_refused() {
     refused("--each 1 --at-once 0", &["at least 1"]);
     let run = [
         "run",
+        "--allow-rough",
         "--models",
         "epoll",
         "--each",
@@ -170,6 +171,15 @@ fn what_goes_not_with_a_job_is_refused() {
         "1s",
     ];
     throng(&run).is_usage_error(&["--each", "--duration", "--time-limit"]);
-    let compare = ["compare", "epoll", "poll", "--each", "1", "--warm-up", "1s"];
+    let compare = [
+        "compare",
+        "--allow-rough",
+        "epoll",
+        "poll",
+        "--each",
+        "1",
+        "--warm-up",
+        "1s",
+    ];
     throng(&compare).is_usage_error(&["--each", "--warm-up", "--time-limit"]);
 }

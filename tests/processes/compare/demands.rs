@@ -78,7 +78,7 @@ fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
     ran.is_usage_error("`h` is no unit of it");
     let ran = with(&["--fail-if", "p50 > 1ns", "--fail-if", "errors > 0"]);
     assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
-    let demands = ran.summary()["comparison"]["demands"].clone();
+    let demands = ran.summary()["thresholds"].clone();
     assert_eq!(
         (&demands[0]["missed"], &demands[1]["missed"]),
         (&true.into(), &false.into())

@@ -32,7 +32,7 @@ fn compare(arguments: &[&str]) -> Ran {
     let mark = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
     let directory = tempfile::tempdir().expect("a directory");
     let mut command = assert_cmd::Command::new(THRONG);
-    command.arg("compare").args(arguments);
+    command.args(["compare", "--allow-rough"]).args(arguments);
     // Only probes that need no trials of their own.
     command.args([
         "--probes",

@@ -297,6 +297,7 @@ fn an_interrupted_comparison_leaves_nothing_behind() {
     let child = Command::new(THRONG)
         .args([
             "compare",
+            "--allow-rough",
             &stray,
             "epoll",
             "-d",

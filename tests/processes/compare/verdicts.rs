@@ -152,7 +152,7 @@ fn resumed(ran: &Ran) -> std::process::Output {
     std::fs::write(&path, first).expect("it can be written");
     let mut command = assert_cmd::Command::new(THRONG);
     command
-        .args(["compare", "--resume"])
+        .args(["compare", "--allow-rough", "--resume"])
         .arg(record_in(&ran.directory));
     command.output().expect("it can be started")
 }

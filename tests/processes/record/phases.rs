@@ -95,7 +95,7 @@ impl Ended {
 }
 
 /// The same server twice: a child a client, so that it shows how many there are.
-const FORKS: [&str; 3] = ["compare", "fork", "fork --max-clients 99"];
+const FORKS: [&str; 4] = ["compare", "--allow-rough", "fork", "fork --max-clients 99"];
 
 const LONG: [&str; 8] = [
     "--clients",
@@ -129,7 +129,14 @@ fn while_clients_connect() {
     for signal in [Signal::INT, Signal::TERM] {
         // One a second.
         let slowly = ["--connect-rate", "1"];
-        let run = Run::start(&[&["run", "--models", "epoll"], &LONG[..], &slowly].concat());
+        let run = Run::start(
+            &[
+                &["run", "--allow-rough", "--models", "epoll"],
+                &LONG[..],
+                &slowly,
+            ]
+            .concat(),
+        );
         run.marked.wait_for(" load ");
         run.tell(signal);
         run.ended().has_no_trial();
@@ -150,7 +157,7 @@ fn while_the_load_warms_up() {
 fn while_it_measures() {
     for (words, signal) in [
         (
-            &["run", "--models", "fork", "--no-ceiling"][..],
+            &["run", "--allow-rough", "--models", "fork", "--no-ceiling"][..],
             Signal::TERM,
         ),
         (&FORKS[..], Signal::INT),
@@ -193,6 +200,7 @@ fn between_trials() {
     for signal in [Signal::INT, Signal::TERM] {
         let words = [
             "run",
+            "--allow-rough",
             "--models",
             "epoll",
             "--runs",
@@ -238,6 +246,7 @@ fn while_the_report_is_written() {
     assert!(made.success());
     let words = [
         "run",
+        "--allow-rough",
         "--models",
         "epoll",
         "--runs",

@@ -125,7 +125,15 @@ fn clients_with_a_job_each_are_recorded_with_their_end() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let mut command = std::process::Command::new(THRONG);
-    command.args(["run", "--models", "thread,poll", "--control", "none", "-o"]);
+    command.args([
+        "run",
+        "--allow-rough",
+        "--models",
+        "thread,poll",
+        "--control",
+        "none",
+        "-o",
+    ]);
     command.arg(directory);
     command.args([
         "--clients",

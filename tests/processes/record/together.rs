@@ -40,6 +40,7 @@ fn runs_of_the_same_second_have_records_of_their_own() {
     let place = tempfile::tempdir().unwrap();
     let words = [
         "run",
+        "--allow-rough",
         "--models",
         "epoll",
         "--clients",
@@ -142,7 +143,13 @@ fn a_run_is_gone_on_with_once() {
     first.kill().unwrap();
     first.wait().unwrap();
     assert!(!is_whole(&record));
-    let resume = |_| begin(Command::new(THRONG).args(["run", "--resume"]).arg(&record));
+    let resume = |_| {
+        begin(
+            Command::new(THRONG)
+                .args(["run", "--allow-rough", "--resume"])
+                .arg(&record),
+        )
+    };
     let both: Vec<Child> = (0..2).map(resume).collect();
     let outputs = both
         .into_iter()
@@ -164,6 +171,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let record = directory.path().join("record");
     let words = [
         "run",
+        "--allow-rough",
         "fairness",
         "--duration",
         "60s",
@@ -176,7 +184,10 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let marked = Marked::by(directory.path(), &mut command);
     let mut first = begin(&mut command);
     marked.wait_for(" load ");
-    for words in [&["run", "fairness", "-o"][..], &["run", "--resume"]] {
+    for words in [
+        &["run", "--allow-rough", "fairness", "-o"][..],
+        &["run", "--allow-rough", "--resume"],
+    ] {
         let said = refused(begin(Command::new(THRONG).args(words).arg(&record)));
         assert!(
             said.contains("another throng is writing the record"),

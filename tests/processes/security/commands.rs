@@ -28,8 +28,22 @@ fn no_shell_reads_a_command_line_unasked() {
         for arguments in [
             &["compare", &text, "epoll"][..],
             &["limit", &text],
-            &["compare", "epoll", "poll", "--prepare", &text],
-            &["compare", "epoll", "poll", "--conclude", &text],
+            &[
+                "compare",
+                "--allow-rough",
+                "epoll",
+                "poll",
+                "--prepare",
+                &text,
+            ],
+            &[
+                "compare",
+                "--allow-rough",
+                "epoll",
+                "poll",
+                "--conclude",
+                &text,
+            ],
         ] {
             throng(arguments).is_refused(&["only a shell understands", "--shell"]);
         }
@@ -47,6 +61,7 @@ fn what_a_shell_would_read_is_a_word_like_others() {
     let mut command = Command::new(THRONG);
     command.args([
         "compare",
+        "--allow-rough",
         "false",
         "true",
         "--prepare",
@@ -104,6 +119,7 @@ fn an_ordinary_user_can_measure() {
     }
     command.args([
         "run",
+        "--allow-rough",
         "--models",
         "epoll,thread",
         "--clients",

@@ -245,6 +245,7 @@ fn files_of_clients_have_no_text_from_outside() {
     let mut command = Command::new(THRONG);
     command.args([
         "run",
+        "--allow-rough",
         "--models",
         "epoll",
         "--clients",

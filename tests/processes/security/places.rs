@@ -46,7 +46,7 @@ fn a_part_of_a_study_lies_in_it() {
         let part = json!([{"name": name, "title": "T", "question": "?", "clients": [1]}]);
         fs::write(inside.join("study.json"), study(&part)).expect("there is room");
         throng(&["report", word(&inside)]).is_failure(&[why]);
-        throng(&["run", "--resume", word(&inside)]).begins_nothing(&[why]);
+        throng(&["run", "--allow-rough", "--resume", word(&inside)]).begins_nothing(&[why]);
     }
     assert!(!outside.join("report.html").exists());
 }
@@ -121,7 +121,7 @@ fn going_on_with_a_record_writes_nowhere_else() {
             fs::create_dir(inside.join("samples")).expect("there is room");
         }
         symlink(outside.join("x"), inside.join(place)).expect("links can be made");
-        let told = throng(&["run", "--resume", word(&inside)]);
+        let told = throng(&["run", "--allow-rough", "--resume", word(&inside)]);
         told.begins_nothing(&[place, "leads out of the record"]);
         assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0);
     }
@@ -170,7 +170,8 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
         fs::write(directory.path().join("run.json"), run).expect("there is room");
         let told = throng(&["report", word(directory.path())]);
         told.is_failure(&["run.json, line ", ", column ", why]);
-        throng(&["run", "--resume", word(directory.path())]).is_refused(&["run.json, line "]);
+        throng(&["run", "--allow-rough", "--resume", word(directory.path())])
+            .is_refused(&["run.json, line "]);
     }
     write(directory.path(), &record);
     let stem = |trial: &Value| {

@@ -101,7 +101,14 @@ fn told(output: &Output) -> String {
 fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
-    let output = throng(&["run", text(&file), "-o", text(&directory), "--json"]);
+    let output = throng(&[
+        "run",
+        "--allow-rough",
+        text(&file),
+        "-o",
+        text(&directory),
+        "--json",
+    ]);
     assert!(output.status.success(), "{}", told(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["ending"], "complete");
@@ -186,7 +193,7 @@ fn a_study_that_is_interrupted_goes_on() {
         .replace("[3, \"not told\"]", "3");
     let (file, directory) = written(scratch.path(), &study);
     let mut run = Command::new(THRONG)
-        .args(["run", text(&file), "-o", text(&directory)])
+        .args(["run", "--allow-rough", text(&file), "-o", text(&directory)])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -211,7 +218,13 @@ fn a_study_that_is_interrupted_goes_on() {
     let page = fs::read_to_string(directory.join("report.html")).unwrap();
     assert!(page.contains("interrupted") && page.contains("not run yet"));
 
-    let resumed = throng(&["run", "--resume", text(&directory), "--json"]);
+    let resumed = throng(&[
+        "run",
+        "--allow-rough",
+        "--resume",
+        text(&directory),
+        "--json",
+    ]);
     assert!(resumed.status.success(), "{}", told(&resumed));
     let after = record::read_trials(&directory.join("own")).unwrap();
     assert_eq!(after.len(), 6);
@@ -236,6 +249,7 @@ fn a_part_alone_and_smaller_is_told_as_such() {
     let (file, directory) = written(scratch.path(), STUDY);
     let arguments = [
         "run",
+        "--allow-rough",
         text(&file),
         "--part",
         "own",
@@ -316,7 +330,14 @@ expect = [{ metric = "limit", servers = ["epoll"], relation = "at-least", baseli
 fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), SEARCH);
-    let output = throng(&["run", text(&file), "-o", text(&directory), "--json"]);
+    let output = throng(&[
+        "run",
+        "--allow-rough",
+        text(&file),
+        "-o",
+        text(&directory),
+        "--json",
+    ]);
     assert!(output.status.success(), "{}", told(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
@@ -347,7 +368,13 @@ fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
     assert!(page.contains("id=\"most-limits\"") && page.contains("-max-clients is 12"));
     let again = throng(&["report", text(&directory), "--json"]);
     assert_eq!(again.stdout, output.stdout);
-    let resumed = throng(&["run", "--resume", text(&directory), "--json"]);
+    let resumed = throng(&[
+        "run",
+        "--allow-rough",
+        "--resume",
+        text(&directory),
+        "--json",
+    ]);
     assert_eq!(resumed.stdout, output.stdout, "nothing is left to do");
     let trials = record::read_trials(&directory.join("most")).unwrap();
     assert!(trials.iter().all(|trial| trial.attempt.is_some()));

@@ -130,9 +130,9 @@ pub(crate) fn full_run() -> Value {
         ending: Ending::Complete,
         arguments: vec!["throng".to_owned()],
         settings: Settings {
+            fail_if: vec!["p99 > 1s".to_owned()],
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
-            fail_if: vec!["p99 > 1s".to_owned()],
             clients: vec![1],
             method: Method::Slices {
                 length_s: 0.03,
