@@ -166,9 +166,9 @@ fn the_workflow_fails_when_a_server_got_slower() {
     for (slow, fast) in [
         (
             "--duration 1s",
-            "--duration 400ms --warm-up 20ms --probes cpu --control none",
+            "--duration 200ms --warm-up 20ms --probes cpu --control none",
         ),
-        ("--runs 10", "--runs 2"),
+        ("--runs 10", "--runs 6"),
         ("--clients 50", "--clients 8"),
         ("--fail-if-slower 10%", "--fail-if-slower 90%"),
     ] {

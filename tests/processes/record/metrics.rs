@@ -28,7 +28,9 @@ fn not_expected(name: &str) -> bool {
         "clients_not_done",
         "clients_done",
     ];
-    name.starts_with("response_") || by_chance.contains(&name) || of_jobs.contains(&name)
+    // Replies of http have a status.
+    let of_others = name.starts_with("response_") || name.starts_with("status_");
+    of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }
 
 /// What a probe that measures may not have, without a reason for each: a call that nobody made, a limit that
