@@ -19,7 +19,7 @@ use crate::load::Engine;
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::format::list;
-use crate::record::{Comparison, Method, ServerInfo, Settings, StudyInfo};
+use crate::record::{Comparison, HALF_WIDTH, Method, ServerInfo, Settings, StudyInfo};
 use baseline::Baseline;
 
 #[derive(Debug, clap::Args)]
@@ -186,8 +186,6 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
 
 /// Trials of each server, where nobody says how many.
 const TRIALS: u32 = 10;
-/// When a ratio is precise enough to stop, where nobody says how many rounds.
-const HALF_WIDTH: f64 = 0.01;
 
 /// How servers are timed.
 fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result<Method, Usage> {

@@ -146,6 +146,10 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.sort_unstable();
         part.clients.dedup();
     }
+    // Whoever says how many trials there are, or how long each is, wants trials.
+    let wants_trials =
+        arguments.runs.is_some() || measuring.says_times() || arguments.scale.is_some();
+    part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
     part.counted_runs = arguments.counted_runs.unwrap_or(part.counted_runs);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);

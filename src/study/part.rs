@@ -54,6 +54,10 @@ pub struct Part {
     /// How often each server meets each crowd.
     #[serde(default = "defaults::runs", deserialize_with = "at_least_one")]
     pub runs: u32,
+    /// Time for all slices with the same number of clients, where servers are measured side by side and not in trials
+    /// of their own.
+    #[serde(default, deserialize_with = "optional_positive_time")]
+    pub slices: Option<Duration>,
     /// How often events are counted, and packets captured, of each server with each crowd.
     #[serde(default = "defaults::counted_runs", deserialize_with = "at_least_one")]
     pub counted_runs: u32,
@@ -366,6 +370,12 @@ fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Erro
         Duration::ZERO => Err(D::Error::custom("it must be longer than 0")),
         time => Ok(time),
     }
+}
+
+fn optional_positive_time<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Duration>, D::Error> {
+    positive_time(from).map(Some)
 }
 
 fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

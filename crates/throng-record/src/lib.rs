@@ -66,7 +66,7 @@ pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use resources::Resources;
 pub use side::{Side, Spin};
-pub use slices::{Method, Slice, WarmUp};
+pub use slices::{HALF_WIDTH, Method, Slice, WarmUp};
 pub use store::{Store, read};
 pub use study::{LeftOut, Published, PublishedValue, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};

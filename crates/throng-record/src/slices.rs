@@ -1,5 +1,7 @@
 //! Trials of servers that ran side by side, in slices of time.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// How servers are timed.
@@ -25,7 +27,25 @@ pub enum Method {
     },
 }
 
+/// How long clients ask in a slice, where nobody says it.
+const SLICE: Duration = Duration::from_millis(30);
+/// How long a server may warm up until it is level, where nobody says it.
+const WARM_UP_LIMIT: Duration = Duration::from_secs(30);
+/// When a ratio is precise enough to stop.
+pub const HALF_WIDTH: f64 = 0.01;
+
 impl Method {
+    /// The usual slices, for at most so long.
+    pub fn in_slices(budget: Duration) -> Self {
+        Self::Slices {
+            length_s: SLICE.as_secs_f64(),
+            rounds: None,
+            budget_s: budget.as_secs_f64(),
+            warm_up_limit_s: WARM_UP_LIMIT.as_secs_f64(),
+            half_width: HALF_WIDTH,
+        }
+    }
+
     /// Whether it is the first.
     pub fn is_trials(&self) -> bool {
         *self == Self::Trials

@@ -166,7 +166,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
     let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
     let (server_cpus, client_cpus) = common.cpus.clone();
     Ok(Settings {
-        method: Method::Trials,
+        method: method(part, common),
         load: load(part, common).map_err(|error| match error {
             NoLoad::Wrong(error) => wrong_load(study, part, &error),
             NoLoad::Usage(usage) => usage.into(),
@@ -190,6 +190,17 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         counted_runs: part.counted_runs,
         fail_if: common.fail_if.clone(),
     })
+}
+
+/// How the servers of a part are timed: side by side if it says so and nothing is against it.
+fn method(part: &Part, common: &Common) -> Method {
+    let has_hooks = |server: &ServerSpec| !server.prepare.is_empty() || !server.conclude.is_empty();
+    let budget = part.slices.filter(|_| {
+        part.load.why_not_in_slices().is_none()
+            && common.client_hosts.is_empty()
+            && !part.servers.iter().any(has_hooks)
+    });
+    budget.map_or(Method::Trials, Method::in_slices)
 }
 
 /// The load of a part, with what the command line says about it.
