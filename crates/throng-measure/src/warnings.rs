@@ -9,6 +9,7 @@ pub(super) use across::of_trials;
 pub use load::of_load;
 use throng_record::format;
 use throng_record::{Host, HostPart, Load, Settings, Side, Trial, Warning};
+use throng_stats::paired::FEWEST_PAIRS;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
@@ -34,14 +35,14 @@ fn warning(kind: &str, message: String, remedy: &str) -> Warning {
 /// About the machine and the settings, known before the first trial.
 pub(super) fn of_run(host: &Host, settings: &Settings) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if settings.runs < 5 {
+    if settings.runs < FEWEST_PAIRS as u32 {
         warnings.push(warning(
             "few-runs",
             format!(
-                "each figure rests on {} trials, so intervals are rough",
-                settings.runs
+                "each figure rests on {}, too few for an interval or a ranking",
+                format::counted(settings.runs, "trial")
             ),
-            "take --runs 5 or more before you decide anything on a small difference",
+            "take --runs 6 or more",
         ));
     }
     let clients_run_on = |cpu: &u32| settings.client_cpus.contains(cpu);
@@ -333,7 +334,7 @@ mod tests {
             kinds(&busy, &settings),
             ["few-runs", "busy-machine", "virtual-machine", "loopback"]
         );
-        settings.runs = 5;
+        settings.runs = 6;
         settings.client_cpus = vec![0, 1];
         assert_eq!(
             kinds(&Host::default(), &settings),

@@ -4,6 +4,7 @@
 //! of a run that is not fit for it (see [`crate::grade`]). A difference that is not significant is inconclusive.
 
 mod below;
+mod checked;
 mod completion;
 mod paced;
 mod ranking;
@@ -14,15 +15,15 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::checks::Checks;
 use super::comparison::size::{Size, percent};
-use super::comparison::{Comparison, Pair, ratio};
+use super::comparison::{Comparison, Pair};
 use super::grade::{Grade, Level};
 use super::limit::Limits;
 use super::summary::{Row, Summary};
+use checked::{ceiling, control};
 use completion::{connecting, failed};
 use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, too_few, value};
-use throng_record::format::{counted, list, number};
+use throng_record::format::{counted, list};
 use throng_record::metrics::Quantity;
 use throng_stats::MARGIN;
 use unserved::{not_ranked, served_of, starved};
@@ -53,9 +54,7 @@ impl Answer {
             return answer;
         };
         if grade.level == Level::Unusable {
-            answer.headline.push(unusable(grade));
-            answer.notes = notes(summary);
-            return answer;
+            return Self::without_ranking(summary, grade);
         }
         let rankings = Rankings::of(summary);
         answer.headline = headline(summary, &rankings, *largest);
@@ -85,11 +84,7 @@ impl Answer {
             return Self::of(summary, grade); // a server by itself, judged by conditions alone
         }
         if grade.level == Level::Unusable {
-            return Self {
-                headline: vec![unusable(grade)],
-                others: Vec::new(),
-                notes: notes(summary),
-            };
+            return Self::without_ranking(summary, grade);
         }
         let mut headline = sentences(most);
         headline.extend(below::sentences(summary));
@@ -105,6 +100,21 @@ impl Answer {
                 comparison.notes(),
             ]
             .concat(),
+        }
+    }
+
+    /// What is left to say of a run that is not fit for a ranking: who was not served.
+    fn without_ranking(summary: &Summary, grade: &Grade) -> Self {
+        let largest = summary.clients.last().copied().unwrap_or(0);
+        let cause = grade.cause().unwrap_or("nothing was measured");
+        let mut headline = vec![format!("Not fit for a ranking: {cause}.")];
+        headline.extend(unserved(summary, largest));
+        headline.extend(failed(summary, largest));
+        headline.extend(connecting(summary));
+        Self {
+            headline,
+            others: Vec::new(),
+            notes: notes(summary),
         }
     }
 
@@ -127,10 +137,12 @@ impl Answer {
     }
 }
 
-/// What is said in place of a ranking.
-fn unusable(grade: &Grade) -> String {
-    let cause = grade.cause().unwrap_or("nothing was measured");
-    format!("Not fit for a ranking: {cause}.")
+/// Who was served badly or not at all.
+fn unserved(summary: &Summary, clients: u32) -> Vec<String> {
+    let ranked = ranked_rows(summary, clients);
+    let mut sentences: Vec<String> = starved(&ranked).into_iter().collect();
+    sentences.extend(summary.rows_at(clients).filter_map(not_ranked));
+    sentences
 }
 
 fn headline(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> Vec<String> {
@@ -355,50 +367,6 @@ fn rate_withheld(with: &str, rows: &[&Row]) -> Option<String> {
     ))
 }
 
-/// What the clients can reach, which the rates are to be read against.
-fn ceiling(summary: &Summary, clients: u32) -> Option<String> {
-    // Who thinks leaves the CPU idle, and what it uses tells nothing.
-    if summary.rows.iter().any(Row::thinks) {
-        return None;
-    }
-    let ceiling = summary.checks_at(clients)?.ceiling.as_ref()?;
-    Some(format!(
-        "Against {}, which costs them least, the same clients reach {}/s with {:.0} % of their CPU, \
-         so they could reach {}/s.",
-        ceiling.server,
-        number(ceiling.requests_per_s),
-        ceiling.client_cpu_share * 100.0,
-        number(ceiling.reachable_per_s),
-    ))
-}
-
-/// What a server that was measured twice says of the run.
-fn control(checks: &Checks) -> Option<String> {
-    let control = checks.control.as_ref()?;
-    let server = &control.server;
-    if let Some(off) = &control.off {
-        return Some(format!(
-            "Measured a second time as a control, {server} differs from itself: {} {}.",
-            off.what,
-            ratio(&off.ratio)
-        ));
-    }
-    let ratios: Vec<String> = [
-        (control.rate_ratio, "throughput"),
-        (control.cost_ratio, "CPU per request"),
-    ]
-    .iter()
-    .filter_map(|(found, what)| Some((found.as_ref().filter(|ratio| ratio.low.is_some())?, what)))
-    .map(|(found, what)| format!("{} of its {what}", ratio(found)))
-    .collect();
-    (!ratios.is_empty()).then(|| {
-        format!(
-            "Measured a second time as a control, {server} does not differ from itself: {}.",
-            list(&ratios)
-        )
-    })
-}
-
 fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
@@ -480,6 +448,22 @@ mod tests {
             text.contains("is fastest") && !text.contains("needs the least CPU"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn unusable_data_is_not_ranked_and_the_unserved_are_still_named() {
+        let text = answer(|trial| {
+            let network = trial.network.get_or_insert_default();
+            network
+                .metrics
+                .insert("machine_busy_percent".to_owned(), 350.0);
+        });
+        let start = "Not fit for a ranking: other processes or the host took";
+        assert!(text.starts_with(start), "{text}");
+        assert!(text.contains("iterative served 1 of 1,000"), "{text}");
+        for ranking in ["is fastest", "least CPU", "is fairest", "grows as"] {
+            assert!(!text.contains(ranking), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How far a run can be trusted: good, rough or unusable, with the cause in one line.
 //!
-//! A new check is one function in [`CHECKS`].
+//! A new check is one function in the list `CHECKS`.
 
 use serde::Serialize;
 

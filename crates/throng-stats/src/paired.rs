@@ -93,9 +93,10 @@ pub fn log_ratio_apart(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     })
 }
 
-/// The ratio a/b from however few pairs, without an interval.
+/// The ratio a/b from however few pairs, without an interval; pairs with a zero are left out.
 pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
-    let mut logs: Vec<f64> = pairs.iter().map(|(a, b)| a.ln() - b.ln()).collect();
+    let logs = pairs.iter().map(|(a, b)| a.ln() - b.ln());
+    let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
     logs.sort_unstable_by(f64::total_cmp);
     let trimmed = (TRIMMED * logs.len() as f64) as usize;
     let kept = &logs[trimmed..logs.len() - trimmed];
@@ -251,25 +252,44 @@ impl TrimmedMean {
     }
 }
 
-/// By how much correlation between neighbours raises the variance of their mean: (1 + r)/(1 - r) for a
-/// first-order autoregression, with r corrected for its bias of -(1 + 3r)/n (F. H. C. Marriott and J. A. Pope,
-/// "Bias in the estimation of autocorrelations", Biometrika 41 (1954)). An r within its own standard error
-/// counts as none.
+/// By how much correlation between pairs raises the variance of their mean: between neighbours, or over many pairs
+/// where servers slowly drift apart. Whichever is greater.
 fn inflation(values: &[f64], middle: f64, squares: f64) -> f64 {
-    let count = values.len() as f64;
     if values.len() < FEWEST_FOR_CORRELATION || squares <= 0.0 {
         return 1.0;
     }
-    let products = values
-        .windows(2)
-        .map(|two| (two[0] - middle) * (two[1] - middle));
-    let raw = products.sum::<f64>() / squares;
-    let correlation = raw + (1.0 + 3.0 * raw) / count;
+    let count = values.len() as f64;
+    // Corrected for the bias of -(1 + 3r)/n (F. H. C. Marriott and J. A. Pope, "Bias in the estimation of
+    // autocorrelations", Biometrika 41 (1954)).
+    let correlation = |lag: usize| {
+        let products = values.iter().zip(&values[lag..]);
+        let products = products.map(|(one, other)| (one - middle) * (other - middle));
+        let raw = products.sum::<f64>() / squares;
+        raw + (1.0 + 3.0 * raw) / count
+    };
+    neighbours(correlation(1), count).max(drift(correlation, count))
+}
+
+/// (1 + r)/(1 - r) for a first-order autoregression. An r within its own standard error counts as none.
+fn neighbours(correlation: f64, count: f64) -> f64 {
     if correlation < 1.0 / count.sqrt() {
         return 1.0;
     }
     let correlation = correlation.min(GREATEST_CORRELATION);
     (1.0 + correlation) / (1.0 - correlation)
+}
+
+/// 1 + 2 Σ (1 - k/(L + 1)) r_k over the first L = √n lags (M. S. Bartlett, "Periodogram analysis and continuous
+/// spectra", Biometrika 37 (1950)). A sum within its own standard error counts as none.
+fn drift(correlation: impl Fn(usize) -> f64, count: f64) -> f64 {
+    let lags = count.sqrt() as usize;
+    let weight = |lag: usize| 1.0 - lag as f64 / (lags as f64 + 1.0);
+    let sum: f64 = (1..=lags).map(|lag| weight(lag) * correlation(lag)).sum();
+    let squares: f64 = (1..=lags).map(|lag| weight(lag).powi(2)).sum();
+    if sum < (squares / count).sqrt() {
+        return 1.0;
+    }
+    1.0 + 2.0 * sum
 }
 
 #[cfg(test)]
