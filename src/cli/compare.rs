@@ -126,6 +126,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         clients,
         runs: arguments.runs.unwrap_or(TRIALS),
         counted_runs: arguments.counted_runs,
+        retries: measuring.retries,
         fail_if: arguments.demands.thresholds.fail_if.clone(),
         below_percent: arguments.latency_at.0.clone(),
         server_address: arguments.measuring.lab.server_address(origin)?,
@@ -181,6 +182,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
+        retry_invalid: false,
     })
 }
 

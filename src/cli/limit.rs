@@ -191,6 +191,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         client_hosts: origin.hosts().to_vec(),
         settings,
         done: Vec::new(),
+        retry_invalid: false,
     })
 }
 

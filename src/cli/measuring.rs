@@ -45,6 +45,13 @@ pub(super) struct Measuring {
     /// Print the summary as JSON.
     #[arg(long)]
     pub(super) json: bool,
+    /// How often a trial is repeated whose figures cannot be used: the load generator stood still, clients were
+    /// not served, others took the CPUs.
+    #[arg(long, value_name = "N", default_value = "3")]
+    pub(super) retries: u32,
+    /// With --resume: run invalid trials again.
+    #[arg(long, requires = "resume")]
+    retry_invalid: bool,
     /// Exit with 0 though trials failed or are invalid, or what was measured is unusable.
     #[arg(long)]
     allow_rough: bool,
@@ -57,9 +64,14 @@ impl Measuring {
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
         if record::Study::is_in(directory) {
-            return Some(study::resume(directory, origin, self.accepted()));
+            return Some(study::resume(
+                directory,
+                origin,
+                self.retry_invalid,
+                self.accepted(),
+            ));
         }
-        let earlier = runner::resume(directory, origin);
+        let earlier = runner::resume(directory, origin, self.retry_invalid);
         Some(
             earlier.and_then(|(store, plan)| runner::runner(&plan, origin, store, self.accepted())),
         )
@@ -119,6 +131,9 @@ mod tests {
         command().debug_assert();
         for (line, is_right) in [
             ("run --resume x --json --allow-rough", true),
+            ("run --resume x --retry-invalid", true),
+            ("run --retry-invalid", false),
+            ("run --resume x --retries 5", false),
             ("run --resume x overview", false),
             ("run --resume x --clients 5", false),
             ("run --resume x --think 1s", false),

@@ -147,7 +147,7 @@ fn command() -> clap::Command {
 }
 
 /// What may be said when a run goes on.
-const RESUMING: [&str; 3] = ["resume", "json", "allow_rough"];
+const RESUMING: [&str; 4] = ["resume", "json", "allow_rough", "retry_invalid"];
 
 /// Lets `--resume`, where a subcommand has it, go with nothing but these: all else is in the record.
 fn resumes_alone(subcommand: clap::Command) -> clap::Command {

@@ -109,6 +109,7 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
     common.server_address = measuring.lab.server_address(origin)?;
     common.client_hosts = origin.hosts().to_vec();
+    common.retries = measuring.retries;
     common.fail_if.clone_from(&arguments.thresholds.fail_if);
     let parts = study
         .parts

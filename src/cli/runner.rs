@@ -121,7 +121,11 @@ fn refuse_failures(run: &Run, trials: &[Trial]) -> anyhow::Result<()> {
 }
 
 /// An earlier run, with what it has.
-pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store, RunSpec)> {
+pub(super) fn resume(
+    directory: &Path,
+    origin: &Origin,
+    retry_invalid: bool,
+) -> anyhow::Result<(Store, RunSpec)> {
     let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
     host::raise_descriptor_limit();
@@ -148,6 +152,7 @@ pub(super) fn resume(directory: &Path, origin: &Origin) -> anyhow::Result<(Store
         host: host::look(),
         client_hosts: origin.hosts().to_vec(),
         done,
+        retry_invalid,
     };
     Ok((store, plan))
 }
@@ -358,6 +363,10 @@ fn so_far(seen: &RatiosSoFar) -> String {
 fn told(trial: &Trial) -> String {
     let told = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+        _ if trial.invalid.is_some() => {
+            let reason = trial.invalid.as_ref().map(|invalid| &*invalid.reason);
+            format!("invalid: {}", reason.unwrap_or_default())
+        }
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
             "{:.0} replies/s, {} of {} clients served",

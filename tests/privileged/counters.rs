@@ -226,6 +226,8 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
     run.args([
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "thread,fork",
         "--clients",

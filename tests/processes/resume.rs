@@ -22,6 +22,8 @@ fn run(directory: &Path) -> Output {
     throng(&[
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll,poll",
         "--clients",

@@ -105,7 +105,7 @@ fn row(model: &str, more: &str) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("record");
     let summary = json(&format!(
-        "run --allow-rough --models {model} --runs 1 --duration 300ms --warm-up 50ms --control none \
+        "run --allow-rough --retries 0 --models {model} --runs 1 --duration 300ms --warm-up 50ms --control none \
          --probes cpu,memory --json -o {} {more}",
         record.display()
     ));
@@ -138,7 +138,7 @@ fn rates_near_what_clients_can_reach_are_not_ranked() {
     // It is the very server that the ceiling is measured against.
     let directory = tempfile::tempdir().unwrap();
     let summary = json(&format!(
-        "run --allow-rough --models epoll-et,epoll --clients 20 --runs 2 --duration 300ms --warm-up 50ms \
+        "run --allow-rough --retries 0 --models epoll-et,epoll --clients 20 --runs 2 --duration 300ms --warm-up 50ms \
          --probes cpu --json -o {}",
         directory.path().join("record").display()
     ));

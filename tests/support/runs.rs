@@ -26,6 +26,8 @@ pub(crate) fn checked_run(directory: &Path, duration: &str) -> Command {
     command.args([
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--duration",
         duration,
         "--warm-up",

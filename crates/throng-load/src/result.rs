@@ -55,6 +55,8 @@ impl LoadResult {
                 (plan.share.among_all(own_number) as u32, client)
             });
             add_clients(&mut seen, numbered, &led.window);
+            let is_silent = seen.clients > 0 && seen.window_replies == 0;
+            seen.silent_threads = u32::from(is_silent && led.window.is_timed);
             stats.merge(&seen);
             for (place, client) in own.into_iter().enumerate() {
                 clients[place * count + number] = (number, client);

@@ -47,14 +47,17 @@ impl Worker {
 
     /// Drives the clients until they may be closed.
     pub(super) fn run(mut self) -> anyhow::Result<Worked> {
+        let mut gaps = Gaps::default();
         while !self.shared.may_close() {
             let time = now();
             let window = self.shared.window();
+            gaps.look(time, window.from, window.until);
             self.pool.look_at_window(window.from, window.until, time);
             if let Some(slices) = &self.shared.slices
                 && self.pool.takes_slice(slices.until(), time)
             {
                 slices.take_part(&mut self.pool);
+                gaps = Gaps::default(); // it waits in between
                 continue;
             }
             self.connect_some(time);
@@ -68,7 +71,9 @@ impl Worker {
         }
         let time = now();
         self.engine.end(&mut self.pool);
-        Ok(self.pool.finish(time))
+        let (mut stats, clients) = self.pool.finish(time);
+        stats.longest_gap_ns = gaps.longest;
+        Ok((stats, clients))
     }
 
     fn connect_some(&mut self, time: u64) {
@@ -97,5 +102,50 @@ impl Worker {
         while let Some((slot, action)) = self.pool.next_overdue(time) {
             self.engine.apply(&mut self.pool, slot, action);
         }
+    }
+}
+
+/// How long a worker did not look at its clients, which it does every few milliseconds.
+#[derive(Debug, Default)]
+struct Gaps {
+    looked_at: Option<u64>,
+    /// The longest gap, as far as it lies in the window.
+    longest: Option<u64>,
+}
+
+impl Gaps {
+    fn look(&mut self, time: u64, from: u64, until: u64) {
+        let last = self.looked_at.replace(time);
+        let (Some(last), true) = (last, time > from) else {
+            return;
+        };
+        let gap = time.min(until).saturating_sub(last.max(from));
+        self.longest = self.longest.max(Some(gap));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_count_as_far_as_they_lie_in_the_window() {
+        let mut gaps = Gaps::default();
+        for (time, longest) in [
+            (10, None),
+            (90, None),
+            (130, Some(30)),
+            (140, Some(30)),
+            (175, Some(35)),
+            (900, Some(35)),
+            (2000, Some(35)),
+        ] {
+            gaps.look(time, 100, 200);
+            assert_eq!(gaps.longest, longest, "at {time}");
+        }
+        let mut gaps = Gaps::default();
+        gaps.look(50, 100, 200);
+        gaps.look(500, 100, 200);
+        assert_eq!(gaps.longest, Some(100), "all of it");
     }
 }

@@ -33,6 +33,7 @@ mod spin;
 mod stage;
 pub mod trace;
 mod trial;
+mod validity;
 mod verify;
 pub mod warnings;
 pub mod watchdog;

@@ -9,7 +9,7 @@ use super::run_spec::{RunSpec, begun, utc_now};
 use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
-use super::{host, loads, spin, warnings};
+use super::{host, loads, spin, validity, warnings};
 use throng_record::spec::{Assignment, TrialSpec};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
 
@@ -149,6 +149,7 @@ pub(super) fn note(
         .extend(warnings::of_output(result.written_bytes));
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
+    trial.invalid = validity::of_trial(trial, settings, plan.host.cpus);
     Ok(if result.host_lost {
         Measured::HostLost
     } else {

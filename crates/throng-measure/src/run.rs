@@ -1,12 +1,12 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use super::cluster::Origin;
-use super::measuring::{Measured, begin, end, ending, measure};
+use super::measuring::{Measured, begin, end, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
 use super::{limit, loads, side_by_side};
 use throng_record::spec::TrialSpec;
-use throng_record::{Below, Ending, Failure, Run, Store, Trial};
+use throng_record::{Below, Ending, Failure, Run, Store, Trial, to_repeat};
 use throng_sys::signal::Stop;
 
 /// Runs all trials, or as many as there is time for until a signal asks to stop.
@@ -60,7 +60,11 @@ pub fn run(
         }
         let started = plan.starts(planned, index, &foreseen);
         audience.observer.begins(&started);
-        let (measured, trial) = one_trial(plan, origin, store, &trials, index, planned, audience)?;
+        let trial = Trial {
+            index: index as u32,
+            ..Trial::default()
+        };
+        let (measured, trial) = one_trial(plan, origin, store, &trials, trial, planned, audience)?;
         if measured == Measured::CutShort {
             break;
         }
@@ -73,23 +77,81 @@ pub fn run(
             break;
         }
     }
-    let complete = trials.len() == order.len();
-    end(run, trials, ending(complete), store)
+    let is_there = |index: usize| trials.iter().any(|trial| trial.index as usize == index);
+    if stop.requested() || !(0..order.len()).all(is_there) {
+        return end(run, trials, Ending::Interrupted, store);
+    }
+    let ending = repeat(plan, origin, store, &mut trials, &order, audience)?;
+    end(run, trials, ending, store)
 }
 
-/// Runs one trial after those that are `done` and records it, unless a signal cut it short.
+/// Repeats invalid trials: those of an earlier invocation if that is wanted, and then as often as the settings say.
+/// Those of servers that were side by side cannot be had one by one.
+fn repeat(
+    plan: &RunSpec,
+    origin: &mut Origin,
+    store: &mut Store,
+    trials: &mut Vec<Trial>,
+    order: &[TrialSpec],
+    audience: &mut Audience<'_>,
+) -> anyhow::Result<Ending> {
+    let settings = &plan.settings;
+    let mut wanted = plan.to_retry();
+    loop {
+        if wanted.is_empty() {
+            wanted = to_repeat(trials, settings.retries, settings.runs);
+        }
+        let planned = |place: u32| {
+            let planned = order.get(place as usize);
+            planned.filter(|planned| !plan.is_in_slices(planned))
+        };
+        wanted.retain(|place| planned(*place).is_some());
+        let Some(place) = wanted.first().copied() else {
+            return Ok(Ending::Complete);
+        };
+        wanted.remove(0);
+        let Some(planned) = planned(place) else {
+            continue;
+        };
+        let foreseen = vec![loads::foreseen(settings, planned.purpose); order.len()];
+        let started = plan.starts(planned, order.len() - 1, &foreseen);
+        audience.observer.begins(&started);
+        let again = Trial {
+            index: 1 + trials
+                .iter()
+                .map(|trial| trial.index)
+                .max()
+                .unwrap_or(place),
+            repeats: Some(place),
+            ..Trial::default()
+        };
+        let (measured, trial) = one_trial(plan, origin, store, trials, again, planned, audience)?;
+        if measured == Measured::CutShort {
+            return Ok(Ending::Interrupted);
+        }
+        audience.observer.ended(&trial);
+        trials.push(trial);
+        if measured == Measured::HostLost {
+            return Ok(Ending::HostLost);
+        }
+        if audience.stop.requested() {
+            return Ok(Ending::Interrupted);
+        }
+    }
+}
+
+/// Runs one trial, of which its place is known, after those that are `done` and records it, unless a signal cut it short.
 fn one_trial(
     plan: &RunSpec,
     origin: &mut Origin,
     store: &mut Store,
     done: &[Trial],
-    index: usize,
+    trial: Trial,
     planned: &TrialSpec,
     audience: &mut Audience<'_>,
 ) -> anyhow::Result<(Measured, Trial)> {
     let server = &plan.server(planned).name;
     let mut trial = Trial {
-        index: index as u32,
         round: planned.round,
         server: server.clone(),
         clients: planned.clients,
@@ -98,7 +160,7 @@ fn one_trial(
             .percent
             .map(|percent| Below::of(percent, done, server, planned.clients)),
         started_at: utc_now(),
-        ..Trial::default()
+        ..trial
     };
     let measured = if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
         trial.failure = Some(no_rate(planned.clients));

@@ -45,9 +45,24 @@ pub struct RunSpec {
     pub client_hosts: Vec<ClientHost>,
     /// Trials that an earlier invocation of the same run finished.
     pub done: Vec<Trial>,
+    /// Whether those of them that are invalid are run again, whatever made them so.
+    pub retry_invalid: bool,
 }
 
 impl RunSpec {
+    /// The places of the planned trials that are to be run again because an earlier invocation's were invalid.
+    pub(super) fn to_retry(&self) -> Vec<u32> {
+        let has_valid = |place: u32| {
+            let mut done = self.done.iter();
+            done.any(|trial| trial.planned_index() == place && trial.invalid.is_none())
+        };
+        let mut places: Vec<u32> = self.done.iter().map(Trial::planned_index).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.retain(|place| self.retry_invalid && !has_valid(*place));
+        places
+    }
+
     pub(super) fn server(&self, planned: &TrialSpec) -> &ServerInfo {
         let null = || {
             self.null_server

@@ -18,6 +18,7 @@ mod counts;
 mod error;
 pub mod format;
 mod hosts;
+mod invalid;
 mod latency;
 mod limit;
 mod load;
@@ -53,6 +54,7 @@ pub use comparison::Comparison;
 pub use counts::{ServerCounts, ServerWorker};
 pub use error::StoreError;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
+pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
@@ -238,6 +240,9 @@ pub struct Settings {
     /// The server that takes part a second time, as its own control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<String>,
+    /// How often an invalid trial is repeated at most.
+    #[serde(default)]
+    pub retries: u32,
     /// Conditions under which the run counts as failed, as they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fail_if: Vec<String>,
@@ -398,6 +403,12 @@ pub struct Trial {
     /// Why there are no figures, when the trial failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// Why its figures must not be used beside those of valid trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<Invalid>,
+    /// The place of the planned trial that it repeats, where one was invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u32>,
     /// What the clients saw.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,

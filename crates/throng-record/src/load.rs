@@ -75,6 +75,13 @@ pub struct Load {
     /// CPU time of the load's process in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_s: Option<f64>,
+    /// The longest time in the window in which a thread of the load did not look at its clients, though it does so
+    /// every few milliseconds: it was stopped, or had no CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_gap_s: Option<f64>,
+    /// Threads whose clients had no reply in the window.
+    #[serde(default)]
+    pub silent_threads: u32,
     /// What ended the load: "duration", "requests", "bytes", "clients", "time-limit", "silence",
     /// "interrupted", "no-clients-left".
     pub stopped_by: String,
@@ -314,6 +321,16 @@ pub struct Fairness {
     /// Why neither is known, where clients on several hosts were too many to bring together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_absent: Option<String>,
+}
+
+impl Fairness {
+    /// Mean replies a client below which chance alone looks like unequal service.
+    pub const FEWEST_REPLIES: f64 = 20.0;
+
+    /// Whether clients had replies enough to tell how evenly they were served.
+    pub fn has_enough(&self) -> bool {
+        self.mean >= Self::FEWEST_REPLIES
+    }
 }
 
 /// Whether one thing goes with the order of another, over the clients of a trial.

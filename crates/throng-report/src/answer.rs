@@ -203,7 +203,7 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
     let mut text = format!("{with}, {}.", parts.join("; "));
     let left_out: Vec<String> = summary
         .rows_at(clients)
-        .filter(|row| !row.served_all)
+        .filter(|row| !row.is_ranked())
         .map(|row| format!("{} ({})", row.server, served_of(row)))
         .collect();
     if !left_out.is_empty() && !ranked.is_empty() {
@@ -221,11 +221,11 @@ fn pace(rows: &[&Row]) -> &'static Measure {
     }
 }
 
-/// Rows that served every client in every good trial.
+/// Rows that served every client as expected in every good trial.
 fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
     summary
         .rows_at(clients)
-        .filter(|row| row.served_all)
+        .filter(|row| row.is_ranked())
         .collect()
 }
 
@@ -377,6 +377,7 @@ fn notes(summary: &Summary) -> Vec<String> {
             summary.trials_run
         ));
     }
+    notes.extend(summary.invalid());
     let missing = summary.trials_planned.saturating_sub(summary.trials_run);
     if missing > 0 {
         notes.push(format!(

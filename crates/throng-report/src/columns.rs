@@ -161,7 +161,7 @@ impl Column {
     pub(super) fn best_of(self, summary: &Summary, clients: u32) -> Option<f64> {
         let values: Vec<f64> = summary
             .rows_at(clients)
-            .filter(|row| row.served_all)
+            .filter(|row| row.is_ranked())
             .filter_map(|row| self.value(row))
             .collect();
         let alike = |value: &f64| value.total_cmp(&values[0]).is_eq();
@@ -177,7 +177,7 @@ impl Column {
 
     /// Whether `row` has the best value of its group.
     pub(super) fn is_best(self, row: &Row, best: Option<f64>) -> bool {
-        row.served_all
+        row.is_ranked()
             && matches!((self.value(row), best), (Some(value), Some(best)) if value.total_cmp(&best).is_eq())
     }
 

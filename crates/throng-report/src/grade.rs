@@ -8,7 +8,7 @@ use super::comparison::size::percent;
 use super::comparison::{Comparison, Measured, OF_SPEED, Pair, ratio};
 use super::summary::{Row, Summary};
 use throng_record::format::{counted, list};
-use throng_record::{Purpose, Run, Side, Trial};
+use throng_record::{Purpose, Run, Side, Trial, counting, set_aside};
 use throng_stats::median;
 use throng_stats::paired::FEWEST_PAIRS;
 
@@ -83,6 +83,7 @@ const CHECKS: &[Check] = &[
     client_limited,
     unsteady,
     failed_trials,
+    invalid_trials,
     few_rounds,
     noisy,
 ];
@@ -217,6 +218,27 @@ fn failed_trials(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let failed: u32 = summary.rows.iter().map(|row| row.trials_failed).sum();
     let all = summary.trials_run;
     (failed > 0).then(|| rough(format!("{failed} of {all} trials failed")))
+}
+
+/// Trials were invalid and no valid ones took their places.
+fn invalid_trials(seen: &Seen<'_>) -> Option<Cause> {
+    let (trials, summary) = (seen.trials, seen.summary);
+    let left = || set_aside(trials).filter(|(.., replaced)| !replaced);
+    let (first, invalid, _) = left().next()?;
+    let text = format!(
+        "{} of {} trials are invalid: {}",
+        left().count(),
+        summary.trials_run,
+        invalid.reason
+    );
+    // Where no trial of a server is valid, there is nothing else to show of it.
+    let mut all = std::iter::once(first).chain(left().map(|(trial, ..)| trial));
+    let nothing_else = all.any(|trial| counting(trials).contains(trial));
+    Some(if nothing_else {
+        unusable(text)
+    } else {
+        rough(text)
+    })
 }
 
 fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {

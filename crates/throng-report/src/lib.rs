@@ -54,7 +54,7 @@ use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
 use throng_record::metrics::Judged;
-use throng_record::{self as record, Run, Trial};
+use throng_record::{self as record, Failure, Invalid, Run, Trial, counting, set_aside};
 use throng_registry::Unsupported;
 
 /// Everything an exporter needs.
@@ -93,14 +93,21 @@ impl<'a> Report<'a> {
             let cause = self.grade.cause().unwrap_or_default();
             return Some(format!("what was measured is unusable: {cause}"));
         }
-        let failed = || {
-            self.trials
-                .iter()
-                .filter_map(|trial| trial.failure.as_ref())
-        };
-        let (first, all) = (failed().next()?, self.trials.len());
-        let (failed, why) = (failed().count(), &first.reason);
-        Some(format!("{failed} of {all} trials failed ({why})"))
+        let all = self.trials.len();
+        let failed = self.trials.iter();
+        let failed: Vec<&Failure> = failed.filter_map(|trial| trial.failure.as_ref()).collect();
+        if let Some(first) = failed.first() {
+            let (failed, why) = (failed.len(), &first.reason);
+            return Some(format!("{failed} of {all} trials failed ({why})"));
+        }
+        let invalid = set_aside(self.trials).filter(|(.., replaced)| !replaced);
+        let invalid: Vec<&Invalid> = invalid.map(|(_, invalid, _)| invalid).collect();
+        if let Some(first) = invalid.first() {
+            let (invalid, why) = (invalid.len(), &first.reason);
+            return Some(format!("{invalid} of {all} trials are invalid ({why})"));
+        }
+        let mut rows = self.summary.rows.iter();
+        rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_as_expected()?)))
     }
 
     /// Whether anything that was demanded was missed.
@@ -139,11 +146,12 @@ impl<'a> Report<'a> {
             let compared = comparison.iter_mut();
             compared.for_each(|comparison| comparison.withhold(cause));
         }
+        let counting = counting(trials);
         let source = Source {
             summary: &summary,
             clients: &logs.clients,
             series: &logs.series,
-            trials,
+            trials: &counting,
             limits: limits.as_ref(),
         };
         let figures = FIGURES

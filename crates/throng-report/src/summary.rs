@@ -16,13 +16,15 @@ use super::pace::Pacer;
 use super::unserved;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
-use throng_record::format::list;
+use throng_record::format::{counted, list, number};
 use throng_record::metrics::{METRICS, Metric, Quantity, Values};
-use throng_record::{Load, Purpose, Run, Trial};
+use throng_record::{InvalidCause, Load, Purpose, Run, Trial, counting, set_aside};
 use throng_stats::is_unsteady;
 
 /// A side's CPU use, relative to what it may use, from which on it is full.
 const FULL: f64 = 0.95;
+/// Share of replies of an unexpected status above which a server is not compared.
+const UNEXPECTED: f64 = 0.01;
 
 /// A whole run in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,6 +45,9 @@ pub struct Summary {
     pub trials_planned: u32,
     /// Trials in the record, failed ones included.
     pub trials_run: u32,
+    /// Trials that were invalid, where any were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<InvalidTrials>,
     /// By number of clients, then by server.
     pub rows: Vec<Row>,
     /// What the run says about itself, by number of clients.
@@ -53,6 +58,56 @@ pub struct Summary {
     /// From how many clients on connecting fails, where each client has a job.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_connect_failures: Vec<FirstConnectFailure>,
+}
+
+/// Trials whose figures could not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InvalidTrials {
+    /// How many.
+    pub trials: u32,
+    /// Of these, the ones whose place a valid trial took.
+    pub repeated: u32,
+    /// Why: of each cause what was seen first, and how often it came again.
+    pub reasons: Vec<String>,
+}
+
+impl InvalidTrials {
+    fn of(trials: &[Trial]) -> Option<Self> {
+        let mut causes: Vec<(InvalidCause, &str, u32)> = Vec::new();
+        let mut repeated = 0;
+        for (_, why, replaced) in set_aside(trials) {
+            repeated += u32::from(replaced);
+            match causes.iter_mut().find(|(cause, ..)| *cause == why.cause) {
+                Some((.., count)) => *count += 1,
+                None => causes.push((why.cause, &why.reason, 1)),
+            }
+        }
+        let trials: u32 = causes.iter().map(|(.., count)| count).sum();
+        let reasons = causes.into_iter().map(|(_, reason, count)| match count {
+            1 => reason.to_owned(),
+            _ => format!("{reason}, and {} more like it", count - 1),
+        });
+        (trials > 0).then(|| Self {
+            trials,
+            repeated,
+            reasons: reasons.collect(),
+        })
+    }
+
+    /// "2 of 12 trials invalid: the load generator stood still for 2.00 s of 3.00 s; repeated."
+    pub(super) fn sentence(&self, all: u32) -> String {
+        let repeated = match self.repeated {
+            0 => String::new(),
+            repeated if repeated == self.trials => "; repeated".to_owned(),
+            some => format!("; {some} of them repeated"),
+        };
+        format!(
+            "{} of {} invalid: {}{repeated}.",
+            self.trials,
+            counted(all, "trial"),
+            self.reasons.join("; ")
+        )
+    }
 }
 
 /// Which side had no CPU left.
@@ -131,6 +186,9 @@ impl Summary {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub fn of(run: &Run, trials: &[Trial]) -> anyhow::Result<Self> {
+        let (all, invalid) = (trials.len() as u32, InvalidTrials::of(trials));
+        let counting = counting(trials);
+        let trials = &*counting;
         // Trials of a search have tables of their own.
         let rows_of = trials.iter().filter(|trial| !trial.purpose.seeks_limit());
         let mut clients: Vec<u32> = rows_of.map(|trial| trial.clients).collect();
@@ -178,10 +236,17 @@ impl Summary {
             servers,
             clients,
             trials_planned: run.trials_planned,
-            trials_run: trials.len() as u32,
+            trials_run: all,
+            invalid,
             rows,
             checks,
         })
+    }
+
+    /// What is said of trials that were invalid.
+    pub(super) fn invalid(&self) -> Option<String> {
+        let invalid = self.invalid.as_ref()?;
+        Some(invalid.sentence(self.trials_run))
     }
 
     /// What the run says about itself with one number of clients.
@@ -281,6 +346,25 @@ impl Row {
 }
 
 impl Row {
+    /// Why the server is not to be ranked though it served all its clients: its replies are not those expected.
+    pub fn not_as_expected(&self) -> Option<String> {
+        let count: u64 = self.unexpected.values().sum();
+        let share = count as f64 / self.replies.max(1) as f64;
+        (share > UNEXPECTED).then(|| {
+            let statuses: Vec<&str> = self.unexpected.keys().map(String::as_str).collect();
+            let percent = number(share * 100.0);
+            format!(
+                "{percent} % of its replies had an unexpected status ({})",
+                list(&statuses)
+            )
+        })
+    }
+
+    /// Whether it served all its clients as expected.
+    pub fn is_ranked(&self) -> bool {
+        self.served_all && self.not_as_expected().is_none()
+    }
+
     /// Whether the clients can have been what limited the rate: their CPU was full, or they were
     /// near what they can reach.
     pub fn client_limited(&self) -> bool {

@@ -95,10 +95,15 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         }
     }
     if let Some(fairness) = &load.fairness {
-        let spread = format!(
-            "{} to {} replies a client, Jain's index {:.4}, {} starved",
-            fairness.min, fairness.max, fairness.jain, fairness.starved
-        );
+        let mut spread = format!("{} to {} replies a client, ", fairness.min, fairness.max);
+        spread += &if fairness.has_enough() {
+            format!(
+                "Jain's index {:.4}, {} starved",
+                fairness.jain, fairness.starved
+            )
+        } else {
+            "too few to tell (20 on average are needed)".to_owned()
+        };
         lines.push(("fairness", spread));
     }
     if let Some(share) = cpu_share(load, cpus) {

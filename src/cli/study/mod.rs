@@ -81,6 +81,7 @@ pub(super) fn run(
 pub(super) fn resume(
     directory: &Path,
     origin: &mut Origin,
+    retry_invalid: bool,
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     let whole = record::Study::read(directory).map_err(Usage::from)?;
@@ -90,10 +91,10 @@ pub(super) fn resume(
         let found = record::directory(directory, &part.name).map_err(Usage::from)?;
         let directory = found.unwrap_or_else(|| directory.join(&part.name));
         let run = record::read(&directory).map_err(Usage::from)?;
-        if run.ending == Ending::Complete {
+        if run.ending == Ending::Complete && !retry_invalid {
             continue;
         }
-        let (store, plan) = runner::resume(&directory, origin)?;
+        let (store, plan) = runner::resume(&directory, origin, retry_invalid)?;
         ready.push(Ready {
             name: part.name.clone(),
             title: part.title.clone(),

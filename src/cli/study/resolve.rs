@@ -36,6 +36,8 @@ pub(in crate::cli) struct Common {
     /// Where servers listen, if that was said, and the client hosts, if there are such.
     pub(in crate::cli) server_address: Option<IpAddr>,
     pub(in crate::cli) client_hosts: Vec<ClientHost>,
+    /// How often an invalid trial is repeated at most.
+    pub(in crate::cli) retries: u32,
     /// Conditions under which the run counts as failed.
     pub(in crate::cli) fail_if: Vec<String>,
     pub(super) resources: Resources,
@@ -59,6 +61,7 @@ impl Common {
             host: host::look(),
             server_address: None,
             client_hosts: Vec::new(),
+            retries: 0,
             fail_if: Vec::new(),
             resources: host::load_resources(),
         })
@@ -156,6 +159,7 @@ fn plan_of(
         client_hosts: common.client_hosts.clone(),
         settings,
         done: Vec::new(),
+        retry_invalid: false,
     })
 }
 
@@ -189,6 +193,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         control: None,
         counted_runs: part.counted_runs,
         fail_if: common.fail_if.clone(),
+        retries: common.retries,
     })
 }
 

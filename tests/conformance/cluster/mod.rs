@@ -177,6 +177,7 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
         host: measure::host::look(),
         client_hosts: cluster.hosts().to_vec(),
         done: Vec::new(),
+        retry_invalid: false,
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) fn servers_are_compared_over_a_crew() {
     let words = [
         "compare",
         "--allow-rough",
+        "--retries",
+        "0",
         "epoll",
         "poll",
         "--protocol",
@@ -85,6 +87,8 @@ warm-up = "0s"
     let words = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         file.to_str().unwrap(),
         "--models",
         "epoll",
@@ -115,6 +119,8 @@ pub(super) fn a_lost_host_is_told_and_the_run_can_go_on() {
     let words = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll",
         "--clients",
@@ -165,15 +171,26 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
     assert!(text.contains("names the one that"), "{text}");
     let text = told(&mut with_crew("none", 0, &["run"]), 2);
     assert!(text.contains("no client host"), "{text}");
-    let alone = ["run", "--allow-rough", "--server-address", "127.0.0.1"];
+    let alone = [
+        "run",
+        "--allow-rough",
+        "--retries",
+        "0",
+        "--server-address",
+        "127.0.0.1",
+    ];
     let text = told(Command::new(THRONG).args(alone), 2);
     assert!(text.contains("there is only this one"), "{text}");
-    let help = with_crew("none", 1, &["run", "--allow-rough", "--help"])
-        .output()
-        .unwrap();
+    let help = with_crew(
+        "none",
+        1,
+        &["run", "--allow-rough", "--retries", "0", "--help"],
+    )
+    .output()
+    .unwrap();
     assert!(String::from_utf8_lossy(&help.stdout).contains("--server-address"));
     let help = Command::new(THRONG)
-        .args(["run", "--allow-rough", "--help"])
+        .args(["run", "--allow-rough", "--retries", "0", "--help"])
         .output()
         .unwrap();
     assert!(!String::from_utf8_lossy(&help.stdout).contains("--server-address"));

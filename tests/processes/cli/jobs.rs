@@ -163,6 +163,8 @@ fn what_goes_not_with_a_job_is_refused() {
     let run = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll",
         "--each",
@@ -174,6 +176,8 @@ fn what_goes_not_with_a_job_is_refused() {
     let compare = [
         "compare",
         "--allow-rough",
+        "--retries",
+        "0",
         "epoll",
         "poll",
         "--each",

@@ -20,7 +20,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.give_way()
         if trouble == "slow":
             time.sleep(0.02)
-        self.send_response(200)
+        if trouble == "shy" and self.server.is_left_out(self.client_address):
+            time.sleep(600)
+        status = 200
+        if trouble == "broken" or trouble == "busy" and self.server.has_enough():
+            status = 500
+        self.send_response(status)
         self.send_header("Content-Length", str(len(self.body)))
         self.end_headers()
         self.wfile.write(self.body)
@@ -35,11 +40,19 @@ class Server(http.server.ThreadingHTTPServer):
     answered = 0
 
     kept = []
+    clients = {}
+    lock = threading.Lock()
 
     def has_enough(self):
         """Under load, but not while it is looked at before."""
         self.answered += 1
         return self.answered > 20
+
+    def is_left_out(self, client):
+        """One client of the second start; not one of those that look whether replies are right."""
+        with self.lock:
+            self.clients.setdefault(client, len(self.clients))
+            return starts == 2 and self.clients[client] == 4
 
     def give_way(self):
         if trouble == "crash":
@@ -62,6 +75,11 @@ class Server(http.server.ThreadingHTTPServer):
 
 port = int(sys.argv[1]) if len(sys.argv) > 1 else int(os.environ["PORT"])
 trouble = sys.argv[2] if len(sys.argv) > 2 else ""
+if trouble == "shy":
+    with open(sys.argv[3], "a+") as log:
+        print("start", file=log, flush=True)
+        log.seek(0)
+        starts = len(log.readlines())
 if trouble == "late":
     print("not yet", flush=True)
     time.sleep(0.3)

@@ -298,6 +298,8 @@ fn an_interrupted_comparison_leaves_nothing_behind() {
         .args([
             "compare",
             "--allow-rough",
+            "--retries",
+            "0",
             &stray,
             "epoll",
             "-d",

@@ -73,6 +73,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
         host: Host::default(),
         client_hosts: Vec::new(),
         done: Vec::new(),
+        retry_invalid: false,
     }
 }
 

@@ -95,7 +95,14 @@ impl Ended {
 }
 
 /// The same server twice: a child a client, so that it shows how many there are.
-const FORKS: [&str; 4] = ["compare", "--allow-rough", "fork", "fork --max-clients 99"];
+const FORKS: [&str; 6] = [
+    "compare",
+    "--allow-rough",
+    "--retries",
+    "0",
+    "fork",
+    "fork --max-clients 99",
+];
 
 const LONG: [&str; 8] = [
     "--clients",
@@ -131,7 +138,14 @@ fn while_clients_connect() {
         let slowly = ["--connect-rate", "1"];
         let run = Run::start(
             &[
-                &["run", "--allow-rough", "--models", "epoll"],
+                &[
+                    "run",
+                    "--allow-rough",
+                    "--retries",
+                    "0",
+                    "--models",
+                    "epoll",
+                ],
                 &LONG[..],
                 &slowly,
             ]
@@ -157,7 +171,15 @@ fn while_the_load_warms_up() {
 fn while_it_measures() {
     for (words, signal) in [
         (
-            &["run", "--allow-rough", "--models", "fork", "--no-ceiling"][..],
+            &[
+                "run",
+                "--allow-rough",
+                "--retries",
+                "0",
+                "--models",
+                "fork",
+                "--no-ceiling",
+            ][..],
             Signal::TERM,
         ),
         (&FORKS[..], Signal::INT),
@@ -201,6 +223,8 @@ fn between_trials() {
         let words = [
             "run",
             "--allow-rough",
+            "--retries",
+            "0",
             "--models",
             "epoll",
             "--runs",
@@ -247,6 +271,8 @@ fn while_the_report_is_written() {
     let words = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll",
         "--runs",

@@ -128,6 +128,8 @@ fn clients_with_a_job_each_are_recorded_with_their_end() {
     command.args([
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "thread,poll",
         "--control",

@@ -41,6 +41,8 @@ fn runs_of_the_same_second_have_records_of_their_own() {
     let words = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll",
         "--clients",
@@ -172,6 +174,8 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let words = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "fairness",
         "--duration",
         "60s",
@@ -185,7 +189,7 @@ fn a_study_that_is_being_written_is_not_for_another_run() {
     let mut first = begin(&mut command);
     marked.wait_for(" load ");
     for words in [
-        &["run", "--allow-rough", "fairness", "-o"][..],
+        &["run", "--allow-rough", "--retries", "0", "fairness", "-o"][..],
         &["run", "--allow-rough", "--resume"],
     ] {
         let said = refused(begin(Command::new(THRONG).args(words).arg(&record)));

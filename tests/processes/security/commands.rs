@@ -31,6 +31,8 @@ fn no_shell_reads_a_command_line_unasked() {
             &[
                 "compare",
                 "--allow-rough",
+                "--retries",
+                "0",
                 "epoll",
                 "poll",
                 "--prepare",
@@ -39,6 +41,8 @@ fn no_shell_reads_a_command_line_unasked() {
             &[
                 "compare",
                 "--allow-rough",
+                "--retries",
+                "0",
                 "epoll",
                 "poll",
                 "--conclude",
@@ -62,6 +66,8 @@ fn what_a_shell_would_read_is_a_word_like_others() {
     command.args([
         "compare",
         "--allow-rough",
+        "--retries",
+        "0",
         "false",
         "true",
         "--prepare",
@@ -120,6 +126,8 @@ fn an_ordinary_user_can_measure() {
     command.args([
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll,thread",
         "--clients",

@@ -246,6 +246,8 @@ fn files_of_clients_have_no_text_from_outside() {
     command.args([
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         "--models",
         "epoll",
         "--clients",

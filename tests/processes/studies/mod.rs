@@ -104,6 +104,8 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
     let output = throng(&[
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         text(&file),
         "-o",
         text(&directory),
@@ -193,7 +195,15 @@ fn a_study_that_is_interrupted_goes_on() {
         .replace("[3, \"not told\"]", "3");
     let (file, directory) = written(scratch.path(), &study);
     let mut run = Command::new(THRONG)
-        .args(["run", "--allow-rough", text(&file), "-o", text(&directory)])
+        .args([
+            "run",
+            "--allow-rough",
+            "--retries",
+            "0",
+            text(&file),
+            "-o",
+            text(&directory),
+        ])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -250,6 +260,8 @@ fn a_part_alone_and_smaller_is_told_as_such() {
     let arguments = [
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         text(&file),
         "--part",
         "own",
@@ -333,6 +345,8 @@ fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
     let output = throng(&[
         "run",
         "--allow-rough",
+        "--retries",
+        "0",
         text(&file),
         "-o",
         text(&directory),

@@ -10,10 +10,10 @@ use throng::record::spec::{LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
     Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
     Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
-    Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published, PublishedValue, Purpose, Run,
-    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo, ServerWorker, ServiceSample, Settings,
-    Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, TimesOverWindow, Trial,
-    Tried, WarmUp, Warning, Window,
+    Invalid, InvalidCause, Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published,
+    PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo,
+    ServerWorker, ServiceSample, Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study,
+    StudyInfo, StudyPart, TimesOverWindow, Trial, Tried, WarmUp, Warning, Window,
 };
 use throng::registry::Unsupported;
 
@@ -130,6 +130,7 @@ pub(crate) fn full_run() -> Value {
         ending: Ending::Complete,
         arguments: vec!["throng".to_owned()],
         settings: Settings {
+            retries: 3,
             fail_if: vec!["p99 > 1s".to_owned()],
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
@@ -228,6 +229,11 @@ pub(crate) fn full_trial() -> Value {
             reason: "it broke".to_owned(),
             output: "why".to_owned(),
         }),
+        invalid: Some(Invalid {
+            cause: InvalidCause::GeneratorStopped,
+            reason: "it stood still".to_owned(),
+        }),
+        repeats: Some(1),
         load: Some(full_load()),
         server_side: Some(side()),
         client_side: Some(side()),
@@ -338,6 +344,8 @@ fn full_load() -> Load {
         never_served: 0,
         requests: 1,
         verified: 1,
+        longest_gap_s: Some(0.1),
+        silent_threads: 1,
         rejected: counts("over-limit"),
         statuses: counts("500"),
         unexpected: counts("500"),

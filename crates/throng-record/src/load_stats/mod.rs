@@ -94,6 +94,10 @@ pub struct LoadStats {
     pub early_bias: EarlyBias,
     /// Load-generating threads.
     pub threads: u32,
+    /// Of these, the ones whose clients had no reply in the window.
+    pub silent_threads: u32,
+    /// The longest time in the window in which a thread did not look at its clients.
+    pub longest_gap_ns: Option<u64>,
     /// Processes.
     pub processes: u64,
     /// CPU times of those of them that know theirs, in the window.
@@ -274,6 +278,7 @@ impl LoadStats {
             (&mut self.served, other.served),
             (&mut self.never_served, other.never_served),
             (&mut self.threads, other.threads),
+            (&mut self.silent_threads, other.silent_threads),
         ] {
             *mine = mine.saturating_add(theirs);
         }
@@ -317,6 +322,7 @@ impl LoadStats {
         self.replies.merge(&other.replies);
         self.early_bias.merge(&other.early_bias);
         self.cpu.merge(other.cpu);
+        self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
         self.stopped_by = least(self.stopped_by, other.stopped_by);
         if other.engine > self.engine {
             self.engine.clone_from(&other.engine);

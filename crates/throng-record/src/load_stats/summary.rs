@@ -63,6 +63,8 @@ impl LoadStats {
                 .stopped_by
                 .map(|ending| ending.name().to_owned())
                 .unwrap_or_default(),
+            longest_gap_s: self.longest_gap_ns.map(|gap| gap as f64 / 1e9),
+            silent_threads: self.silent_threads,
             threads: self.threads,
             engine: self.engine.clone(),
         }

@@ -68,7 +68,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         // An index close to 1 is told apart from itself in its last digits.
         least_difference: 0.01,
-        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all", |load| Some(fairness(load)?.jain))
+        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all; absent below 20 replies per client on average", |load| Some(fairness_of_enough(load)?.jain))
     }
         .aliases(&["fairness", "jain"]).column(60)
         .beside(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
@@ -76,8 +76,8 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "replies in the steady part to a served client, mean over clients", |load| Some(fairness(load)?.mean)),
     Metric::of_load("requests_per_client_min", "Fewest requests/client", Unit::Count, Higher, "replies in the steady part to the client that got fewest", |load| Some(fairness(load)?.min as f64)),
     Metric::of_load("requests_per_client_max", "Most requests/client", Unit::Count, Neutral, "replies in the steady part to the client that got most", |load| Some(fairness(load)?.max as f64)),
-    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike", |load| Some(fairness(load)?.slowest_decile_share)),
-    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean", |load| Some(f64::from(fairness(load)?.starved)))
+    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike; absent below 20 replies per client on average", |load| Some(fairness_of_enough(load)?.slowest_decile_share)),
+    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean; absent below 20 replies per client on average", |load| Some(f64::from(fairness_of_enough(load)?.starved)))
         .combined(Combine::Greatest),
     Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones", |load| Some(fairness(load)?.early_bias?.coefficient)),
     Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
@@ -121,6 +121,11 @@ fn of_class(load: &Load, class: char) -> Option<f64> {
 
 fn fairness(load: &Load) -> Option<&Fairness> {
     load.fairness.as_ref()
+}
+
+/// How evenly clients were served, where each had replies enough to tell.
+fn fairness_of_enough(load: &Load) -> Option<&Fairness> {
+    fairness(load).filter(|fairness| fairness.has_enough())
 }
 
 fn early_over_late(load: &Load) -> Option<f64> {

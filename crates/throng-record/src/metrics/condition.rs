@@ -269,7 +269,10 @@ mod tests {
             );
         }
         let share = Condition::parse("errors > 0.3%").unwrap();
-        assert_eq!(share.of_trial(&trials[0]), Some((true, "0.4 %".to_owned())));
+        assert_eq!(
+            share.of_trial(&trials[0]),
+            Some((true, "0.400 %".to_owned()))
+        );
         assert_eq!(share.of_trial(&trial(0, 0)), None, "nothing was asked");
         let other = Condition::parse("status_5xx > 0").unwrap();
         let judged = other.judge("status_5xx > 0", "redis", 5, &Values::default());

@@ -188,3 +188,27 @@ fn slices_of_a_trial_are_what_ratios_are_made_of() {
     let quantity = a.quantity("requests_per_s").unwrap();
     assert!((quantity.value - 1000.0).abs() < 1e-9 && quantity.low.is_some() && !quantity.is_range);
 }
+
+/// Named for a bug: of trials with one reply a client, 585 clients were said to be starved.
+#[test]
+fn fairness_needs_replies_enough() {
+    for (mean, is_known) in [(1.0, false), (19.9, false), (20.0, true)] {
+        let mut trial = trial(0, Purpose::Timed, &[]);
+        let load = trial.load.get_or_insert_default();
+        load.fairness = Some(crate::Fairness {
+            mean,
+            min: 0,
+            max: 90,
+            jain: 0.5,
+            slowest_decile_share: 0.01,
+            starved: 585,
+            early_bias: None,
+            early_bias_life: None,
+            bias_absent: None,
+        });
+        for name in ["fairness_jain", "clients_starved", "slowest_decile_share"] {
+            let value = named(name).and_then(|metric| metric.of(&trial));
+            assert_eq!(value.is_some(), is_known, "{name} of {mean} replies");
+        }
+    }
+}

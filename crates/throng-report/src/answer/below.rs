@@ -35,7 +35,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     };
     let mut kept: Vec<(&Row, Share, f64)> = rows
         .iter()
-        .filter(|row| row.served_all && !row.client_limited())
+        .filter(|row| row.is_ranked() && !row.client_limited())
         .filter_map(|row| {
             let share = of_row(row)?;
             let p99_us = share.p99_us()?;

@@ -21,7 +21,8 @@ pub(super) fn starved(rows: &[&Row]) -> Option<String> {
 /// "iterative served 1 of 4,000 clients: it serves one client at a time."
 pub(super) fn not_ranked(row: &Row) -> Option<String> {
     if row.served_all {
-        return None;
+        let why = row.not_as_expected()?;
+        return Some(format!("{} is not ranked: {why}.", row.server));
     }
     if row.trials_ok == 0 {
         let reason = row

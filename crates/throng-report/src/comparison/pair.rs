@@ -332,6 +332,9 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
         let reason = row.failures.first().map_or("", String::as_str);
         return Some(format!("every trial of {called} failed ({reason})"));
     }
+    if let Some(why) = row.not_as_expected() {
+        return Some(format!("{called}: {why}"));
+    }
     (!row.served_all).then(|| {
         let served = row
             .served()

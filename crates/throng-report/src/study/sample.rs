@@ -149,7 +149,7 @@ fn served(row: &Row) -> Result<(), String> {
         return Err(format!("every trial failed: {reason}"));
     }
     if row.served_all {
-        return Ok(());
+        return row.not_as_expected().map_or(Ok(()), Err);
     }
     let served = row.served().map_or_else(|| "not all".to_owned(), whole);
     let why = row.why_not_all();

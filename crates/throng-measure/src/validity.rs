@@ -1,0 +1,311 @@
+//! Whether the figures of a trial can be used: each check is one function in [`CHECKS`].
+
+use throng_record::format::{self, counted, list, whole};
+use throng_record::{Invalid, InvalidCause, Load, Settings, Trial};
+use throng_stats::steadiness;
+
+/// The shortest time for which a load generator that stands still is noticed, and the share of the window.
+const STOPPED_S: f64 = 0.25;
+const STOPPED_SHARE: f64 = 0.1;
+/// Requests that are later than this, and than so many times the mean time between two, are late.
+const LATE_US: f64 = 10_000.0;
+const LATE_GAPS: f64 = 10.0;
+/// Share of all CPUs that others may take.
+const OTHERS: f64 = 0.5;
+/// By how much the rate may rise or fall within the window.
+const RISE: f64 = 0.5;
+const FALL: f64 = -0.33;
+/// How far apart client hosts may begin to count, as a share of the window.
+const SKEW: f64 = 0.1;
+/// Share of replies that may have an unexpected status.
+const UNEXPECTED: f64 = 0.01;
+
+/// A trial with its load.
+struct Seen<'a> {
+    trial: &'a Trial,
+    load: &'a Load,
+    cpus: u32,
+    has_rate: bool,
+}
+
+/// Says what is wrong, if it is.
+type Check = fn(&Seen<'_>) -> Option<String>;
+
+/// Every check. What befell the load generator comes first: it may be why the server looks bad.
+const CHECKS: &[(InvalidCause, Check)] = &[
+    (InvalidCause::GeneratorStopped, stopped),
+    (InvalidCause::StartSkew, start_skew),
+    (InvalidCause::SilentHost, silent_host),
+    (InvalidCause::Others, others),
+    (InvalidCause::GeneratorLate, late),
+    (InvalidCause::NoReply, no_reply),
+    (InvalidCause::Unserved, unserved),
+    (InvalidCause::SilentWorker, silent_worker),
+    (InvalidCause::UnexpectedStatus, unexpected_status),
+    (InvalidCause::Drift, drift),
+];
+
+/// Why the figures of a trial must not be used, if that is so. What a search for a limit finds is no fault.
+pub(super) fn of_trial(trial: &Trial, settings: &Settings, cpus: u32) -> Option<Invalid> {
+    if trial.failure.is_some() || trial.purpose.seeks_limit() {
+        return None;
+    }
+    let seen = Seen {
+        trial,
+        load: trial.load.as_ref()?,
+        cpus,
+        has_rate: settings.load.sets_the_rate().is_some(),
+    };
+    let mut checks = CHECKS.iter();
+    checks.find_map(|(cause, check)| {
+        let reason = check(&seen)?;
+        Some(Invalid {
+            cause: *cause,
+            reason,
+        })
+    })
+}
+
+impl Seen<'_> {
+    /// Whether it is timed as the server alone sets the pace.
+    fn is_paced_by_server(&self) -> bool {
+        let by_itself = self.trial.purpose.is_timed() && self.trial.slices.is_empty();
+        by_itself
+            && !self.has_rate
+            && self.load.open_loop.is_none()
+            && self.load.completion.is_none()
+    }
+}
+
+fn stopped(seen: &Seen<'_>) -> Option<String> {
+    let gap_s = seen.load.longest_gap_s?;
+    let most = STOPPED_S.max(STOPPED_SHARE * seen.load.window.duration_s);
+    (seen.trial.purpose.is_timed() && gap_s > most).then(|| {
+        format!(
+            "the load generator stood still for {} of {}",
+            format::time(gap_s * 1e6),
+            format::time(seen.load.window.duration_s * 1e6)
+        )
+    })
+}
+
+fn start_skew(seen: &Seen<'_>) -> Option<String> {
+    let skew_us = seen.trial.start_skew?.skew_us;
+    let window_us = seen.load.window.duration_s * 1e6;
+    (skew_us > SKEW * window_us).then(|| {
+        format!(
+            "client hosts began to count {} apart, in a window of {}",
+            format::time(skew_us),
+            format::time(window_us)
+        )
+    })
+}
+
+fn silent_host(seen: &Seen<'_>) -> Option<String> {
+    let is_silent = seen.load.window.replies > 0 && seen.load.open_loop.is_none();
+    let hosts = seen.trial.hosts.iter();
+    let silent = hosts.filter(|host| host.clients > 0 && host.replies == Some(0));
+    let names: Vec<&str> = silent.map(|host| host.name.as_str()).collect();
+    (is_silent && !names.is_empty())
+        .then(|| format!("no reply came to the clients on {}", list(&names)))
+}
+
+fn others(seen: &Seen<'_>) -> Option<String> {
+    let trial = seen.trial;
+    let of =
+        |side: &Option<throng_record::Side>, name: &str| side.as_ref()?.metrics.get(name).copied();
+    let busy = of(&trial.network, "machine_busy_percent")?;
+    let steal = of(&trial.network, "machine_steal_percent").unwrap_or(0.0);
+    let server = of(&trial.server_side, "cpu_percent")?;
+    let client = of(&trial.client_side, "cpu_percent")?;
+    let share = ((busy - server - client).max(0.0) + steal) / 100.0 / f64::from(seen.cpus.max(1));
+    (trial.purpose.is_timed() && share > OTHERS).then(|| {
+        format!(
+            "other processes or the host took {:.0} % of the machine's CPUs",
+            share * 100.0
+        )
+    })
+}
+
+fn late(seen: &Seen<'_>) -> Option<String> {
+    let open = seen.load.open_loop.as_ref()?;
+    let late = seen.load.lateness.as_ref()?;
+    let gap_us = seen.load.window.duration_s * 1e6 / open.due.max(1) as f64;
+    // A request that waited for a client is late because of the server.
+    let by_generator = open.waited as f64 <= open.due as f64 * UNEXPECTED;
+    (by_generator && late.p50_us > LATE_US.max(LATE_GAPS * gap_us)).then(|| {
+        format!(
+            "requests left {} late (median) though clients were free",
+            format::time(late.p50_us)
+        )
+    })
+}
+
+fn no_reply(seen: &Seen<'_>) -> Option<String> {
+    let asks = seen.load.open_loop.as_ref().is_none_or(|open| open.due > 0);
+    let is_timed = seen.load.window.duration_s > 0.0;
+    let thinks = seen.has_rate && seen.load.open_loop.is_none();
+    (seen.load.window.replies == 0 && asks && is_timed && !thinks)
+        .then(|| "no reply came while replies counted".to_owned())
+}
+
+fn unserved(seen: &Seen<'_>) -> Option<String> {
+    let load = seen.load;
+    let served = load
+        .completion
+        .as_ref()
+        .map_or(load.served, |jobs| jobs.clients_done);
+    (served < load.clients).then(|| {
+        format!(
+            "{} of {} were served",
+            whole(f64::from(served)),
+            counted(load.clients, "client")
+        )
+    })
+}
+
+fn silent_worker(seen: &Seen<'_>) -> Option<String> {
+    let silent = seen.load.silent_threads;
+    (seen.is_paced_by_server() && silent > 0).then(|| {
+        format!(
+            "no reply came to {silent} of {} load threads",
+            seen.load.threads
+        )
+    })
+}
+
+fn unexpected_status(seen: &Seen<'_>) -> Option<String> {
+    let load = seen.load;
+    let share = load.unexpected() as f64 / load.replies().max(1) as f64;
+    (share > UNEXPECTED).then(|| {
+        let statuses: Vec<&str> = load.unexpected.keys().map(String::as_str).collect();
+        format!(
+            "{:.3} % of the replies had an unexpected status ({})",
+            share * 100.0,
+            list(&statuses)
+        )
+    })
+}
+
+fn drift(seen: &Seen<'_>) -> Option<String> {
+    let slices = &seen.load.window.slices;
+    let trend = steadiness::trend(slices).filter(|_| steadiness::is_unsteady(slices))?;
+    let is_strong = trend.change > RISE || trend.change < FALL;
+    (seen.is_paced_by_server() && is_strong).then(|| {
+        format!(
+            "the rate changed by {:+.0} % while it was measured",
+            trend.change * 100.0
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::{HostPart, Latency, OpenLoop, Purpose, Side, StartSkew};
+
+    /// A trial with nothing to say against.
+    fn good() -> Trial {
+        let mut load = Load {
+            clients: 50,
+            served: 50,
+            verified: 1000,
+            threads: 2,
+            longest_gap_s: Some(0.01),
+            ..Load::default()
+        };
+        load.window.duration_s = 2.0;
+        load.window.replies = 900;
+        Trial {
+            load: Some(load),
+            ..Trial::default()
+        }
+    }
+
+    fn cause(change: impl Fn(&mut Trial, &mut Load)) -> Option<InvalidCause> {
+        let mut trial = good();
+        let mut load = trial.load.take().unwrap();
+        change(&mut trial, &mut load);
+        trial.load = Some(load);
+        of_trial(&trial, &Settings::default(), 4).map(|invalid| invalid.cause)
+    }
+
+    fn side(metrics: &[(&str, f64)]) -> Side {
+        let metrics = metrics
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value));
+        Side {
+            metrics: metrics.collect(),
+            ..Side::default()
+        }
+    }
+
+    #[test]
+    fn each_cause_is_found() {
+        assert_eq!(cause(|_, _| ()), None);
+        let stopped = cause(|_, load| load.longest_gap_s = Some(1.9));
+        assert_eq!(stopped, Some(InvalidCause::GeneratorStopped));
+        let silent = cause(|_, load| load.window.replies = 0);
+        assert_eq!(silent, Some(InvalidCause::NoReply));
+        let unserved = cause(|_, load| load.served = 49);
+        assert_eq!(unserved, Some(InvalidCause::Unserved));
+        let worker = cause(|_, load| load.silent_threads = 1);
+        assert_eq!(worker, Some(InvalidCause::SilentWorker));
+        let failing = cause(|_, load| {
+            load.unexpected.insert("503".to_owned(), 100);
+        });
+        assert_eq!(failing, Some(InvalidCause::UnexpectedStatus));
+        let rises = cause(|_, load| load.window.slices = (1..=20).map(|n| 100 * n).collect());
+        assert_eq!(rises, Some(InvalidCause::Drift));
+        let skew = cause(|trial, _| {
+            trial.start_skew = Some(StartSkew {
+                skew_us: 300_000.0,
+                error_us: 1.0,
+            });
+        });
+        assert_eq!(skew, Some(InvalidCause::StartSkew));
+        let host = cause(|trial, _| {
+            let host = |replies| HostPart {
+                clients: 25,
+                replies: Some(replies),
+                ..HostPart::default()
+            };
+            trial.hosts = vec![host(900), host(0)];
+        });
+        assert_eq!(host, Some(InvalidCause::SilentHost));
+        let others = cause(|trial, _| {
+            trial.network = Some(side(&[("machine_busy_percent", 390.0)]));
+            trial.server_side = Some(side(&[("cpu_percent", 90.0)]));
+            trial.client_side = Some(side(&[("cpu_percent", 90.0)]));
+        });
+        assert_eq!(others, Some(InvalidCause::Others));
+        let late = cause(|_, load| {
+            load.open_loop = Some(OpenLoop {
+                due: 900,
+                ..OpenLoop::default()
+            });
+            load.lateness = Some(Latency {
+                p50_us: 50_000.0,
+                ..Latency::default()
+            });
+        });
+        assert_eq!(late, Some(InvalidCause::GeneratorLate));
+    }
+
+    #[test]
+    fn what_a_search_finds_is_no_fault() {
+        let found = cause(|trial, load| {
+            trial.purpose = Purpose::Search;
+            load.served = 3;
+        });
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_few_unexpected_replies_are_errors_and_no_more() {
+        let few = cause(|_, load| {
+            load.unexpected.insert("503".to_owned(), 5);
+        });
+        assert_eq!(few, None);
+    }
+}

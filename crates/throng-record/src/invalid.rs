@@ -1,0 +1,212 @@
+//! Whether a trial's figures can be used, and which trials of a run count.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::Trial;
+
+/// Why the figures of a trial must not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invalid {
+    /// What kind of reason it is.
+    pub cause: InvalidCause,
+    /// What was seen, with its numbers.
+    pub reason: String,
+}
+
+/// What makes trials invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InvalidCause {
+    /// No reply came while replies counted.
+    NoReply,
+    /// None came to a thread of the load.
+    SilentWorker,
+    /// None came to a client host.
+    SilentHost,
+    /// The load generator stood still.
+    GeneratorStopped,
+    /// Its requests left much later than they were due.
+    GeneratorLate,
+    /// Other processes, or the machine's host, took the CPUs.
+    Others,
+    /// The rate changed a lot while it was measured.
+    Drift,
+    /// Client hosts did not begin to count at the same time.
+    StartSkew,
+    /// Not every client was served.
+    Unserved,
+    /// Many replies had a status that was not expected.
+    UnexpectedStatus,
+}
+
+impl InvalidCause {
+    /// Whether the server may be the reason. If it is so in every trial, that is what the server does.
+    pub fn may_be_the_server(self) -> bool {
+        match self {
+            Self::NoReply
+            | Self::SilentWorker
+            | Self::Drift
+            | Self::Unserved
+            | Self::UnexpectedStatus => true,
+            Self::SilentHost
+            | Self::GeneratorStopped
+            | Self::GeneratorLate
+            | Self::Others
+            | Self::StartSkew => false,
+        }
+    }
+}
+
+impl Trial {
+    /// Whether it has figures and nothing speaks against them.
+    pub fn is_valid(&self) -> bool {
+        self.failure.is_none() && self.invalid.is_none() && self.load.is_some()
+    }
+
+    /// Whether it is of the same server, load and purpose as another one.
+    fn is_like(&self, other: &Self) -> bool {
+        self.server == other.server
+            && self.clients == other.clients
+            && self.purpose == other.purpose
+            && self.percent() == other.percent()
+    }
+
+    /// The place of the planned trial that it stands for: its own, unless it repeats another one.
+    pub fn planned_index(&self) -> u32 {
+        self.repeats.unwrap_or(self.index)
+    }
+}
+
+/// The trials whose figures count: invalid ones do not beside valid ones of the same kind. Where all of them are
+/// invalid their figures are kept: they show what the server does, or are graded unusable.
+pub fn counting(trials: &[Trial]) -> Cow<'_, [Trial]> {
+    let is_dropped = |trial: &&Trial| trial.invalid.is_some() && has_valid(trials, trial);
+    if !trials.iter().any(|trial| is_dropped(&trial)) {
+        return Cow::Borrowed(trials);
+    }
+    let kept = trials.iter().filter(|trial| !is_dropped(trial));
+    Cow::Owned(kept.cloned().collect())
+}
+
+/// The invalid trials of a run, with the reason of each and whether a valid one took its place. What is the same
+/// in all trials of a server, and may be its own doing, is no matter of single trials.
+pub fn set_aside(trials: &[Trial]) -> impl Iterator<Item = (&Trial, &Invalid, bool)> {
+    let invalid = trials
+        .iter()
+        .filter_map(|trial| Some((trial, trial.invalid.as_ref()?)));
+    invalid
+        .filter(|(trial, invalid)| !invalid.cause.may_be_the_server() || has_valid(trials, trial))
+        .map(|(trial, invalid)| (trial, invalid, is_replaced(trials, trial)))
+}
+
+/// Whether a valid trial took the place of this one.
+fn is_replaced(trials: &[Trial], trial: &Trial) -> bool {
+    let mut others = trials.iter();
+    others.any(|other| other.is_valid() && other.repeats == Some(trial.planned_index()))
+}
+
+/// Whether there is a valid trial of the same kind.
+fn has_valid(trials: &[Trial], trial: &Trial) -> bool {
+    let mut others = trials.iter();
+    others.any(|other| other.is_valid() && other.is_like(trial))
+}
+
+/// The invalid trials to be repeated, by the places of the planned trials that they stand for: each at most so many
+/// times, and no more of one kind than there are rounds.
+pub fn to_repeat(trials: &[Trial], most_each: u32, rounds: u32) -> Vec<u32> {
+    let mut places: Vec<u32> = Vec::new();
+    for (trial, _, replaced) in set_aside(trials) {
+        let place = trial.planned_index();
+        let repeats = |of: &dyn Fn(&Trial) -> bool| {
+            let repeats = trials.iter().filter(|other| other.repeats.is_some());
+            repeats.filter(|other| of(other)).count() as u32
+        };
+        let of_place = repeats(&|other| other.repeats == Some(place));
+        let of_kind = repeats(&|other| other.is_like(trial));
+        let planned = places.iter().filter(|planned| {
+            let mut all = trials.iter();
+            all.any(|other| other.index == **planned && other.is_like(trial))
+        });
+        let of_kind = of_kind + planned.count() as u32;
+        let may_repeat = !replaced && of_place < most_each && of_kind < rounds;
+        if may_repeat && !places.contains(&place) && !trial.purpose.seeks_limit() {
+            places.push(place);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Load;
+
+    fn trial(index: u32, cause: Option<InvalidCause>) -> Trial {
+        Trial {
+            index,
+            server: "node".to_owned(),
+            load: Some(Load::default()),
+            invalid: cause.map(|cause| Invalid {
+                cause,
+                reason: "so".to_owned(),
+            }),
+            ..Trial::default()
+        }
+    }
+
+    fn repeat(index: u32, of: u32, cause: Option<InvalidCause>) -> Trial {
+        Trial {
+            repeats: Some(of),
+            ..trial(index, cause)
+        }
+    }
+
+    fn indices(trials: &[Trial]) -> Vec<u32> {
+        counting(trials).iter().map(|trial| trial.index).collect()
+    }
+
+    const STOPPED: Option<InvalidCause> = Some(InvalidCause::GeneratorStopped);
+    const UNSERVED: Option<InvalidCause> = Some(InvalidCause::Unserved);
+
+    #[test]
+    fn an_invalid_trial_does_not_void_valid_ones() {
+        let trials = [trial(0, None), trial(1, UNSERVED), trial(2, None)];
+        assert_eq!(indices(&trials), [0, 2]);
+        assert_eq!(to_repeat(&trials, 3, 10), [1]);
+        let aside: Vec<_> = set_aside(&trials)
+            .map(|(_, _, replaced)| replaced)
+            .collect();
+        assert_eq!(aside, [false]);
+    }
+
+    #[test]
+    fn what_a_server_does_in_every_trial_is_its_figure() {
+        let trials = [trial(0, UNSERVED), trial(1, UNSERVED)];
+        assert_eq!(indices(&trials), [0, 1]);
+        assert_eq!(set_aside(&trials).count(), 0);
+        assert_eq!(to_repeat(&trials, 3, 10), [0; 0]);
+        // What befell the load generator is not the server's doing.
+        let trials = [trial(0, STOPPED), trial(1, UNSERVED)];
+        assert_eq!(to_repeat(&trials, 3, 10), [0]);
+    }
+
+    #[test]
+    fn repeats_are_bounded() {
+        let mut trials = vec![trial(0, STOPPED), trial(1, STOPPED)];
+        assert_eq!(to_repeat(&trials, 3, 2), [0, 1]);
+        assert_eq!(to_repeat(&trials, 3, 1), [0], "no more than rounds");
+        assert_eq!(to_repeat(&trials, 0, 2), [0; 0]);
+        trials.push(repeat(2, 0, None));
+        assert_eq!(indices(&trials), [2]);
+        assert_eq!(to_repeat(&trials, 3, 10), [1]);
+        for index in 3..6 {
+            trials.push(repeat(index, 1, STOPPED));
+        }
+        assert_eq!(to_repeat(&trials, 3, 10), [0; 0], "three times");
+        let replaced = set_aside(&trials).filter(|(.., replaced)| *replaced);
+        assert_eq!(replaced.count(), 1);
+    }
+}

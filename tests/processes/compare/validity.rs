@@ -1,0 +1,201 @@
+//! Trials whose figures cannot be used, and servers whose replies are not those expected.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use throng::record::{self, InvalidCause, Trial};
+
+use super::{compare, python, server};
+use crate::support::program::THRONG;
+
+/// Named for a bug: a server that answers only status 500 was compared as if it were well.
+#[test]
+fn a_server_that_only_fails_is_not_compared() {
+    let (Some(good), Some(broken)) = (python(""), python("broken")) else {
+        return;
+    };
+    for method in ["slices", "trials"] {
+        let ran = compare(&[
+            &good, &broken, "-n", "good", "-n", "broken", "-r", "1", "--method", method,
+        ]);
+        assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+        let why = "all responses were 500 instead of 2xx,3xx";
+        assert!(ran.err.contains(why), "{}", ran.err);
+        let report = std::fs::read_to_string(ran.record().join("report.md")).expect("a report");
+        assert!(report.contains(why), "{report}");
+    }
+    let expected = ["--expect-status", "500", "--fail-if", "status_5xx < 100%"];
+    let ran = compare(&[&[&*broken, "-r", "1", "-d", "100ms"], &expected[..]].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+}
+
+/// One that fails under load is measured, but not ranked, and its errors are no threshold's success.
+#[test]
+fn a_server_that_fails_under_load_is_not_ranked() {
+    let (Some(good), Some(busy)) = (python(""), python("busy")) else {
+        return;
+    };
+    let ran = compare(&[
+        &good,
+        &busy,
+        "-n",
+        "good",
+        "-n",
+        "busy",
+        "-r",
+        "2",
+        "-d",
+        "300ms",
+        "--fail-if",
+        "errors > 0",
+        "--fail-if",
+        "busy: status_5xx > 0",
+    ]);
+    assert_eq!(ran.code, 3, "{} {}", ran.out, ran.err);
+    let summary = ran.summary();
+    let missed: Vec<bool> = summary["thresholds"]
+        .as_array()
+        .expect("thresholds")
+        .iter()
+        .map(|judged| judged["server"] == "busy" && judged["missed"] == true)
+        .collect();
+    assert_eq!(missed, [false, true, true], "{summary:#}");
+    let text: Vec<&str> = ran.out.split_whitespace().collect();
+    let text = text.join(" ");
+    assert!(text.contains("had an unexpected status (500)"), "{text}");
+    for trial in ran.trials().iter().filter(|trial| trial.server == "busy") {
+        let invalid = trial.invalid.as_ref().expect("most replies were 500");
+        assert_eq!(invalid.cause, InvalidCause::UnexpectedStatus);
+    }
+}
+
+/// Named for a bug: one trial of ten with 49 of 50 clients served voided all others.
+#[test]
+fn a_trial_with_a_client_unserved_is_repeated_and_voids_no_other() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join("starts");
+    let Some(shy) = server("python3", "server.py", &format!("shy {}", log.display())) else {
+        return;
+    };
+    let ran = compare(&[
+        &shy,
+        "-n",
+        "shy",
+        "-r",
+        "3",
+        "-d",
+        "200ms",
+        "--retries",
+        "3",
+        "--fail-if",
+        "errors > 0",
+    ]);
+    let trials = ran.trials();
+    let unserved: Vec<&Trial> = trials
+        .iter()
+        .filter(|trial| {
+            let cause = trial.invalid.as_ref().map(|invalid| invalid.cause);
+            cause == Some(InvalidCause::Unserved)
+        })
+        .collect();
+    let [unserved] = unserved[..] else {
+        panic!("{} {}", ran.out, ran.err);
+    };
+    assert_eq!(unserved.load.as_ref().map(|load| load.served), Some(7));
+    let place = Some(unserved.planned_index());
+    assert!(
+        trials.iter().any(|trial| trial.repeats == place),
+        "{}",
+        ran.err
+    );
+    let summary = ran.summary();
+    assert_eq!(summary["rows"][0]["served_all"], true, "{summary:#}");
+    let reasons = &summary["invalid"]["reasons"];
+    assert!(
+        reasons.to_string().contains("7 of 8 clients were served"),
+        "{summary:#}"
+    );
+    assert!(ran.out.contains("invalid: "), "{}", ran.out);
+}
+
+/// The load process of this one, once it runs.
+fn load_of(parent: u32) -> Option<Pid> {
+    let processes = std::fs::read_dir("/proc")
+        .expect("there is /proc")
+        .flatten();
+    processes.map(|process| process.path()).find_map(|path| {
+        let command = std::fs::read(path.join("cmdline")).ok()?;
+        let mut words = command.split(|byte| *byte == 0);
+        let is_load = words.any(|word| word == b"--controlled");
+        let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+        let after_name = stat.rsplit(')').next()?;
+        let own = after_name.split_whitespace().nth(1)?.parse() == Ok(parent);
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        (is_load && own).then(|| Pid::from_raw(pid)).flatten()
+    })
+}
+
+/// Named for a bug: a load that was stopped for two seconds entered the record without a warning.
+#[test]
+fn a_load_that_stood_still_makes_no_figures() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = directory.path().join("record");
+    let mut command = Command::new(THRONG);
+    command.args([
+        "run",
+        "--models",
+        "epoll",
+        "--clients",
+        "4",
+        "-r",
+        "1",
+        "-d",
+        "2s",
+    ]);
+    command.args(["--control", "none", "--no-ceiling", "--latency-at", "none"]);
+    command.args(["--probes", "none", "--retries", "1", "--allow-rough", "-o"]);
+    command
+        .arg(&record)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let throng = command.spawn().expect("the program can be started");
+    let load = loop {
+        match load_of(throng.id()) {
+            Some(load) => break load,
+            None => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    // Whenever its window is, much of it falls into a pause.
+    while kill_process(load, Signal::STOP).is_ok() {
+        thread::sleep(Duration::from_millis(700));
+        let _ = kill_process(load, Signal::CONT);
+        if load_of(throng.id()) != Some(load) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    let output = throng.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let trials = record::read_trials(&record).expect("a record");
+    let invalid = trials[0].invalid.as_ref().expect("it stood still");
+    assert_eq!(invalid.cause, InvalidCause::GeneratorStopped, "{invalid:?}");
+    assert!(
+        said.contains("invalid: the load generator stood still for"),
+        "{said}"
+    );
+    assert_eq!(trials[1].repeats, Some(0), "it was repeated");
+
+    // And again, when that is wanted: as often as there is nothing valid.
+    let mut resume = Command::new(THRONG);
+    resume
+        .args(["run", "--retry-invalid", "--allow-rough", "--resume"])
+        .arg(&record);
+    let output = resume.output().expect("the program can be started");
+    assert!(output.status.success(), "{output:?}");
+    let again = record::read_trials(&record).expect("a record");
+    let expected = usize::from(trials.iter().all(|trial| trial.invalid.is_some()));
+    assert!(again.len() >= trials.len() + expected);
+}
