@@ -116,10 +116,10 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
     let parts = parts.into_iter().map(|table| part(&source, table));
     let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
     for part in &mut parts {
-        let figures = part
-            .published
-            .iter()
-            .map(|published| published.resolve(part));
+        let servers = part.server_names();
+        let figures = part.published.iter().map(|published| {
+            published.resolve(&servers, &part.clients, |metric| part.measures(metric))
+        });
         let figures: Result<_, (std::ops::Range<usize>, String)> = figures.collect();
         part.figures = figures.map_err(|(at, why)| source.wrong(&at, &why))?;
         part.written_clients.clone_from(&part.clients);

@@ -8,9 +8,8 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::part::Part;
 use crate::record;
-use crate::record::metrics::find;
+use crate::record::metrics::{Metric, find};
 
 /// One metric of some servers as it was published.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -33,29 +32,33 @@ pub(super) struct Published {
 pub(super) struct Values(Vec<record::PublishedValue>);
 
 impl Published {
-    /// The same as it stands in a record.
+    /// The same as it stands in the record of a part with these servers and numbers of clients, which has the
+    /// metrics that `measures` allows.
     ///
     /// # Errors
     /// The first thing that is wrong about it, and where that stands.
-    pub(super) fn resolve(&self, part: &Part) -> Result<record::Published, (Range<usize>, String)> {
+    pub(super) fn resolve(
+        &self,
+        servers: &[String],
+        clients: &[u32],
+        measures: impl Fn(&Metric) -> Result<(), String>,
+    ) -> Result<record::Published, (Range<usize>, String)> {
         let metric = find(self.metric.get_ref())
             .map_err(|unknown| (self.metric.span(), unknown.to_string()))?;
-        part.measures(metric)
-            .map_err(|why| (self.metric.span(), why))?;
+        measures(metric).map_err(|why| (self.metric.span(), why))?;
         metric
             .unit
             .read(1.0, self.unit.get_ref())
             .map_err(|why| (self.unit.span(), why))?;
         let clients = match (&self.clients, metric.is_over_clients()) {
             (None, true) => Vec::new(),
-            (None, false) => part.clients.clone(),
+            (None, false) => clients.to_vec(),
             (Some(clients), false) => clients.get_ref().clone(),
             (Some(clients), true) => {
                 let why = format!("`{}` is one value over all clients", metric.name);
                 return Err((clients.span(), why));
             }
         };
-        let servers = part.server_names();
         let mut values = BTreeMap::new();
         for (server, given) in &self.values {
             if !servers.contains(server.get_ref()) {

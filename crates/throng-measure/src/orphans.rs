@@ -45,9 +45,6 @@ pub fn adopt() -> std::io::Result<()> {
     Ok(())
 }
 
-/// States of processes that have ended and were not reaped.
-pub(super) const ENDED: [char; 2] = ['Z', 'X'];
-
 /// A living stray.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Orphan {
@@ -100,7 +97,7 @@ pub(super) fn of_group(leader: u32) -> Vec<Orphan> {
     let leader = leader.cast_signed();
     let stats = processes.flatten().filter_map(|other| other.stat().ok());
     let others = stats.filter(|stat| stat.pgrp == leader && stat.pid != leader);
-    let living = others.filter(|stat| !ENDED.contains(&stat.state));
+    let living = others.filter(|stat| !watchdog::ENDED.contains(&stat.state));
     let named = |stat: Stat| Orphan {
         pid: stat.pid.cast_unsigned(),
         name: stat.comm,

@@ -229,6 +229,14 @@ impl Process {
                 .is_some_and(|pid| !matches!(waitid(WaitId::Pid(pid), how), Ok(None)))
     }
 
+    /// Waits until it has ended, for so long at most.
+    pub(super) fn wait_for_end(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while !self.has_ended() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn group(&self) -> Option<Pid> {
         Pid::from_raw(self.child.id().cast_signed())
     }
@@ -281,9 +289,7 @@ impl Process {
         // A read that waits for a word goes on after a signal, but not after the end of the stream.
         self.input = None;
         let deadline = Instant::now() + grace;
-        while !self.has_ended() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.wait_for_end(grace);
         let stopped = if !self.has_ended() {
             Stopped::Late
         } else if whom == Whom::Group && self.reaped.is_none() {

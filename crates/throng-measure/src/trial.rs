@@ -18,6 +18,10 @@ use throng_record::spec::Assignment;
 use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
 use throng_sys::signal::Stop;
 
+/// How a load ended of which every client had failed.
+const NOBODY_LEFT: &str = "no-clients-left";
+/// How long a server that dies may take from the end of all its connections to its own.
+const DYING_LIMIT: Duration = Duration::from_secs(2);
 /// How long a server may take to stop, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much longer a server of ours may take for each client: what has arrived is answered first, and
@@ -259,6 +263,9 @@ impl<'a> Live<'a> {
         let launch = &setup.launch;
         load.stop(STOP_LIMIT);
         result.note_hosts(load);
+        if matches!(&watched, Ok(load) if load.stopped_by == NOBODY_LEFT) {
+            server.wait_for_end(DYING_LIMIT);
+        }
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
             let ending = launch.ending(&mut server);
             result.take(panels);

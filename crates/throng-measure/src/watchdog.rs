@@ -21,7 +21,6 @@ use procfs::process::{Process, all_processes};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::orphans;
 use throng_sys::spawn;
 
 /// The variable whose value marks all processes of a run.
@@ -165,11 +164,14 @@ fn end_those_there_are(mark: &str, groups: &BTreeSet<i32>) -> bool {
     found
 }
 
+/// States of processes that have ended and were not reaped.
+pub(super) const ENDED: [char; 2] = ['Z', 'X'];
+
 fn belongs(process: &Process, mark: &str, groups: &BTreeSet<i32>) -> bool {
     let Ok(stat) = process.stat() else {
         return false;
     };
-    if orphans::ENDED.contains(&stat.state) || stat.pid == std::process::id().cast_signed() {
+    if ENDED.contains(&stat.state) || stat.pid == std::process::id().cast_signed() {
         return false;
     }
     if groups.contains(&stat.pgrp) {

@@ -209,7 +209,7 @@ enum Statistic {
 /// Every metric.
 pub const METRICS: &[Metric] = &ALL;
 
-const FILES: [&[Metric]; 13] = [
+const FILES: &[&[Metric]] = &[
     clients::METRICS,
     over_clients::METRICS,
     cpu::METRICS,
@@ -225,7 +225,7 @@ const FILES: [&[Metric]; 13] = [
     capture::METRICS,
 ];
 
-static ALL: [Metric; count(&FILES)] = joined(&FILES);
+static ALL: [Metric; count(FILES)] = joined(FILES);
 
 /// How many metrics these are.
 const fn count(parts: &[&[Metric]]) -> usize {
