@@ -171,6 +171,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inconclusive_says_what_would_have_been_seen() {
+        let noisy = |times_too: bool| {
+            compared(move |_, trials| {
+                for trial in trials.iter_mut().filter(|trial| trial.server == "epoll") {
+                    let factor = 0.4 + 0.3 * f64::from(trial.round % 3);
+                    let Some(load) = &mut trial.load else {
+                        continue;
+                    };
+                    load.window.replies_per_s *= factor;
+                    if times_too {
+                        load.service_time = Some(fixture::latency(&[(factor * 3e7) as u64; 200]));
+                    }
+                }
+            })
+        };
+        let one = sentences(&noisy(false));
+        assert!(
+            one.contains("Throughput: inconclusive; a difference of"),
+            "{one}"
+        );
+        assert!(one.contains("or more would have been seen; about"), "{one}");
+        let several = sentences(&noisy(true));
+        let list =
+            "Inconclusive, with the smallest difference that would have been seen: throughput";
+        assert!(several.contains(list), "{several}");
+    }
+
+    #[test]
     fn a_control_that_differs_from_itself_is_no_floor() {
         let again = |run: &mut Run, trials: &mut Vec<Trial>, factor: f64| {
             run.settings.control = Some("thread".to_owned());

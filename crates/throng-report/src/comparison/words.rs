@@ -1,6 +1,6 @@
 //! A pair in a few short sentences.
 
-use super::pair::{Measured, ONCE, Pair, noun, percentile};
+use super::pair::{Measured, Needed, ONCE, Pair, noun, percentile};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -11,6 +11,9 @@ const TIMES: [(&str, [&str; 2]); 3] = [
     ("response time", ["response_p50_us", "response_p99_us"]),
     ("job time", ["job_p50_us", "job_p99_us"]),
 ];
+
+/// More inconclusive measures than this share one sentence.
+const MOST_SENTENCES: usize = 2;
 
 /// What others say as well: clients per second is the inverse of their time, and the mean of some requests is
 /// close to that of all.
@@ -153,21 +156,38 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
         };
         sentences.push(format!("{what}: inconclusive, since {why}"));
     }
-    for one in all {
-        if let (Some(seen), Some(needed)) = (one.smallest_difference, one.needed) {
-            let of = if is_first && sentences.is_empty() {
-                format!("{} against {}, ", pair.server, pair.reference)
-            } else {
-                String::new()
-            };
-            sentences.push(format!(
-                "{of}{}: inconclusive; a difference of {} or more would have been seen; about {} rounds would show {}",
-                noun(one),
-                percent(seen),
-                whole(needed.rounds as f64),
-                percent(needed.difference),
-            ));
-        }
+    let of = if is_first && sentences.is_empty() {
+        format!("{} against {}", pair.server, pair.reference)
+    } else {
+        String::new()
+    };
+    let noisy = all
+        .into_iter()
+        .filter_map(|one| Some((one, one.smallest_difference?, one.needed?)));
+    let noisy: Vec<(&Measured, f64, Needed)> = noisy.collect();
+    if noisy.len() > MOST_SENTENCES {
+        let of = if of.is_empty() { of } else { of + ": " };
+        let seen = noisy.iter();
+        let seen = seen.map(|(one, seen, _)| format!("{} {}", noun(one), percent(*seen)));
+        sentences.push(format!(
+            "{of}inconclusive, with the smallest difference that would have been seen: {}",
+            list(&seen.collect::<Vec<_>>())
+        ));
+        return sentences;
+    }
+    for (place, (one, seen, needed)) in noisy.into_iter().enumerate() {
+        let of = if place == 0 && !of.is_empty() {
+            format!("{of}, ")
+        } else {
+            String::new()
+        };
+        sentences.push(format!(
+            "{of}{}: inconclusive; a difference of {} or more would have been seen; about {} rounds would show {}",
+            noun(one),
+            percent(seen),
+            whole(needed.rounds as f64),
+            percent(needed.difference),
+        ));
     }
     sentences
 }
@@ -205,6 +225,7 @@ fn capital(sentence: &str) -> String {
         "job time",
         "its ",
         "equivalent",
+        "inconclusive",
         "throughput",
         "memory",
         "fairness",
