@@ -35,7 +35,15 @@ fn run(kind: u32, record: &Path) -> Command {
         command
     } else {
         let mut command = Command::new(THRONG);
-        command.args(["compare", &with_a_helper(), "fork", "--runs", "4"]);
+        command.args([
+            "compare",
+            &with_a_helper(),
+            "fork",
+            "--runs",
+            "4",
+            "--retries",
+            "0",
+        ]);
         command.args(["--duration", "30ms", "--warm-up", "0s", "--probes", "cpu"]);
         command.args(["--control", "none", "-o"]).arg(record);
         command
