@@ -1,4 +1,4 @@
-//! Whether the figures of a trial can be used: each check is one function in [`CHECKS`].
+//! Whether the figures of a trial can be used: each check is one function in `CHECKS`.
 
 use throng_record::format::{self, counted, list, whole};
 use throng_record::{Invalid, InvalidCause, Load, Settings, Trial};

@@ -13,7 +13,9 @@ use crate::support::program::THRONG;
 use crate::support::server::Server;
 
 /// What is measured briefly, in trials.
-const QUICK: [&str; 10] = [
+const QUICK: [&str; 12] = [
+    "--retries",
+    "0",
     "-d",
     "100ms",
     "--warm-up",
