@@ -147,7 +147,8 @@ fn soak_one(model: &'static str, soak: Soak) -> anyhow::Result<()> {
     std::fs::write(&study, study_of(model, soak))?;
     let record = directory.path().join("record");
     let mut command = Command::new(THRONG);
-    command.arg("run").arg(&study).arg("-o").arg(&record);
+    command.args(["run", "--allow-rough", "--retries", "0"]);
+    command.arg(&study).arg("-o").arg(&record);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -76,9 +76,11 @@ fn the_figures_of_half_a_crowd_are_kept() {
         (25, wrong + resets),
         "{ended:?}"
     );
-    // A reset while a client rests after its first answer ends it, too.
+    // A reset while a client rests after its first answer ends it, too; and one that comes before a client has read
+    // its answer leaves it without.
     assert!(resets <= 25, "{ended:?}");
-    assert_eq!(ended.count("served"), 75, "{ended:?}");
+    let served = ended.count("served");
+    assert!((75 - resets..=75).contains(&served), "{ended:?}");
     let replies = ended.result["window"]["replies"].as_u64().unwrap();
     assert!(replies >= 50, "{ended:?}");
     assert_eq!(
