@@ -57,6 +57,8 @@ const ROUNDS_A_CHECK: u32 = 5;
 const ROUNDS_A_LOOK: u32 = 10;
 /// Time between two looks at the processes, their memory and the like.
 const TICK: Duration = Duration::from_secs(1);
+/// So many times as long as such a look takes passes before the next one, at least.
+const LOOKS_SHARE: u32 = 10;
 /// How much longer than it lasts a slice may take until its last reply.
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
@@ -68,8 +70,7 @@ const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
 const WATCHED_AT_REST: Duration = Duration::from_millis(30);
 const BUSY_AT_REST: f64 = 0.05;
 
-/// Measures all of them side by side. Whatever goes wrong with one ends the slices of all, and is part of what came of
-/// it; what was measured until then is kept.
+/// Measures all of them side by side. Whatever goes wrong with one is part of what came of it, and the others go on.
 pub(super) fn run(
     plan: &Plan,
     members: &[Member<'_>],
@@ -85,7 +86,7 @@ pub(super) fn run(
         }
     }
     let mut others = None;
-    if visited.iter().all(Result::is_ok) {
+    if visited.iter().any(Result::is_ok) {
         let meter = Meter::start();
         have_rounds(plan, &mut visited, audience);
         let of_all = visited.iter().flatten().map(Visited::cpu_in_slices).sum();
@@ -111,11 +112,11 @@ pub(super) fn run(
     (ended, others)
 }
 
-/// Visits the servers round by round, until the plan or a signal ends it, or one of them fails.
+/// Visits the servers round by round, until the plan or a signal ends it, or all of them have failed.
 fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut Audience<'_>) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let began = Instant::now();
-    let mut looked = began;
+    let mut look_at = began + TICK;
     for round in 0.. {
         let mut order: Vec<usize> = (0..visited.len()).collect();
         random.shuffle(&mut order);
@@ -128,11 +129,10 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
             }
             if let Err(halt) = server.visit(plan.length, round) {
                 visited[place] = Err(halt);
-                return;
             }
         }
-        if looked.elapsed() >= TICK {
-            looked = Instant::now();
+        let now = Instant::now();
+        if now >= look_at {
             audience
                 .observer
                 .sees_ratios(&so_far(plan, visited, round + 1, began));
@@ -141,9 +141,9 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
                     && let Err(halt) = seen.look()
                 {
                     *server = Err(halt);
-                    return;
                 }
             }
+            look_at = Instant::now() + TICK.max(LOOKS_SHARE * now.elapsed());
         }
         let rounds = round + 1;
         let over = match plan.rounds {
@@ -153,7 +153,8 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
                     || rounds % ROUNDS_A_LOOK == 0 && are_precise(plan, visited)
             }
         };
-        if over || audience.stop.requested() {
+        let all_failed = visited.iter().all(Result::is_err);
+        if over || all_failed || audience.stop.requested() {
             return;
         }
     }
@@ -162,15 +163,19 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
 /// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
 fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
     let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
-    compared(plan, visited).all(|(own, reference)| {
-        values.into_iter().all(|value| {
-            let pairs = pairs(own, reference, value);
-            // Where a value cannot be had, nothing is waited for.
-            let precise =
-                || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width));
-            pairs.is_empty() || precise()
+    let mut compared = compared(plan, visited).peekable();
+    // A server that is alone has its time.
+    let is_alone = compared.peek().is_none();
+    !is_alone
+        && compared.all(|(own, reference)| {
+            values.into_iter().all(|value| {
+                let pairs = pairs(own, reference, value);
+                // Where a value cannot be had, nothing is waited for.
+                let precise =
+                    || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width));
+                pairs.is_empty() || precise()
+            })
         })
-    })
 }
 
 /// The servers that are compared, each with the reference.

@@ -56,7 +56,7 @@ fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
 }
 
 #[test]
-fn a_foreign_server_takes_part_and_one_that_dies_ends_the_slices_with_what_there_is() {
+fn a_foreign_server_takes_part_and_where_one_dies_the_other_goes_on() {
     let (Some(server), Some(crashing)) = (python(""), python("crash")) else {
         return;
     };
@@ -72,7 +72,7 @@ fn a_foreign_server_takes_part_and_one_that_dies_ends_the_slices_with_what_there
         "--protocol",
         "http",
         "--runs",
-        "2000",
+        "30",
         "--control",
         "none",
     ]);
@@ -81,6 +81,7 @@ fn a_foreign_server_takes_part_and_one_that_dies_ends_the_slices_with_what_there
     assert!(timed(&trials, "bad").failure.is_some());
     let good = timed(&trials, "good");
     assert!(good.failure.is_none() && good.load.is_some());
+    assert!(!good.slices.is_empty(), "it went on");
 }
 
 #[test]
