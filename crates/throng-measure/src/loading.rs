@@ -54,6 +54,14 @@ impl Loading<'_> {
         Ok(())
     }
 
+    /// Its process, where it is one.
+    pub(super) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Here(process) => Some(process.pid()),
+            Self::Cluster(_) => None,
+        }
+    }
+
     /// Has it load for a slice. Of several hosts it does not.
     pub(super) fn begin_slice(&mut self, slice: NextSlice) {
         if let Self::Here(process) = self {

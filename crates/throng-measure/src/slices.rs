@@ -87,10 +87,13 @@ pub(super) fn run(
     }
     let mut others = None;
     if visited.iter().any(Result::is_ok) {
-        let meter = Meter::start();
+        let of_all = |visited: &[Stage<Visited<'_>>]| -> Duration {
+            visited.iter().flatten().map(Visited::cpu_of_both).sum()
+        };
+        let (meter, before) = (Meter::start(), of_all(&visited));
         have_rounds(plan, &mut visited, audience);
-        let of_all = visited.iter().flatten().map(Visited::cpu_in_slices).sum();
-        others = meter.and_then(|meter| meter.others(of_all));
+        let measured = of_all(&visited).saturating_sub(before);
+        others = meter.and_then(|meter| meter.others(measured));
     }
     let ended: Vec<Seen> = members
         .iter()
@@ -314,10 +317,11 @@ impl<'a> Visited<'a> {
         }
     }
 
-    /// CPU time of both sides in all slices that count.
-    fn cpu_in_slices(&self) -> Duration {
-        let of = |slice: &Slice| slice.server_cpu_ns.unwrap_or(0) + slice.client_cpu_ns;
-        Duration::from_nanos(self.slices.iter().map(of).sum())
+    /// CPU time that the server and its load have used until now.
+    fn cpu_of_both(&self) -> Duration {
+        let load = self.live.load.pid();
+        let load = load.and_then(|pid| process_cpu_time(pid).ok());
+        self.cpu().unwrap_or_default() + load.unwrap_or_default()
     }
 
     /// Has a slice that counts.
