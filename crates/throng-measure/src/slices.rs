@@ -40,7 +40,7 @@ pub(super) struct Plan {
 /// A server that takes part.
 pub(super) struct Member<'a> {
     pub(super) setup: &'a Setup<'a>,
-    /// Whether it only checks the others, and so is visited in one round of a few.
+    /// Whether it only checks the others, and so takes part in some rounds only.
     pub(super) checks: bool,
 }
 
@@ -51,8 +51,11 @@ pub(super) struct Seen {
     pub(super) slices: Vec<Slice>,
 }
 
-/// Rounds from one slice of a server that checks to the next: with two other servers it takes an eleventh of the time.
-const ROUNDS_A_CHECK: u32 = 5;
+/// Of so many rounds a server that checks takes part in the first few: with two other servers it takes an eleventh of the
+/// time. It takes part in rounds that follow each other, so that it rests between them for as long as the others do: a
+/// server that has rested for longer does otherwise. Its first slice after a long rest does not count.
+const ROUNDS_A_CHECK: u32 = 50;
+const CHECKED_ROUNDS: u32 = 10;
 /// Rounds after which it is looked whether the ratios are precise.
 const ROUNDS_A_LOOK: u32 = 10;
 /// Time between two looks at the processes, their memory and the like.
@@ -127,10 +130,11 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
             let Ok(server) = &mut visited[place] else {
                 continue;
             };
-            if server.checks && round % ROUNDS_A_CHECK != 0 {
+            if server.checks && round % ROUNDS_A_CHECK >= CHECKED_ROUNDS {
                 continue;
             }
-            if let Err(halt) = server.visit(plan.length, round) {
+            let counts = !server.checks || round % ROUNDS_A_CHECK > 0;
+            if let Err(halt) = server.visit(plan.length, round, counts) {
                 visited[place] = Err(halt);
             }
         }
@@ -324,10 +328,10 @@ impl<'a> Visited<'a> {
         self.cpu().unwrap_or_default() + load.unwrap_or_default()
     }
 
-    /// Has a slice that counts.
-    fn visit(&mut self, length: Duration, round: u32) -> Stage<()> {
+    /// Has a slice of a round.
+    fn visit(&mut self, length: Duration, round: u32, counts: bool) -> Stage<()> {
         let slice = self.have(length, false, round)?;
-        self.slices.extend(slice);
+        self.slices.extend(slice.filter(|_| counts));
         Ok(())
     }
 

@@ -45,7 +45,12 @@ fn every_server_has_a_slice_in_each_round_and_all_replies_are_counted() {
         .iter()
         .find(|trial| trial.purpose == Purpose::Control)
         .expect("the reference is its own control");
-    assert!(control.slices.len() <= 5 && control.slices.iter().all(|slice| slice.round % 5 == 0));
+    assert!(
+        control
+            .slices
+            .iter()
+            .all(|slice| (1..10).contains(&slice.round))
+    );
     assert!(matches!(
         method(&ran),
         Method::Slices {
