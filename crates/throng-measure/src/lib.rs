@@ -12,6 +12,7 @@ mod limit;
 mod live_snapshot;
 mod loading;
 mod loads;
+mod main_thread;
 mod measuring;
 pub mod network;
 mod observer;

@@ -7,8 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::cluster::News;
-use super::cluster::Origin;
+use rustix::process::Pid;
+
+use super::cluster::{News, Origin};
+use super::main_thread;
 use super::observer::{Audience, RatiosSoFar};
 use super::others::{Meter, Others};
 use super::probes::Tree;
@@ -126,6 +128,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
     for round in 0.. {
         let mut order: Vec<usize> = (0..visited.len()).collect();
         random.shuffle(&mut order);
+        let draw = random.usize(..);
         for place in order {
             let Ok(server) = &mut visited[place] else {
                 continue;
@@ -133,6 +136,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
             if server.checks && round % ROUNDS_A_CHECK >= CHECKED_ROUNDS {
                 continue;
             }
+            server.move_to(draw);
             let counts = !server.checks || round % ROUNDS_A_CHECK > 0;
             if let Err(halt) = server.visit(plan.length, round, counts) {
                 visited[place] = Err(halt);
@@ -238,6 +242,8 @@ struct Visited<'a> {
     live: Live<'a>,
     /// The server's processes.
     tree: Tree,
+    /// The thread that does the server's work, where it is one.
+    main_thread: Option<Pid>,
     checks: bool,
     /// Whether it works at rest too, and so is stopped then.
     is_frozen: bool,
@@ -274,6 +280,7 @@ impl<'a> Visited<'a> {
             setup: member.setup,
             live,
             tree,
+            main_thread: None,
             checks: member.checks,
             is_frozen: false,
             slices: Vec::new(),
@@ -292,6 +299,7 @@ impl<'a> Visited<'a> {
         }
         visited.live.go_on()?;
         visited.warm_up(plan, audience)?;
+        visited.main_thread = main_thread::of(visited.tree.pids());
         Ok(visited)
     }
 
@@ -326,6 +334,16 @@ impl<'a> Visited<'a> {
         let load = self.live.load.pid();
         let load = load.and_then(|pid| process_cpu_time(pid).ok());
         self.cpu().unwrap_or_default() + load.unwrap_or_default()
+    }
+
+    /// Has the thread that does the work run on one of the server's CPUs, which is the same for all servers.
+    fn move_to(&self, draw: usize) {
+        let cpus = self.setup.launch.cpus;
+        if let Some(thread) = self.main_thread
+            && cpus.len() > 1
+        {
+            main_thread::move_to(thread, cpus[draw % cpus.len()]);
+        }
     }
 
     /// Has a slice of a round.

@@ -1,0 +1,31 @@
+//! The one thread that does a server's work, where there is one.
+//!
+//! Such a thread stays on one CPU for long, and CPUs of a virtual machine are not alike: what shares their cores differs.
+//! Servers that are compared have it on the same CPU in the same round, so that none has the better one.
+
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use throng_sys::clock::process_cpu_time;
+
+/// Share of the CPU time of a process from which its main thread does the work.
+const MOST: f64 = 0.8;
+
+/// The main thread of a server of these processes, if it does the work.
+pub(super) fn of(pids: &[u32]) -> Option<Pid> {
+    let &[pid] = pids else { return None };
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let own = Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?);
+    let all = process_cpu_time(pid).ok()?;
+    let does_most = own.as_secs_f64() >= MOST * all.as_secs_f64();
+    Pid::from_raw(pid.cast_signed()).filter(|_| does_most)
+}
+
+/// Has it run on this CPU. Where that is refused, it stays where it is.
+pub(super) fn move_to(thread: Pid, cpu: u32) {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    let _ = sched_setaffinity(Some(thread), &set);
+}
