@@ -60,7 +60,7 @@ pub(super) struct Arguments {
           value_parser = values::at_least_one)]
     clients: Vec<u32>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
-    /// reference]. By how much the two differ is noise, and no smaller difference is called one.
+    /// reference]. If the two differ, the grade of the run is lower.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
     /// After the timed rounds, take each server's response time at these parts of the rate that it

@@ -23,8 +23,8 @@ const SERVERS: &str = "\
     line that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its \
     environment. A command that is called like a model needs its path: ./epoll. It stays in the \
     foreground, is ready when it accepts a connection (or when --ready says so), and is ended with \
-    all it started by SIGTERM, after 5 s by SIGKILL. Each trial starts it afresh; trials of all \
-    servers are mixed in a random order.";
+    all it started by SIGTERM, after 5 s by SIGKILL. With --method trials each trial starts it afresh, \
+    and trials of all servers are mixed in a random order.";
 
 /// Examples, what a server is, and what a condition may name.
 pub(super) fn text() -> String {
