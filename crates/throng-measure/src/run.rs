@@ -1,7 +1,7 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use super::cluster::Origin;
-use super::measuring::{Measured, begin, end, measure};
+use super::measuring::{Measured, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
 use super::{limit, loads, side_by_side};
@@ -24,154 +24,183 @@ pub fn run(
         return limit::run(plan, asked, origin, store, observer, stop);
     }
     let order = plan.order();
-    let foreseen: Vec<f64> = order
-        .iter()
-        .map(|planned| loads::foreseen(&plan.settings, planned.purpose))
-        .collect();
     let run = begin(plan, order.len(), store)?;
-    let mut trials = plan.done.clone();
-    let audience = &mut Audience { observer, stop };
-    for (index, planned) in order.iter().enumerate() {
-        if trials.iter().any(|trial| trial.index as usize == index) {
-            continue;
-        }
-        if plan.is_in_slices(planned) {
-            let together: Vec<(usize, &TrialSpec)> = order
-                .iter()
-                .enumerate()
-                .filter(|(_, other)| plan.is_in_slices(other) && other.clients == planned.clients)
-                .collect();
-            audience
-                .observer
-                .begins(&plan.starts(planned, index, &foreseen));
-            let seen = side_by_side::run(plan, store, &together, audience)?;
-            for trial in seen {
-                // One of an earlier invocation stays: those of its round are measured again without it.
-                if trials.iter().all(|other| other.index != trial.index) {
-                    store.add_trial(&trial)?;
-                    audience.observer.ended(&trial);
-                    trials.push(trial);
+    let mut runner = Runner {
+        plan,
+        origin,
+        store,
+        audience: Audience { observer, stop },
+        order: &order,
+        trials: plan.done.clone(),
+        wanted: plan.to_retry(),
+    };
+    let ending = runner.run_all()?;
+    end(run, runner.trials, ending, runner.store)
+}
+
+/// A run while it lasts.
+struct Runner<'a> {
+    plan: &'a RunSpec,
+    origin: &'a mut Origin,
+    store: &'a mut Store,
+    audience: Audience<'a>,
+    /// The planned trials; the index of a trial is its place here.
+    order: &'a [TrialSpec],
+    /// Those that are done, also by earlier invocations.
+    trials: Vec<Trial>,
+    /// Places of invalid trials of earlier invocations that are still to be repeated.
+    wanted: Vec<u32>,
+}
+
+impl Runner<'_> {
+    fn run_all(&mut self) -> anyhow::Result<Ending> {
+        let order = self.order;
+        for (index, planned) in order.iter().enumerate() {
+            if self.is_done(index) {
+                continue;
+            }
+            // The loads of these are parts of the rates of the trials before them, which must be right by now.
+            if planned.percent.is_some() {
+                let ending = self.repeat_invalid()?;
+                if ending != Ending::Complete {
+                    return Ok(ending);
                 }
             }
-            if stop.requested() {
-                break;
+            let ending = if self.plan.is_in_slices(planned) {
+                self.run_side_by_side(index, planned)?
+            } else {
+                let trial = Trial {
+                    index: index as u32,
+                    ..Trial::default()
+                };
+                self.run_one(trial, planned)?
+            };
+            if ending != Ending::Complete {
+                return Ok(ending);
             }
-            continue;
         }
-        let started = plan.starts(planned, index, &foreseen);
-        audience.observer.begins(&started);
-        let trial = Trial {
-            index: index as u32,
-            ..Trial::default()
-        };
-        let (measured, trial) = one_trial(plan, origin, store, &trials, trial, planned, audience)?;
-        if measured == Measured::CutShort {
-            break;
+        if !(0..order.len()).all(|index| self.is_done(index)) {
+            return Ok(Ending::Interrupted);
         }
-        audience.observer.ended(&trial);
-        trials.push(trial);
-        if measured == Measured::HostLost {
-            return end(run, trials, Ending::HostLost, store);
-        }
-        if stop.requested() {
-            break;
-        }
+        self.repeat_invalid()
     }
-    let is_there = |index: usize| trials.iter().any(|trial| trial.index as usize == index);
-    if stop.requested() || !(0..order.len()).all(is_there) {
-        return end(run, trials, Ending::Interrupted, store);
-    }
-    let ending = repeat(plan, origin, store, &mut trials, &order, audience)?;
-    end(run, trials, ending, store)
-}
 
-/// Repeats invalid trials: those of an earlier invocation if that is wanted, and then as often as the settings say.
-/// Those of servers that were side by side cannot be had one by one.
-fn repeat(
-    plan: &RunSpec,
-    origin: &mut Origin,
-    store: &mut Store,
-    trials: &mut Vec<Trial>,
-    order: &[TrialSpec],
-    audience: &mut Audience<'_>,
-) -> anyhow::Result<Ending> {
-    let settings = &plan.settings;
-    let mut wanted = plan.to_retry();
-    loop {
-        if wanted.is_empty() {
-            wanted = to_repeat(trials, settings.retries, settings.runs);
+    /// How long each planned trial will take, in seconds.
+    fn foreseen(&self) -> Vec<f64> {
+        let foreseen = |planned: &TrialSpec| loads::foreseen(&self.plan.settings, planned.purpose);
+        self.order.iter().map(foreseen).collect()
+    }
+
+    fn is_done(&self, index: usize) -> bool {
+        self.trials
+            .iter()
+            .any(|trial| trial.index as usize == index)
+    }
+
+    /// All planned trials with as many clients that are measured in slices.
+    fn run_side_by_side(&mut self, index: usize, planned: &TrialSpec) -> anyhow::Result<Ending> {
+        let plan = self.plan;
+        let order = self.order.iter().enumerate();
+        let together: Vec<(usize, &TrialSpec)> = order
+            .filter(|(_, other)| plan.is_in_slices(other) && other.clients == planned.clients)
+            .collect();
+        let foreseen = self.foreseen();
+        let started = plan.starts(planned, index, &foreseen);
+        self.audience.observer.begins(&started);
+        let seen = side_by_side::run(plan, self.store, &together, &mut self.audience)?;
+        for trial in seen {
+            // One of an earlier invocation stays: those of its round are measured again without it.
+            if !self.is_done(trial.index as usize) {
+                self.store.add_trial(&trial)?;
+                self.audience.observer.ended(&trial);
+                self.trials.push(trial);
+            }
         }
-        let planned = |place: u32| {
-            let planned = order.get(place as usize);
+        Ok(self.ending(Measured::Whole))
+    }
+
+    /// Repeats invalid trials: those of an earlier invocation that are wanted again, and then as often as the
+    /// settings say. Those of servers that were side by side cannot be had one by one.
+    fn repeat_invalid(&mut self) -> anyhow::Result<Ending> {
+        let settings = &self.plan.settings;
+        let (plan, order) = (self.plan, self.order);
+        let planned = |place: &u32| {
+            let planned = order.get(*place as usize);
             planned.filter(|planned| !plan.is_in_slices(planned))
         };
-        wanted.retain(|place| planned(*place).is_some());
-        let Some(place) = wanted.first().copied() else {
-            return Ok(Ending::Complete);
-        };
-        wanted.remove(0);
-        let Some(planned) = planned(place) else {
-            continue;
-        };
-        let foreseen = vec![loads::foreseen(settings, planned.purpose); order.len()];
-        let started = plan.starts(planned, order.len() - 1, &foreseen);
-        audience.observer.begins(&started);
-        let again = Trial {
-            index: 1 + trials
-                .iter()
-                .map(|trial| trial.index)
-                .max()
-                .unwrap_or(place),
-            repeats: Some(place),
-            ..Trial::default()
-        };
-        let (measured, trial) = one_trial(plan, origin, store, trials, again, planned, audience)?;
-        if measured == Measured::CutShort {
-            return Ok(Ending::Interrupted);
-        }
-        audience.observer.ended(&trial);
-        trials.push(trial);
-        if measured == Measured::HostLost {
-            return Ok(Ending::HostLost);
-        }
-        if audience.stop.requested() {
-            return Ok(Ending::Interrupted);
+        loop {
+            if self.wanted.is_empty() {
+                self.wanted = to_repeat(&self.trials, settings.retries, settings.runs);
+            }
+            self.wanted.retain(|place| planned(place).is_some());
+            let Some(place) = self.wanted.first().copied() else {
+                return Ok(Ending::Complete);
+            };
+            self.wanted.remove(0);
+            let Some(planned) = planned(&place) else {
+                continue;
+            };
+            // After every planned trial, those to come included.
+            let last = self.trials.iter().map(|trial| trial.index).max();
+            let again = Trial {
+                index: last.map_or(0, |last| last + 1).max(order.len() as u32),
+                repeats: Some(place),
+                ..Trial::default()
+            };
+            let ending = self.run_one(again, planned)?;
+            if ending != Ending::Complete {
+                return Ok(ending);
+            }
         }
     }
-}
 
-/// Runs one trial, of which its place is known, after those that are `done` and records it, unless a signal cut it short.
-fn one_trial(
-    plan: &RunSpec,
-    origin: &mut Origin,
-    store: &mut Store,
-    done: &[Trial],
-    trial: Trial,
-    planned: &TrialSpec,
-    audience: &mut Audience<'_>,
-) -> anyhow::Result<(Measured, Trial)> {
-    let server = &plan.server(planned).name;
-    let mut trial = Trial {
-        round: planned.round,
-        server: server.clone(),
-        clients: planned.clients,
-        purpose: planned.purpose,
-        below: planned
-            .percent
-            .map(|percent| Below::of(percent, done, server, planned.clients)),
-        started_at: utc_now(),
-        ..trial
-    };
-    let measured = if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
-        trial.failure = Some(no_rate(planned.clients));
-        Measured::Whole
-    } else {
-        measure(plan, origin, store, planned, &mut trial, audience)?
-    };
-    if measured != Measured::CutShort {
-        store.add_trial(&trial)?;
+    /// Runs one trial, of which its place is known, and records it, unless a signal cut it short.
+    fn run_one(&mut self, trial: Trial, planned: &TrialSpec) -> anyhow::Result<Ending> {
+        let plan = self.plan;
+        let server = &plan.server(planned).name;
+        let (shown, foreseen) = if trial.repeats.is_some() {
+            // Nothing else is known to come.
+            let takes = loads::foreseen(&plan.settings, planned.purpose);
+            (self.order.len() - 1, vec![takes; self.order.len()])
+        } else {
+            (trial.index as usize, self.foreseen())
+        };
+        let started = plan.starts(planned, shown, &foreseen);
+        self.audience.observer.begins(&started);
+        let mut trial = Trial {
+            round: planned.round,
+            server: server.clone(),
+            clients: planned.clients,
+            purpose: planned.purpose,
+            below: planned
+                .percent
+                .map(|percent| Below::of(percent, &self.trials, server, planned.clients)),
+            started_at: utc_now(),
+            ..trial
+        };
+        let measured = if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
+            trial.failure = Some(no_rate(planned.clients));
+            Measured::Whole
+        } else {
+            let audience = &mut self.audience;
+            measure(plan, self.origin, self.store, planned, &mut trial, audience)?
+        };
+        if measured != Measured::CutShort {
+            self.store.add_trial(&trial)?;
+            self.audience.observer.ended(&trial);
+            self.trials.push(trial);
+        }
+        Ok(self.ending(measured))
     }
-    Ok((measured, trial))
+
+    /// How the run ends after a trial; complete if it goes on.
+    fn ending(&self, measured: Measured) -> Ending {
+        match measured {
+            Measured::HostLost => Ending::HostLost,
+            Measured::CutShort => Ending::Interrupted,
+            Measured::Whole => ending(!self.audience.stop.requested()),
+        }
+    }
 }
 
 /// Why there is no load below a maximum that is not known.

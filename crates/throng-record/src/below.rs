@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Load, Purpose, Trial};
+use super::{Load, Purpose, Trial, counting};
 use throng_stats::median;
 
 /// The lowest rate that a load can be asked for.
@@ -25,9 +25,9 @@ pub struct Below {
 
 impl Below {
     /// This part of the median rate that a server reached with so many clients in those of `trials`
-    /// that have figures.
+    /// that have figures and count.
     pub fn of(percent: u32, trials: &[Trial], server: &str, clients: u32) -> Self {
-        let rates: Vec<f64> = trials
+        let rates: Vec<f64> = counting(trials)
             .iter()
             .filter(|trial| trial.purpose == Purpose::Timed && trial.failure.is_none())
             .filter(|trial| trial.server == server && trial.clients == clients)
@@ -56,7 +56,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Failure, OpenLoop, Window};
+    use crate::{Failure, Invalid, InvalidCause, OpenLoop, Window};
 
     fn trial(server: &str, clients: u32, purpose: Purpose, replies_per_s: f64) -> Trial {
         let window = Window {
@@ -83,7 +83,13 @@ mod tests {
             reason: "it broke".to_owned(),
             output: String::new(),
         });
+        let mut invalid = trial("epoll", 10, Purpose::Timed, 1.0);
+        invalid.invalid = Some(Invalid {
+            cause: InvalidCause::Drift,
+            reason: "the rate fell".to_owned(),
+        });
         let trials = vec![
+            invalid,
             trial("epoll", 10, Purpose::Timed, 900.0),
             trial("epoll", 10, Purpose::Timed, 1000.0),
             trial("epoll", 10, Purpose::Timed, 5000.0),
