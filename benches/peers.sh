@@ -2,64 +2,51 @@
 # Compares throng's models with the same designs in plain C ("twins") and with runtimes ("peers").
 #
 #   benches/peers.sh check        [-s "..."]
-#   benches/peers.sh rates        [-c "50 500 2000 10000"] [-r ROUNDS] [-d 1.5s] [-S SEED] [-o FILE]
-#                                 [-m "MODEL ..."] [-s "SERVER ..."] [-C CLIENT] [-l LOCK] > table.md
+#   benches/peers.sh rates        [-c "50 500 2000"] [-b BUDGET] [-m "MODEL ..."] [-s "SERVER ..."]
+#                                 [-l LOCK] > table.md
 #   benches/peers.sh instructions [-c "50"] [-m "MODEL ..."] [-l LOCK] > table.md
 #
 # check: half-close, slow readers, resets, crowds and the end, of every twin and peer.
 #
-# rates: requests per second of the server's CPU, the server on CPU 0 and the clients on CPU 1. In
-# each round every server has its turn, in a random order, so that a disturbed minute meets
-# all alike; ratios are taken within a round. Single figures depend on the machine's neighbours.
-#
-# What io_uring saves shows only where both ends use it: -C io-uring has such clients.
+# rates: `throng compare` of each model with its twin, and of each peer with the model epoll-et: both
+# servers side by side, until the ratios are within 1 % or the budget is spent.
 #
 # instructions: in user space, and system calls, of a model and of its twin. Counted, not timed.
 #
-#   -c  numbers of clients       -r  rounds [5]          -d  how long replies count [1.5s]
-#   -m  models of throng [epoll epoll-et io-uring reactors poll select thread fork, where supported]
+#   -c  numbers of clients       -b  time for each comparison [30s]
+#   -m  models of throng [epoll epoll-et io-uring poll select thread fork, where supported]
 #   -s  twins (c/epoll-et ...) and peers (tokio ...) [all]; "" for none
-#   -C  clients of the rates: epoll (those of throng load) or io-uring (c/load-io-uring) [epoll]
-#   -S  seed of the order [1]    -o  keep the trials as JSON lines in this file
-#   -l  lock file held during each trial, where somebody else measures on this machine too
+#   -l  lock file held during each measurement, where somebody else measures on this machine too
 #
-# A small run: benches/peers.sh rates -c 50 -r 3 -m "epoll epoll-et" -s "c/epoll-et tokio"
+# A small run: benches/peers.sh rates -c 50 -b 10s -s "c/epoll-et tokio"
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 twins="epoll epoll-et io-uring poll select thread fork" # of the models with these names
 all_servers="c/${twins// / c/} libuv tokio monoio compio go node"
 task=${1:-}
 [ $# -gt 0 ] && shift
 case $task in
-  rates) crowds="50 500 2000 10000" ;;
+  rates) crowds="50 500 2000" ;;
   instructions) crowds=50 ;;
   check) crowds="50 2000 10000" ;;
   *) usage ;;
 esac
-rounds=5 duration=1.5s seed=1 kept="" lock="" client=epoll
-models="epoll epoll-et io-uring reactors poll select thread fork"
+budget=30s lock=""
+models="epoll epoll-et io-uring poll select thread fork"
 servers=$all_servers
-while getopts c:r:d:m:s:C:S:o:l: option; do
+while getopts c:b:m:s:l: option; do
   case $option in
     c) crowds=$OPTARG ;;
-    r) rounds=$OPTARG ;;
-    d) duration=$OPTARG ;;
+    b) budget=$OPTARG ;;
     m) models=$OPTARG ;;
     s) servers=$OPTARG ;;
-    C) client=$OPTARG ;;
-    S) seed=$OPTARG ;;
-    o) kept=$OPTARG ;;
     l) lock=$OPTARG ;;
     *) usage ;;
   esac
 done
-case $client in
-  epoll | io-uring) ;;
-  *) usage ;;
-esac
 # shellcheck source=benches/lib.sh
 . benches/lib.sh
 need jq jq
@@ -140,26 +127,6 @@ choose_models() {
   done
 }
 
-# choose_client: `load` are what has trial.py use the clients asked for.
-choose_client() {
-  load=()
-  [ "$client" = io-uring ] || return 0
-  make -s -C benches/peers/c load-io-uring > "$work/build" 2>&1 || {
-    echo "the clients on io_uring cannot be built here; they need $(needs c/io-uring):" >&2
-    tail -n 3 "$work/build" >&2
-    exit 1
-  }
-  load=(--load benches/peers/c/load-io-uring)
-}
-
-# shuffled SEED NAME...: in an order that depends on the seed only.
-shuffled() {
-  python3 -c 'import random, sys
-names = sys.argv[2:]
-random.Random(sys.argv[1]).shuffle(names)
-print(*names)' "$@"
-}
-
 # fits NAME CROWD: select() takes no descriptor from 1024 on.
 fits() {
   case $1 in
@@ -182,32 +149,39 @@ check() {
   return "$failed"
 }
 
+# compare_one NAME COMMAND MODEL CROWD: a twin or peer with a model of throng, as rows of the table.
+compare_one() {
+  local name=$1 command=$2 model=$3 crowd=$4
+  rm -rf "$work/record"
+  locked "$throng" compare "$command" "$model" -n "$name" -n "throng/$model" --protocol echo --clients "$crowd" \
+    --budget "$budget" --probes cpu --allow-rough -o "$work/record" > "$work/said" 2>&1 || {
+    echo "$name against $model with $crowd clients failed: $(tail -n 1 "$work/said")" >&2
+    return 0
+  }
+  jq -r --arg crowd "$crowd" --arg name "$name" --arg model "$model" '
+    def ratio($metric): .comparison.pairs[0].measures[] | select(.name == $metric)
+      | if .ratio == null then "-" else
+          (.ratio | "\(.value * 1000 | round / 1000) (\(.low * 1000 | round / 1000)-\(.high * 1000 | round / 1000))")
+          + " " + .word end;
+    "| `throng/\($model)` | `\($name)` | \($crowd) | \(ratio("requests_per_s")) | \(ratio("requests_per_server_cpu_s")) | \(.grade.level) |"
+  ' "$work/record/summary.json"
+}
+
 rates() {
-  choose_client
   choose_models
   build_servers
-  local trials=${kept:-$work/trials} kind names
-  : > "$trials"
-  names=("${chosen[@]/#/throng/}" "${built[@]}")
-  for round in $(seq "$rounds"); do
+  echo "| server | against | clients | requests/s | requests per server-CPU-second | grade |"
+  echo "|---|---|---:|---|---|---|"
+  for name in "${built[@]}"; do
+    local model=${name#c/}
+    [ "$model" = "$name" ] && model=epoll-et
+    case " ${chosen[*]} " in *" $model "*) ;; *) continue ;; esac
+    command_of "$name"
     for crowd in $crowds; do
-      echo "round $round of $rounds, $crowd clients" >&2
-      for name in $(shuffled "$seed.$round.$crowd" "${names[@]}"); do
-        fits "$name" "$crowd" || continue
-        case $name in
-          throng/*)
-            server_command=("$throng" serve "${name#throng/}" --listen 127.0.0.1:0 --cpus 0)
-            kind=model
-            ;;
-          *) command_of "$name"; kind=peer ;;
-        esac
-        locked python3 benches/peers/trial.py --name "$name" --kind "$kind" --round "$round" \
-          --clients "$crowd" --duration "$duration" "${load[@]}" "$throng" "${server_command[@]}" \
-          >> "$trials" || echo "$name with $crowd clients failed: $(tail -n 1 "$trials")" >&2
-      done
+      fits "$name" "$crowd" || continue
+      compare_one "$name" "${server_command[*]::${#server_command[@]}-1} {port}" "$model" "$crowd"
     done
   done
-  python3 benches/peers/table.py "$trials"
 }
 
 # count_one NAME CROWD: instructions in user space and system calls of a request, of the server.

@@ -48,9 +48,9 @@ pub(super) struct Arguments {
     /// How long a server may be warmed up until its rate and its CPU time for a request are level.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     warm_up_limit: Duration,
-    /// How long clients ask in a slice.
-    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = values::positive_duration)]
-    slice: Duration,
+    /// How long clients ask in a slice [default: from 10 to 100 ms, so that every client has about two replies].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    slice: Option<Duration>,
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
@@ -209,7 +209,7 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
             "--method slices does not go with {why}; use --method trials"
         ))),
         (_, None) if asked != Some(false) => Ok(Method::Slices {
-            length_s: arguments.slice.as_secs_f64(),
+            length_s: arguments.slice.map(|slice| slice.as_secs_f64()),
             rounds: arguments.runs,
             budget_s: arguments.budget.as_secs_f64(),
             warm_up_limit_s: arguments.warm_up_limit.as_secs_f64(),

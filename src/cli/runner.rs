@@ -363,10 +363,6 @@ fn so_far(seen: &RatiosSoFar) -> String {
 fn told(trial: &Trial) -> String {
     let told = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
-        _ if trial.invalid.is_some() => {
-            let reason = trial.invalid.as_ref().map(|invalid| &*invalid.reason);
-            format!("invalid: {}", reason.unwrap_or_default())
-        }
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
             "{:.0} replies/s, {} of {} clients served",
@@ -386,6 +382,8 @@ fn told(trial: &Trial) -> String {
             None => format!("; {} held", attempt.value),
         }
     });
-    let line = format!("{server} with {clients} clients{special}: {told}{verdict}");
+    let invalid = trial.invalid.as_ref();
+    let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
+    let line = format!("{server} with {clients} clients{special}: {told}{verdict}{invalid}");
     format::printable(&line)
 }

@@ -177,6 +177,11 @@ impl Process {
         let line = assignment.line()?;
         let mut command = Command::new(program);
         command.args(["load", "--controlled"]);
+        if assignment.threads as usize == cpus.len() {
+            // Each thread is bound to a CPU of its own. Two that share one wait for each other by whole ticks.
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            command.args(["--cpus", &cpus.join(",")]);
+        }
         let (mut load, prepared) =
             Self::start_prepared("the load", command, cpus, Heard::Output, prepare)?;
         load.say(&line);

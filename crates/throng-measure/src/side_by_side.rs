@@ -57,7 +57,7 @@ pub(super) fn run(
         |trial: &Trial| trial.purpose == Purpose::Timed && Some(&trial.server) == reference;
     let (seen, others) = slices::run(
         &Plan {
-            length: Duration::from_secs_f64(length_s),
+            length: length_s.map(Duration::from_secs_f64),
             rounds,
             budget: Duration::from_secs_f64(budget_s),
             warm_up_limit: Duration::from_secs_f64(warm_up_limit_s),

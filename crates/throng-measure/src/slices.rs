@@ -24,8 +24,8 @@ use throng_sys::clock::process_cpu_time;
 
 /// How servers that are side by side are visited.
 pub(super) struct Plan {
-    /// How long clients ask in a slice.
-    pub(super) length: Duration,
+    /// How long clients ask in a slice; none: as long as their servers need.
+    pub(super) length: Option<Duration>,
     /// How many rounds; none: until the ratios are precise.
     pub(super) rounds: Option<u32>,
     /// Time for all of them.
@@ -68,6 +68,11 @@ const LOOKS_SHARE: u32 = 10;
 const SLACK: Duration = Duration::from_secs(10);
 /// Slices without a reply, one after the other, that are taken for chance.
 const MOST_EMPTY: u32 = 20;
+/// Slices whose length nobody says are from so long to so long, and have so many replies, if that allows it.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(100);
+const REPLIES_A_CLIENT: u32 = 2;
+const FEWEST_REPLIES: u32 = 100;
 /// Shortest slice that warms up.
 const SHORTEST_WARM_UP: Duration = Duration::from_millis(50);
 /// How long it is watched whether a server at rest uses CPU time, and the share of a CPU from which it is stopped
@@ -125,6 +130,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let began = Instant::now();
     let mut look_at = began + TICK;
+    let length = plan.length.unwrap_or_else(|| length(visited));
     for round in 0.. {
         let mut order: Vec<usize> = (0..visited.len()).collect();
         random.shuffle(&mut order);
@@ -138,7 +144,7 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
             }
             server.move_to(draw);
             let counts = !server.checks || round % ROUNDS_A_CHECK > 0;
-            if let Err(halt) = server.visit(plan.length, round, counts) {
+            if let Err(halt) = server.visit(length, round, counts) {
                 visited[place] = Err(halt);
             }
         }
@@ -169,6 +175,18 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
             return;
         }
     }
+}
+
+/// How long slices are to be: the shortest in which the slowest server has enough replies. In a given time many short
+/// slices tell more than few long ones, since less changes from one to the next.
+fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
+    let enough = visited.iter().flatten().map(|server| {
+        let replies = (REPLIES_A_CLIENT * server.setup.load.load.clients).max(FEWEST_REPLIES);
+        f64::from(replies) / server.replies_per_s
+    });
+    let (shortest, longest) = (SHORTEST.as_secs_f64(), LONGEST.as_secs_f64());
+    // Not `clamp`: a server may have had no reply.
+    Duration::from_secs_f64(enough.fold(shortest, f64::max).min(longest))
 }
 
 /// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
@@ -249,15 +267,10 @@ struct Visited<'a> {
     is_frozen: bool,
     slices: Vec<Slice>,
     warm_up: Option<WarmUp>,
+    /// The rate at the end of the warm-up.
+    replies_per_s: f64,
     /// Slices without a reply since the last one with some.
     empty: u32,
-}
-
-impl Plan {
-    /// How long clients ask in a slice that warms up: of slices that are too short many are needed.
-    fn warm_up_length(&self) -> Duration {
-        self.length.max(SHORTEST_WARM_UP)
-    }
 }
 
 impl<'a> Visited<'a> {
@@ -285,6 +298,7 @@ impl<'a> Visited<'a> {
             is_frozen: false,
             slices: Vec::new(),
             warm_up: None,
+            replies_per_s: 0.0,
             empty: 0,
         };
         let before = visited.cpu();
@@ -313,8 +327,11 @@ impl<'a> Visited<'a> {
     fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
         let began = Instant::now();
         let mut level = Level::default();
+        // Of slices that are too short many are needed.
+        let length = plan.length.unwrap_or_default().max(SHORTEST_WARM_UP);
         loop {
-            if let Some(slice) = self.have(plan.warm_up_length(), true, 0)? {
+            if let Some(slice) = self.have(length, true, 0)? {
+                self.replies_per_s = slice.requests_per_s().unwrap_or_default();
                 level.push([slice.requests_per_s(), slice.server_cpu_us_per_request()]);
             }
             let took = began.elapsed();

@@ -13,8 +13,9 @@ pub enum Method {
     Trials,
     /// Side by side, each with its clients, of which those of one server at a time ask for a slice.
     Slices {
-        /// How long clients ask in a slice.
-        length_s: f64,
+        /// How long clients ask in a slice; absent: so long that each server has some replies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        length_s: Option<f64>,
         /// Rounds, in each of which every server has a slice; absent: until the ratios are precise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounds: Option<u32>,
@@ -27,8 +28,6 @@ pub enum Method {
     },
 }
 
-/// How long clients ask in a slice, where nobody says it.
-const SLICE: Duration = Duration::from_millis(30);
 /// How long a server may warm up until it is level, where nobody says it.
 const WARM_UP_LIMIT: Duration = Duration::from_secs(30);
 /// When a ratio is precise enough to stop.
@@ -38,7 +37,7 @@ impl Method {
     /// The usual slices, for at most so long.
     pub fn in_slices(budget: Duration) -> Self {
         Self::Slices {
-            length_s: SLICE.as_secs_f64(),
+            length_s: None,
             rounds: None,
             budget_s: budget.as_secs_f64(),
             warm_up_limit_s: WARM_UP_LIMIT.as_secs_f64(),

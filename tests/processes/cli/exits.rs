@@ -114,6 +114,7 @@ fn a_run_may_have_thresholds_too() {
             "--no-ceiling",
             "--control",
             "none",
+            "--allow-rough",
         ];
         let all = [&run[..], &QUICK, &["-o", &place, "--fail-if", condition]].concat();
         let told = throng(&all);

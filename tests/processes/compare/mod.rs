@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use throng::record::{self, Trial};
+use throng::record::{self, Purpose, Trial};
 
 use crate::support::program::THRONG;
 
@@ -95,6 +95,21 @@ impl Ran {
     fn summary(&self) -> Value {
         let text = std::fs::read(self.record().join("summary.json")).expect("a report was made");
         serde_json::from_slice(&text).expect("it is JSON")
+    }
+
+    /// Whether so few timed trials of a server are valid that no verdict is possible: something else took the
+    /// CPUs, or the rate was not steady. That happens on a busy machine.
+    fn has_too_few_trials(&self) -> bool {
+        let trials = self.trials();
+        let valid = |server: &str| {
+            let mut timed: Vec<_> = trials
+                .iter()
+                .filter(|trial| trial.server == server)
+                .collect();
+            timed.retain(|trial| trial.purpose == Purpose::Timed && trial.is_valid());
+            timed.len()
+        };
+        trials.iter().any(|trial| valid(&trial.server) < 6)
     }
 
     /// The verdict on a server by a measure, in the word that suits it.

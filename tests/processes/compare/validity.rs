@@ -67,7 +67,9 @@ fn a_server_that_fails_under_load_is_not_ranked() {
     assert!(text.contains("had an unexpected status (500)"), "{text}");
     for trial in ran.trials().iter().filter(|trial| trial.server == "busy") {
         let invalid = trial.invalid.as_ref().expect("most replies were 500");
-        assert_eq!(invalid.cause, InvalidCause::UnexpectedStatus);
+        // Whatever befell the load generator comes first.
+        let expected = [InvalidCause::UnexpectedStatus, InvalidCause::Others];
+        assert!(expected.contains(&invalid.cause), "{invalid:?}");
     }
 }
 

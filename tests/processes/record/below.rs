@@ -7,11 +7,6 @@ use super::{carry_out, plan};
 use crate::support::runs::{finish, json, text, throng_run, trial_lines};
 use crate::support::schemas::Schemas;
 
-fn of<'a>(trials: &'a [Value], purpose: &str) -> Vec<&'a Value> {
-    let trials = trials.iter();
-    trials.filter(|trial| trial["purpose"] == purpose).collect()
-}
-
 fn number(value: &Value) -> f64 {
     let number = value.as_f64();
     number.unwrap_or_else(|| panic!("no number: {value}"))
@@ -21,15 +16,15 @@ fn number(value: &Value) -> f64 {
 fn reached(trials: &[Value], server: &Value) -> f64 {
     let typed = trials
         .iter()
-        .map(|trial| serde_json::from_value(trial.clone()).unwrap());
+        .map(|trial| serde_json::from_value(trial.clone()).expect("a trial"));
     let typed: Vec<Trial> = typed.collect();
     let counting = counting(&typed);
     let timed = counting
         .iter()
         .filter(|trial| trial.purpose == Purpose::Timed);
-    let rates: Vec<f64> = timed
-        .filter(|trial| trial.server == server.as_str().unwrap())
-        .map(|trial| trial.load.as_ref().unwrap().window.replies_per_s)
+    let own = timed.filter(|trial| *server == *trial.server);
+    let rates: Vec<f64> = own
+        .filter_map(|trial| Some(trial.load.as_ref()?.window.replies_per_s))
         .collect();
     assert!(matches!(rates.len(), 1 | 2));
     rates.iter().sum::<f64>() / rates.len() as f64

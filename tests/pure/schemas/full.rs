@@ -136,7 +136,7 @@ pub(crate) fn full_run() -> Value {
             dialogue: "echo of 1000 bytes".to_owned(),
             clients: vec![1],
             method: Method::Slices {
-                length_s: 0.03,
+                length_s: Some(0.03),
                 rounds: Some(10),
                 budget_s: 30.0,
                 warm_up_limit_s: 30.0,
