@@ -32,7 +32,7 @@ use watch::{Controlled, Shown};
     clippy::struct_excessive_bools,
     reason = "each one is a flag on the command line"
 )]
-#[command(after_help = "\
+#[command(mut_arg("http_method", |method| method.visible_alias("method")), after_help = "\
 Examples:
   throng load 127.0.0.1:7777 --clients 1000 --duration 10s
   throng load localhost:7777 --clients 50 --requests 100000 --json
@@ -41,6 +41,7 @@ Examples:
   throng load 127.0.0.1:7777 --clients 100000 --each 1 --at-once 1000
   throng load http://127.0.0.1:8080/index.html --clients 100
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
+  throng load http://127.0.0.1:8080/api -H 'Accept: application/json' --data '{\"name\": \"x\"}'
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
   throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
 

@@ -1,8 +1,13 @@
 //! Flags for what clients say, and how they know a right answer.
 
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::Usage;
-use crate::protocol::{Expectation, Statuses};
-use crate::record::spec::{LoadSpec, Paths, Sent, Sizes, weighted_path};
+use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, Statuses};
+use crate::record::spec::{Data, LoadSpec, Paths, Sent, Sizes, weighted_path};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RequestFlags {
@@ -16,13 +21,45 @@ pub(super) struct RequestFlags {
     #[arg(long, value_name = "BYTES[:WEIGHT],...")]
     size: Option<Sizes>,
     /// A path to ask for by http; several times for a mix, each with a weight, like /:3 and /news:1.
-    /// Of each, what is granted must always have the same length.
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(String, u32)>,
+    /// The method of requests by http [default: GET, or POST with --data].
+    #[arg(short = 'X', long, value_name = "NAME", conflicts_with = "send")]
+    http_method: Option<String>,
+    /// A header of requests by http, like 'Accept: text/html'; several times for more. The record keeps it.
+    #[arg(
+        short = 'H',
+        long = "header",
+        value_name = "NAME: VALUE",
+        conflicts_with = "send"
+    )]
+    headers: Vec<String>,
+    /// The body of requests by http: text as it stands, @ and the name of a file, or - for standard input.
+    #[arg(
+        long,
+        alias = "body",
+        value_name = "TEXT|@FILE|-",
+        conflicts_with = "send"
+    )]
+    data: Option<Data>,
+    /// What kind of body it is [default: application/json if it begins with { or [, else
+    /// application/x-www-form-urlencoded].
+    #[arg(long, value_name = "TYPE", requires = "data")]
+    content_type: Option<String>,
+    /// Name and password for basic authentication by http. The record keeps them.
+    #[arg(short, long, value_name = "NAME:PASSWORD", conflicts_with = "send")]
+    user: Option<String>,
     /// Statuses that are right for http, like 200,404 or 2xx; replies of any other count as errors
     /// [default: 2xx,3xx].
     #[arg(long, value_name = "LIST", conflicts_with = "send", value_parser = statuses)]
     expect_status: Option<String>,
+    /// How many bytes the body of each right reply by http has, if its status is 2xx [default: any number].
+    #[arg(long, value_name = "BYTES", conflicts_with = "send")]
+    expect_length: Option<u64>,
+    /// Which body each right reply by http has, if its status is 2xx: same as the first for its path;
+    /// text:STRING for exactly this; contains:STRING; regex:RE for a match somewhere in it [default: any].
+    #[arg(long, value_name = "SPEC", conflicts_with = "send", value_parser = body_rule)]
+    expect_body: Option<String>,
     /// Instead of a protocol: bytes to send, the same each time. Text may have \r \n \t \0 \xNN and
     /// \\ in it (and begins with \x40 for an @); of a file everything is sent as it is.
     #[arg(long, value_name = "TEXT|@FILE", requires = "expect",
@@ -37,6 +74,22 @@ pub(super) struct RequestFlags {
 }
 
 impl RequestFlags {
+    /// All headers that were typed, in whatever way.
+    fn headers(&self) -> Result<Vec<String>, Usage> {
+        let mut headers = self.headers.clone();
+        let kind = self.content_type.iter();
+        headers.extend(kind.map(|kind| format!("Content-Type: {kind}")));
+        if let Some(user) = &self.user {
+            if !user.contains(':') {
+                return Err(Usage(
+                    "--user needs a name and a password: NAME:PASSWORD".to_owned(),
+                ));
+            }
+            headers.push(format!("Authorization: Basic {}", STANDARD.encode(user)));
+        }
+        Ok(headers)
+    }
+
     /// Gives a load what was typed.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         if let Some(protocol) = &self.protocol {
@@ -49,6 +102,19 @@ impl RequestFlags {
             let paths = Paths::new(self.paths.clone());
             load.path = Some(paths.map_err(|why| Usage(format!("the mix of --path: {why}")))?);
         }
+        if let Some(method) = &self.http_method {
+            load.http_method = Some(method.clone());
+        }
+        load.header.extend(self.headers()?);
+        if let Some(data) = &self.data {
+            load.data = Some(whole(data)?);
+        }
+        if self.expect_length.is_some() {
+            load.expect_length = self.expect_length;
+        }
+        if let Some(rule) = &self.expect_body {
+            load.expect_body = Some(rule.clone());
+        }
         if let Some(statuses) = &self.expect_status {
             load.expect_status = Some(statuses.clone());
         }
@@ -59,6 +125,23 @@ impl RequestFlags {
         }
         Ok(())
     }
+}
+
+/// Data, read if it is what standard input says.
+fn whole(data: &Data) -> Result<Data, Usage> {
+    if *data != Data::Text("-".to_owned()) {
+        return Ok(data.clone());
+    }
+    let mut text = String::new();
+    let mut input = std::io::stdin().take(LARGEST_SIZE as u64);
+    let read = input.read_to_string(&mut text);
+    read.map_err(|error| Usage(format!("cannot read --data from standard input: {error}")))?;
+    Ok(Data::Text(text))
+}
+
+/// A rule for bodies, kept as it was written.
+fn body_rule(spec: &str) -> Result<String, String> {
+    BodyRule::parse(spec).map(|_| spec.to_owned())
 }
 
 /// A list of statuses, kept as it was written.

@@ -59,6 +59,7 @@ impl Load {
 
     /// As [`Load::start`], by a command that ends with throng.
     pub(crate) fn spawn(mut command: Command, target: SocketAddr, options: &str) -> Self {
+        let began = Instant::now();
         let mut child = command
             .args(["load", &target.to_string(), "--json"])
             .args(options.split_whitespace())
@@ -83,7 +84,7 @@ impl Load {
         });
         Self {
             child,
-            began: Instant::now(),
+            began,
             lines,
             said: Vec::new(),
             complaints: Some(complaints),

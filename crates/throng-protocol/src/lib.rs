@@ -22,6 +22,7 @@ mod upload;
 use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
+pub use http::{BodyRule, HttpRequest};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
 pub use status::{Statuses, Tally};
 use throng_registry::Entry;
@@ -56,8 +57,14 @@ pub struct Settings {
     pub host: &'static str,
     /// What is asked for, where it has a name: from the first slash on, query included.
     pub paths: Mix<&'static str>,
+    /// What a request says beside its path, where it is one of HTTP.
+    pub request: &'static HttpRequest,
     /// The statuses that are right, where replies have one.
     pub expected: Statuses,
+    /// How many bytes the body of a right reply of HTTP has; none: any number.
+    pub length: Option<u64>,
+    /// Which body a right reply of HTTP has; none: any.
+    pub body: Option<&'static BodyRule>,
 }
 
 impl Default for Settings {
@@ -66,7 +73,10 @@ impl Default for Settings {
             size: Mix::One(1000),
             host: "localhost",
             paths: Mix::One("/"),
+            request: &http::GET,
             expected: Statuses::default(),
+            length: None,
+            body: None,
         }
     }
 }

@@ -66,6 +66,9 @@ pub struct Load {
     /// When the first error of each kind came, in seconds since the load began.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_first_s: BTreeMap<String, f64>,
+    /// What was wrong with the first error of a kind, where the kind does not say all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub error_details: BTreeMap<String, String>,
     /// What a few clients saw that asked seldom, beside the crowd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeClients>,

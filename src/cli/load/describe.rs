@@ -186,7 +186,9 @@ fn errors(load: &Load) -> String {
     let kinds = load.errors.iter().map(|(kind, count)| {
         let began = load.errors_first_s.get(kind).copied();
         let began = began.map_or(String::new(), |at| format!(" (from {at:.2} s on)"));
-        format!("{count} {kind}{began}")
+        let detail = load.error_details.get(kind);
+        let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
+        format!("{count} {kind}{began}{detail}")
     });
     kinds.collect::<Vec<_>>().join(", ")
 }
@@ -265,7 +267,9 @@ fn client_limit(load: &Load, cpus: usize) -> Option<String> {
 
 /// Why clients failed: ": 3 refused, 1 reset", or nothing.
 pub(super) fn reasons(load: &Load) -> String {
-    by_kind(&load.errors)
+    let details = load.error_details.values();
+    let details: Vec<String> = details.map(|detail| format!("; {detail}")).collect();
+    by_kind(&load.errors) + &details.concat()
 }
 
 /// ": 3 refused, 1 reset", or nothing.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
@@ -187,14 +187,134 @@ fn a_status_that_is_expected_is_right() {
     .is_usage_error(&["is for http, not for echo"]);
 }
 
+/// Named for a bug: a reply whose length varied made every client fail.
+#[test]
+fn replies_may_differ_unless_a_rule_says_so() {
+    let (server, _) = start();
+    all_are_answered(server, "/changing", 40, &Value::Null);
+    let url = format!("http://{server}/changing");
+    for (rule, why) in [
+        (["--expect-length", "5"], "a body has 6 bytes instead of 5"),
+        (
+            ["--expect-body", "same"],
+            "not the same as before but `xxxxx",
+        ),
+        (
+            ["--expect-body", "text:xxxxx"],
+            "a body is not text:xxxxx but `xxxxxx`",
+        ),
+        (["--expect-body", "regex:^x+y"], "not regex:^x+y but `xxxxx"),
+    ] {
+        let told = throng(&[&["load", &url, "-n", "400"], &rule[..]].concat());
+        let said = told.out.clone() + &told.err;
+        assert!(said.contains("wrong-reply") && said.contains(why), "{said}");
+    }
+    let told = throng(&[
+        "load",
+        &url,
+        "-n",
+        "400",
+        "--expect-body",
+        "contains:xxx",
+        "--json",
+    ]);
+    assert_eq!(told.json()["verified"], 400, "{told:?}");
+}
+
+/// Asks a server that answers with what it was asked.
+fn mirrored(flags: &[&str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let asked = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("a client");
+        let mut reader = BufReader::new(&stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).expect("a line") > 0, "{head}");
+        }
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
+        reader.read_exact(&mut body).expect("a body");
+        let reply = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        (&stream).write_all(reply).expect("it listens");
+        head + &String::from_utf8(body).expect("text")
+    });
+    let url = format!("http://{address}/a?b=c");
+    let told = throng(&[&["load", &url, "-c", "1", "-n", "1"], flags].concat());
+    assert_eq!(told.code, 0, "{told:?}");
+    asked.join().expect("it does not panic")
+}
+
+#[test]
+fn any_request_can_be_made() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("data");
+    fs::write(&file, "from a file").expect("it can be written");
+    let file = format!("@{}", file.display());
+    let asked = mirrored(&[
+        "-X",
+        "PUT",
+        "-H",
+        "X-A: b",
+        "-H",
+        "user-agent: me",
+        "--data",
+        &file,
+    ]);
+    let [line, host, rest @ ..] = &asked.split("\r\n").collect::<Vec<_>>()[..] else {
+        panic!("{asked}");
+    };
+    assert_eq!(*line, "PUT /a?b=c HTTP/1.1");
+    assert!(host.starts_with("Host: 127.0.0.1:"), "{host}");
+    let expected = [
+        "X-A: b",
+        "user-agent: me",
+        "Content-Type: application/x-www-form-urlencoded",
+        "Content-Length: 11",
+        "",
+        "from a file",
+    ];
+    assert_eq!(rest, expected);
+    let asked = mirrored(&["--body", "{\"a\": \"\\n\"}", "-u", "me:secret"]);
+    assert!(asked.starts_with("POST /a?b=c HTTP/1.1\r\n"), "{asked}");
+    assert!(
+        asked.contains("\r\nContent-Type: application/json\r\n"),
+        "{asked}"
+    );
+    assert!(
+        asked.contains("\r\nAuthorization: Basic bWU6c2VjcmV0\r\n"),
+        "{asked}"
+    );
+    assert!(asked.ends_with("{\"a\": \"\\n\"}"), "{asked}");
+    let asked = mirrored(&["--data", "x", "--content-type", "text/plain"]);
+    assert!(
+        asked.contains("\r\nContent-Type: text/plain\r\n"),
+        "{asked}"
+    );
+    for (flags, why) in [
+        (["-X", "A B"], "`A B` is not a method"),
+        (["-H", "no"], "`no` is not a header like `Name: value`"),
+        (["-H", "Content-Length: 3"], "follows from the body"),
+        (["--data", "@/nonexistent"], "cannot read /nonexistent"),
+        (["--user", "me"], "NAME:PASSWORD"),
+        (
+            ["--expect-body", "good"],
+            "`good` says nothing about a body",
+        ),
+    ] {
+        let all = [&["load", "http://127.0.0.1:1/"], &flags[..]].concat();
+        throng(&all).is_usage_error(&[why]);
+    }
+    throng(&["load", "127.0.0.1:1", "--protocol", "echo", "--data", "x"])
+        .is_usage_error(&["is for http, not for echo"]);
+}
+
 #[test]
 fn what_is_wrong_is_an_error() {
     let (server, _) = start();
-    for (path, kind) in [
-        ("/changing", "wrong-reply"),
-        ("/garbage", "wrong-reply"),
-        ("/broken-off", "closed-early"),
-    ] {
+    for (path, kind) in [("/garbage", "wrong-reply"), ("/broken-off", "closed-early")] {
         let (_, result) = load(server, path, 40);
         assert_eq!(result["errors"], json!({kind: 4}), "{path}: {result}");
     }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -88,7 +89,7 @@ impl OnTerminal {
         let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("it is short");
         let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
-        let ready = poll(&mut fds, Some(&left)).expect("it can be waited for");
+        let ready = retry_on_intr(|| poll(&mut fds, Some(&left))).expect("it can be waited for");
         assert!(ready > 0, "nothing came any more:\n{}", self.shown());
         let mut buffer = [0; 4096];
         match self.terminal.read(&mut buffer) {

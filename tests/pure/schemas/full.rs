@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use throng::record::LeftOut;
 use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng::record::spec::{LoadSpec, Paths, RateRange, Sent, Spacing};
+use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
     Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
     Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
@@ -93,7 +93,12 @@ fn full_spec() -> LoadSpec {
         path: Some(Paths::one("/a".to_owned())),
         send: Some(Sent::Text(b"a".to_vec())),
         expect: Some("close".to_owned()),
+        http_method: Some("PUT".to_owned()),
+        header: vec!["A: b".to_owned()],
+        data: Some(Data::Text("c".to_owned())),
         expect_status: Some("404".to_owned()),
+        expect_length: Some(3),
+        expect_body: Some("text:abc".to_owned()),
         rate: Some(RateRange::constant(5.0)),
         arrival: Some(Spacing::Burst(3)),
         probe_clients: Some(1),
@@ -376,6 +381,7 @@ fn full_load() -> Load {
         lateness: latency(),
         errors: counts("reset"),
         errors_first_s: BTreeMap::from([("reset".to_owned(), 0.5)]),
+        error_details: BTreeMap::from([("wrong-reply".to_owned(), "a".to_owned())]),
         probe: Some(ProbeClients {
             clients: 1,
             rate_per_s: 1.0,

@@ -6,7 +6,7 @@ use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::{Replies, Tally};
+use throng_protocol::{ProtocolError, Replies, Tally};
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
@@ -36,7 +36,7 @@ impl ClientPool {
                     }
                 }
                 Ok(_) => self.fail(slot, ErrorKind::ClosedEarly, now),
-                Err(_) => self.fail(slot, ErrorKind::WrongReply, now),
+                Err(wrong) => self.fail_with_reply(slot, &wrong, now),
             },
         }
     }
@@ -148,7 +148,28 @@ impl ClientPool {
 
     /// An error ends a connection, and with it the client unless it is to connect anew.
     pub(super) fn fail(&mut self, slot: usize, kind: ErrorKind, now: u64) -> Action {
-        self.stats.error(&kind.name(), now as i64);
+        self.fail_because(slot, kind, None, now)
+    }
+
+    /// A reply was not what it should be.
+    #[cold]
+    pub(super) fn fail_with_reply(
+        &mut self,
+        slot: usize,
+        wrong: &ProtocolError,
+        now: u64,
+    ) -> Action {
+        self.fail_because(slot, ErrorKind::WrongReply, Some(&wrong.what), now)
+    }
+
+    fn fail_because(
+        &mut self,
+        slot: usize,
+        kind: ErrorKind,
+        detail: Option<&str>,
+        now: u64,
+    ) -> Action {
+        self.stats.error(&kind.name(), now as i64, detail);
         let client = &mut self.clients[slot];
         client.stats.errors += 1;
         client.stats.error.get_or_insert(kind);
@@ -276,7 +297,8 @@ impl ClientPool {
             let owed = client.owed;
             let open: Vec<u64> = client.drop_outstanding().map(|stamp| stamp.due).collect();
             if unanswered {
-                self.stats.error(&ErrorKind::Unanswered.name(), now as i64);
+                self.stats
+                    .error(&ErrorKind::Unanswered.name(), now as i64, None);
             }
             for due in open {
                 self.record_unanswered(due, now);

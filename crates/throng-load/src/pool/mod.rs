@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::arrival::Schedule;
 use super::client::{Client, Stamp, State};
-use super::client_stats::{self, ErrorKind};
+use super::client_stats;
 use super::phase::Progress;
 use super::{Close, Plan, Until};
 use part::Part;
@@ -283,7 +283,7 @@ impl ClientPool {
                 client.was_refused = false; // the next reply has begun
                 Action::Keep
             }
-            Err(_) => self.fail(slot, ErrorKind::WrongReply, now),
+            Err(wrong) => self.fail_with_reply(slot, &wrong, now),
         }
     }
 

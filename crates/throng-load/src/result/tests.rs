@@ -54,7 +54,7 @@ fn worked(clients: &[Seen], number: usize, of: usize, began: u64) -> Worked {
         stats.window_bytes_sent += client.window_replies;
         stats.replies_by_tenth[place * 10 / clients.len()][place % 20] += client.window_replies;
         if client.failed {
-            stats.error("reset", (began + client.connected_at) as i64);
+            stats.error("reset", (began + client.connected_at) as i64, None);
         }
         own.push(ClientStats {
             started_at: Some(0),

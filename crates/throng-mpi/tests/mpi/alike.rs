@@ -54,6 +54,10 @@ fn sides_agree(trial: &Value) {
 /// The figures of all service times are those of the one histogram that the ranks' became.
 fn times_agree(trial: &Value) {
     let times = &trial["load"]["service_time"];
+    if number(&trial["load"]["window"]["replies"]) == 0 {
+        // The machine was busy elsewhere for as long as replies counted.
+        return;
+    }
     let told: throng::record::Latency = serde_json::from_value(times.clone()).expect("times");
     let histogram = told.times().expect("it can be read");
     assert_eq!(histogram.len(), told.count, "{times}");

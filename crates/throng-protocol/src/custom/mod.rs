@@ -14,6 +14,7 @@ pub use escapes::unescape;
 pub use expectation::Expectation;
 use expectation::Progress;
 pub use pattern::Pattern;
+pub(super) use search::Needle;
 
 /// Bytes to send and what is expected for them.
 #[derive(Debug)]

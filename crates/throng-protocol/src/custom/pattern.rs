@@ -73,12 +73,12 @@ impl Pattern {
     }
 
     /// The state before a reply.
-    pub(super) fn start(&self) -> usize {
+    pub(in super::super) fn start(&self) -> usize {
         self.start.as_usize()
     }
 
     /// Where in `input` the expression first matches, after what came before.
-    pub(super) fn find(
+    pub(in super::super) fn find(
         &self,
         state: &mut usize,
         input: &[u8],

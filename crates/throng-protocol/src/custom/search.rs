@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 
 /// What is searched for.
 #[derive(Debug)]
-pub(super) struct Needle {
+pub(in super::super) struct Needle {
     finder: Finder<'static>,
     /// For each count of bytes found, less one: how many are found of the next try when the byte
     /// after them is another one (Knuth, Morris and Pratt, 1977).
@@ -13,7 +13,7 @@ pub(super) struct Needle {
 
 impl Needle {
     /// `text` is not empty.
-    pub(super) fn new(text: &[u8]) -> Self {
+    pub(in super::super) fn new(text: &[u8]) -> Self {
         let mut fallback = vec![0; text.len()];
         let mut found = 0;
         for at in 1..text.len() {
@@ -27,7 +27,7 @@ impl Needle {
     }
 
     /// Where in `input` the needle ends for the first time, after `found` bytes of it came before.
-    pub(super) fn find(&self, found: &mut usize, input: &[u8]) -> Option<usize> {
+    pub(in super::super) fn find(&self, found: &mut usize, input: &[u8]) -> Option<usize> {
         let needle = self.finder.needle();
         // What may have begun in an earlier piece.
         let mut used = 0;

@@ -2,16 +2,20 @@
 
 use super::super::mix::scatter;
 use super::super::pattern::Kept;
-use super::super::{Mix, Settings, Statuses, cycle};
-use super::text;
+use super::super::{Mix, ProtocolError, Settings, Statuses, cycle};
+use super::body::BodyCheck;
+use super::{BodyRule, HttpRequest, text};
 
 /// What clients ask, round and round, and the text that throng's own servers answer.
 pub(super) struct Asking {
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) text: &'static [u8],
-    /// The statuses that are right.
+    /// The statuses and the length that are right.
     pub(super) expected: Statuses,
+    pub(super) length: Option<u64>,
+    /// Whether replies have no body, whatever their heads say.
+    pub(super) is_head: bool,
     /// Whether they are not all the same.
     is_mixed: bool,
 }
@@ -38,22 +42,36 @@ pub(super) struct Request {
 
 /// What clients with these settings ask.
 pub(super) fn asking(settings: &Settings) -> &'static Asking {
-    static ASKING: Kept<(&str, Mix<&str>, Statuses), Asking> = Kept::new();
-    let key = (settings.host, settings.paths, settings.expected);
-    ASKING.get(key, |(host, paths, expected)| {
+    type Key = (
+        &'static str,
+        Mix<&'static str>,
+        Statuses,
+        &'static HttpRequest,
+        Option<u64>,
+    );
+    static ASKING: Kept<Key, Asking> = Kept::new();
+    let key = (
+        settings.host,
+        settings.paths,
+        settings.expected,
+        settings.request,
+        settings.length,
+    );
+    ASKING.get(key, |(host, paths, expected, request, length)| {
         let mut asking = Asking {
             wire: Vec::new(),
             requests: Vec::new(),
             text: text(),
             expected: *expected,
+            length: *length,
+            is_head: request.is_head(),
             is_mixed: matches!(paths, Mix::Several(_)),
         };
         for asked in paths.order() {
-            let request =
-                format!("GET {asked} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: throng\r\n\r\n");
+            let request = request.wire(host, asked);
             let wire = match paths {
-                Mix::One(_) => cycle::repeat(request.as_bytes()),
-                Mix::Several(_) => request.as_bytes().to_vec(),
+                Mix::One(_) => cycle::repeat(&request),
+                Mix::Several(_) => request.clone(),
             };
             let path = paths.parts().position(|(path, _)| path == asked);
             for _ in 0..wire.len() / request.len() {
@@ -72,29 +90,33 @@ pub(super) fn asking(settings: &Settings) -> &'static Asking {
     })
 }
 
-/// Bytes of what was granted before, for each path.
-pub(super) enum Usual {
-    One(u64),
-    Each(Box<[u64]>),
+/// What a client remembers of bodies, where somebody said which are right.
+pub(super) struct Checked {
+    pub(super) rule: &'static BodyRule,
+    pub(super) check: BodyCheck,
+    /// Of the first body granted for each path: what tells it from others.
+    firsts: Vec<Option<u64>>,
 }
 
-/// Nothing was granted yet.
-pub(super) const UNKNOWN: u64 = u64::MAX;
-
-impl Usual {
+impl Checked {
     /// Before anything was granted.
-    pub(super) fn new(settings: &Settings) -> Self {
-        match settings.paths {
-            Mix::One(_) => Self::One(UNKNOWN),
-            Mix::Several(paths) => Self::Each(vec![UNKNOWN; paths.len()].into()),
-        }
+    pub(super) fn new(settings: &Settings) -> Option<Box<Self>> {
+        let checked = settings.body.map(|rule| Self {
+            rule,
+            check: BodyCheck::default(),
+            firsts: vec![None; settings.paths.parts().count()],
+        });
+        checked.map(Box::new)
     }
 
-    pub(super) fn of(&mut self, path: usize) -> &mut u64 {
-        match self {
-            Self::One(bytes) => bytes,
-            Self::Each(bytes) => &mut bytes[path],
+    /// A body for this path is whole, with so many bytes.
+    pub(super) fn end(&mut self, path: usize, bytes: u64) -> Result<(), ProtocolError> {
+        let seen = self.rule.end(&self.check, bytes)?;
+        let first = self.firsts[path].get_or_insert(seen);
+        if self.rule.wants_same() && *first != seen {
+            return self.rule.wrong(&self.check);
         }
+        Ok(())
     }
 }
 
@@ -105,11 +127,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_come_by_weight_and_each_has_a_length_of_its_own() {
+    fn paths_come_by_weight_and_each_has_a_body_of_its_own() {
         let paths = Mix::Several(&[("/long", 1), ("/", 3)]);
         let mut requester = HttpRequester::new(
             &Settings {
                 paths,
+                body: Some(Box::leak(Box::new(BodyRule::parse("same").unwrap()))),
                 ..Settings::default()
             },
             5,
@@ -130,7 +153,7 @@ mod tests {
         let replies: String = asked.iter().map(|line| reply(length(line))).collect();
         let heard = requester.receive(replies.as_bytes()).unwrap();
         assert_eq!(heard.completed, 1024);
-        // The same order comes again, and now with the length of the other path.
+        // The same order comes again, and now with the body of the other path.
         requester.begin();
         let wrong = reply(22 - length(&asked[0]));
         assert!(requester.receive(wrong.as_bytes()).is_err());

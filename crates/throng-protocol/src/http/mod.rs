@@ -1,23 +1,28 @@
 //! `http`: HTTP/1.1 over connections that stay open, enough of it to measure servers.
 //!
 //! The server half (`session`) answers GET and HEAD of any path with a plain text of
-//! [`Offer::size`] bytes. The client half (`requester`) asks with GET and understands any server:
-//! it follows the framing of each reply, checks throng's own text byte by byte, and of other servers
-//! checks that what they grant (2xx) has for each path always the same length. Replies of a status that is not
+//! [`Offer::size`] bytes. The client half (`requester`) makes [any request](HttpRequest) and understands any server:
+//! it follows the framing of each reply and checks throng's own text byte by byte. Of other servers it checks the length
+//! and the [body](BodyRule), where somebody said which are right. Replies of a status that is not
 //! [expected](super::Settings::expected) count as refused.
 //!
 //! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
 
 mod ask;
 mod asking;
+mod body;
 mod chunked;
 mod known;
 mod reply;
+mod request;
 mod requester;
 mod session;
 
 use super::pattern::{Kept, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Session, Settings};
+pub use body::BodyRule;
+pub(crate) use request::GET;
+pub use request::HttpRequest;
 use throng_registry::{Entry, Info};
 
 /// The protocol `http`.
@@ -27,7 +32,7 @@ impl Entry for Http {
     fn info(&self) -> Info {
         Info {
             name: "http",
-            summary: "HTTP/1.1 GET, keep-alive; the client also works against any other server",
+            summary: "HTTP/1.1, keep-alive; the client also works against any other server",
         }
     }
 }
@@ -40,7 +45,12 @@ impl Protocol for Http {
 
 impl Dialogue for Http {
     fn describe(&self, settings: &Settings) -> String {
-        format!("http GET {}", settings.paths.in_words(|path| path))
+        let (method, body) = (settings.request.method(), settings.request.body_bytes());
+        let paths = settings.paths.in_words(|path| path);
+        match body {
+            0 => format!("http {method} {paths}"),
+            _ => format!("http {method} {paths} with {body} bytes"),
+        }
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {

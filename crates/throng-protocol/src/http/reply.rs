@@ -30,6 +30,7 @@ pub(super) struct Reply {
     pub(super) status: u16,
     /// Whether it is throng's own, whose text is known.
     pub(super) own: bool,
+    /// Whether the server closes after it, as it says.
     pub(super) close: bool,
     /// Bytes of its body that have come.
     pub(super) bytes: u64,
@@ -97,7 +98,7 @@ fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, ProtocolEr
         _ => Place::Endless,
     };
     let old = response.version == Some(0) && !stays;
-    reply.close |= old || matches!(place, Place::Endless);
+    reply.close |= old;
     Ok(Head {
         reply,
         place,

@@ -165,13 +165,16 @@ pub struct Span {
 }
 
 /// Errors of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorStats {
     /// How many.
     pub count: u64,
     /// When the first one came.
     pub first_ns: i64,
+    /// What was wrong with it, where its kind does not say all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// What only an open loop has, all of it about requests that came due in the window.
@@ -245,13 +248,14 @@ pub struct ProbeStats {
 
 impl LoadStats {
     /// Counts an error.
-    pub fn error(&mut self, kind: &str, at_ns: i64) {
+    pub fn error(&mut self, kind: &str, at_ns: i64, detail: Option<&str>) {
         let one = ErrorStats {
             count: 1,
             first_ns: at_ns,
+            detail: detail.map(str::to_owned),
         };
         match self.errors.get_mut(kind) {
-            Some(errors) => errors.merge(one),
+            Some(errors) => errors.merge(&one),
             None => drop(self.errors.insert(kind.to_owned(), one)),
         }
     }
@@ -300,12 +304,11 @@ impl LoadStats {
         merge_counts(&mut self.rejected, &other.rejected);
         merge_counts(&mut self.statuses, &other.statuses);
         merge_counts(&mut self.unexpected, &other.unexpected);
-        for (kind, &theirs) in &other.errors {
-            let mine = self.errors.entry(kind.clone()).or_insert(ErrorStats {
-                count: 0,
-                first_ns: theirs.first_ns,
-            });
-            mine.merge(theirs);
+        for (kind, theirs) in &other.errors {
+            match self.errors.get_mut(kind) {
+                Some(mine) => mine.merge(theirs),
+                None => drop(self.errors.insert(kind.clone(), theirs.clone())),
+            }
         }
         self.times_by_part.merge(&other.times_by_part);
         self.service_time.merge(&other.service_time);
@@ -386,9 +389,13 @@ impl Span {
 }
 
 impl ErrorStats {
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
-        self.first_ns = self.first_ns.min(other.first_ns);
+        // Of two at the same time the detail that comes first in the alphabet, so that the order does not matter.
+        if (other.first_ns, &other.detail) < (self.first_ns, &self.detail) {
+            self.first_ns = other.first_ns;
+            self.detail.clone_from(&other.detail);
+        }
     }
 }
 

@@ -41,6 +41,11 @@ impl LoadStats {
                 .iter()
                 .map(|(kind, errors)| (kind.clone(), self.since_began_s(errors.first_ns)))
                 .collect(),
+            error_details: self
+                .errors
+                .iter()
+                .filter_map(|(kind, errors)| Some((kind.clone(), errors.detail.clone()?)))
+                .collect(),
             completion: self
                 .jobs
                 .as_ref()

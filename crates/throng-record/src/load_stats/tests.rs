@@ -123,7 +123,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
             at_ns,
             client,
         } => {
-            stats.error(&kind.to_string(), at_ns);
+            stats.error(&kind.to_string(), at_ns, (kind & 1 == 1).then_some("so"));
             let failed = FailedClient {
                 at_ns,
                 client,

@@ -55,12 +55,17 @@ impl SpecError {
 }
 
 /// Keys that messages name.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 27] = [
     "clients",
     "protocol",
     "path",
+    "http-method",
+    "header",
+    "data",
     "send",
     "expect-status",
+    "expect-length",
+    "expect-body",
     "expect",
     "rate",
     "arrival",
@@ -254,15 +259,12 @@ impl LoadSpec {
                 "protocol",
                 self.protocol.is_some(),
             ),
-            ("send", self.send.is_some(), "path", self.path.is_some()),
-            (
-                "send",
-                self.send.is_some(),
-                "expect-status",
-                self.expect_status.is_some(),
-            ),
         ];
-        for (key, is_there, other, other_is) in excluding {
+        let of_http = self.of_http();
+        let of_http = of_http
+            .iter()
+            .map(|(key, is_there)| ("send", self.send.is_some(), *key, *is_there));
+        for (key, is_there, other, other_is) in excluding.into_iter().chain(of_http) {
             if is_there && other_is {
                 let why = format!("`{key}` and `{other}` cannot be used together; leave one out");
                 return Err(SpecError::key(key, why));
@@ -312,16 +314,26 @@ impl LoadSpec {
         Ok(())
     }
 
+    /// The keys that only http has, and whether they are there.
+    fn of_http(&self) -> [(&'static str, bool); 7] {
+        [
+            ("path", self.path.is_some()),
+            ("http-method", self.http_method.is_some()),
+            ("header", !self.header.is_empty()),
+            ("data", self.data.is_some()),
+            ("expect-status", self.expect_status.is_some()),
+            ("expect-length", self.expect_length.is_some()),
+            ("expect-body", self.expect_body.is_some()),
+        ]
+    }
+
     /// What is said to a server.
     fn check_said(&self) -> Result<(), SpecError> {
         if let Some(name) = &self.protocol {
             registry::find("protocol", PROTOCOLS, name)
                 .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
         }
-        for (key, is_there) in [
-            ("path", self.path.is_some()),
-            ("expect-status", self.expect_status.is_some()),
-        ] {
+        for (key, is_there) in self.of_http() {
             if is_there && let Some(name) = self.protocol.as_deref().filter(|name| *name != "http")
             {
                 let why = format!("`{key}` is for http, not for {name}; add `protocol` http");
@@ -329,6 +341,8 @@ impl LoadSpec {
             }
         }
         self.expected_statuses()?;
+        self.body_rule()?;
+        self.check_request()?;
         if let Some(expect) = &self.expect {
             Expectation::parse(expect).map_err(|why| SpecError::value("expect", why))?;
         }

@@ -1,7 +1,9 @@
 //! What the clients of a load say, from what is asked for.
 
-use super::{LoadSpec, Sent, SpecError};
-use throng_protocol::{Custom, Dialogue, Expectation, LARGEST_SIZE, Mix, PROTOCOLS, Settings};
+use super::{Data, LoadSpec, Sent, SpecError, data};
+use throng_protocol::{
+    BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, Settings,
+};
 use throng_registry as registry;
 
 impl LoadSpec {
@@ -32,26 +34,46 @@ impl LoadSpec {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
             paths: Mix::new(&paths).map_err(|why| SpecError::value("path", why))?,
+            request: Box::leak(Box::new(self.http_request()?)),
             expected: self.expected_statuses()?,
+            length: self.expect_length,
+            body: self.body_rule()?.map(|rule| &*Box::leak(Box::new(rule))),
         };
         Ok((protocol, settings))
+    }
+
+    /// What requests by http say beside their path.
+    fn http_request(&self) -> Result<HttpRequest, SpecError> {
+        let body = self.data.as_ref().map(Data::bytes).transpose()?;
+        let request = HttpRequest::new(self.http_method.as_deref(), &self.header, body);
+        let of_method = HttpRequest::new(self.http_method.as_deref(), &[], None).is_err();
+        let key = if of_method { "http-method" } else { "header" };
+        request.map_err(|why| SpecError::value(key, why))
+    }
+
+    /// The rule for bodies of replies by http.
+    pub(super) fn body_rule(&self) -> Result<Option<BodyRule>, SpecError> {
+        let rule = self.expect_body.as_deref().map(BodyRule::parse);
+        rule.transpose()
+            .map_err(|why| SpecError::value("expect-body", why))
+    }
+
+    /// Refuses methods and headers that no request can have.
+    pub(super) fn check_request(&self) -> Result<(), SpecError> {
+        // Whether a file can be read is for those who send it to see.
+        Self {
+            data: None,
+            ..self.clone()
+        }
+        .http_request()
+        .map(|_| ())
     }
 }
 
 /// The bytes to send.
 fn bytes(sent: &Sent) -> Result<Vec<u8>, SpecError> {
-    let path = match sent {
-        Sent::Text(bytes) => return Ok(bytes.clone()),
-        Sent::File(path) => path,
-    };
-    let refused = |why: String| SpecError::value("send", format!("`send`: {why}"));
-    let bytes = std::fs::read(path)
-        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
-    if bytes.len() > LARGEST_SIZE {
-        return Err(refused(format!(
-            "{} has more than {LARGEST_SIZE} bytes",
-            path.display()
-        )));
+    match sent {
+        Sent::Text(bytes) => Ok(bytes.clone()),
+        Sent::File(path) => data::read("send", path),
     }
-    Ok(bytes)
 }

@@ -7,6 +7,7 @@ mod arrival;
 mod assignment;
 mod bytes;
 mod check;
+mod data;
 mod dialogue;
 mod made_up;
 mod network;
@@ -27,6 +28,7 @@ pub use arrival::{LONG_BY_CHANCE, RateRange, Spacing, Think, per_second};
 pub use assignment::Assignment;
 pub use bytes::{bytes, request_size};
 pub use check::{DEEPEST_PIPELINE, SpecError};
+pub use data::Data;
 #[doc(hidden)]
 pub use made_up::made_up;
 pub use network::Network;
@@ -54,6 +56,15 @@ pub struct LoadSpec {
     /// What is asked for by http; absent: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Paths>,
+    /// The method of requests by http; absent: GET, or POST with data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Headers of requests by http, each `Name: value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub header: Vec<String>,
+    /// The body of requests by http.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Data>,
     /// Bytes to send instead of what a protocol says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<Sent>,
@@ -63,6 +74,12 @@ pub struct LoadSpec {
     /// The statuses that are right for http; absent: 2xx and 3xx.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect_status: Option<String>,
+    /// How many bytes the body of a right reply by http has; absent: any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_length: Option<u64>,
+    /// Which body a right reply by http has; absent: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expect_body: Option<String>,
     /// Requests that come due a second over all clients; absent: a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateRange>,
@@ -147,9 +164,14 @@ impl Default for LoadSpec {
             protocol: None,
             size: Sizes::one(1000),
             path: None,
+            http_method: None,
+            header: Vec::new(),
+            data: None,
             send: None,
             expect: None,
             expect_status: None,
+            expect_length: None,
+            expect_body: None,
             rate: None,
             arrival: None,
             think: Think::None,

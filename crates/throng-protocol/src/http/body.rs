@@ -1,0 +1,236 @@
+//! Which bodies of replies are right.
+
+use std::fmt;
+
+use super::super::ProtocolError;
+use super::super::custom::{Needle, Pattern, unescape};
+use super::reply::wrong;
+
+/// So many bytes of a body that is wrong are shown.
+const SHOWN: usize = 200;
+
+/// A rule for the bodies of replies.
+#[derive(Debug)]
+pub struct BodyRule {
+    /// As the user wrote it.
+    spec: String,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// The same bytes each time, for each path.
+    Same,
+    /// Exactly this.
+    Text(Vec<u8>),
+    /// Somewhere in it.
+    Contains(Box<Needle>),
+    /// This matches somewhere in it.
+    Pattern(Box<Pattern>),
+}
+
+/// How far the check of a body has come.
+#[derive(Debug, Default)]
+pub(super) struct BodyCheck {
+    /// Where a search stands.
+    state: usize,
+    /// Whether something was found, and whether nothing can be any more.
+    found: bool,
+    over: bool,
+    /// Of the bytes so far.
+    hash: u64,
+    /// Its beginning.
+    shown: Vec<u8>,
+}
+
+impl BodyRule {
+    /// Reads `same`, `text:STRING`, `contains:STRING` or `regex:RE`.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn parse(spec: &str) -> Result<Self, String> {
+        let kind = match spec.split_once(':') {
+            None if spec == "same" => Kind::Same,
+            Some(("text", text)) => Kind::Text(unescape(text)?),
+            Some(("contains", text)) => match unescape(text)? {
+                text if text.is_empty() => {
+                    return Err("`contains:` has to be followed by a text".to_owned());
+                }
+                text => Kind::Contains(Box::new(Needle::new(&text))),
+            },
+            Some(("regex", expression)) => Kind::Pattern(Box::new(Pattern::new(expression)?)),
+            _ => {
+                return Err(format!(
+                    "`{spec}` says nothing about a body; write same, text:STRING, contains:STRING or regex:RE"
+                ));
+            }
+        };
+        Ok(Self {
+            spec: spec.to_owned(),
+            kind,
+        })
+    }
+
+    /// Whether all bodies of a path have to be the same.
+    pub(super) fn wants_same(&self) -> bool {
+        matches!(self.kind, Kind::Same)
+    }
+
+    /// Before the first byte of a body.
+    pub(super) fn begin(&self, check: &mut BodyCheck) {
+        check.state = match &self.kind {
+            Kind::Pattern(pattern) => pattern.start(),
+            _ => 0,
+        };
+        (check.found, check.over) = (false, false);
+        check.hash = FNV_OFFSET;
+        check.shown.clear();
+    }
+
+    /// Takes the next bytes, which begin at byte `at` of the body.
+    pub(super) fn take(
+        &self,
+        check: &mut BodyCheck,
+        at: u64,
+        content: &[u8],
+    ) -> Result<(), ProtocolError> {
+        let room = SHOWN - check.shown.len().min(SHOWN);
+        check.shown.extend(content.iter().take(room));
+        if check.found || check.over {
+            return Ok(());
+        }
+        match &self.kind {
+            Kind::Same => check.hash = fnv(check.hash, content),
+            Kind::Text(text) => {
+                let rest = text.get(at as usize..).unwrap_or_default();
+                if !rest.starts_with(content) {
+                    return self.wrong(check);
+                }
+            }
+            Kind::Contains(needle) => {
+                check.found = needle.find(&mut check.state, content).is_some();
+            }
+            Kind::Pattern(pattern) => match pattern.find(&mut check.state, content) {
+                Ok(end) => check.found = end.is_some(),
+                Err(_) => check.over = true, // it can no longer match
+            },
+        }
+        Ok(())
+    }
+
+    /// The body is whole, with so many bytes. Gives what tells it from others.
+    pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, ProtocolError> {
+        let right = match &self.kind {
+            Kind::Same => true,
+            Kind::Text(text) => bytes == text.len() as u64,
+            Kind::Contains(_) | Kind::Pattern(_) => check.found,
+        };
+        if right {
+            Ok(check.hash)
+        } else {
+            self.wrong(check)
+        }
+    }
+
+    /// What was expected, and what came.
+    pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, ProtocolError> {
+        let more = if check.shown.len() == SHOWN {
+            " ..."
+        } else {
+            ""
+        };
+        let right = match self.kind {
+            Kind::Same => "the same as before".to_owned(),
+            _ => self.to_string(),
+        };
+        wrong(format!(
+            "a body is not {right} but `{}`{more}",
+            check.shown.escape_ascii()
+        ))
+    }
+}
+
+impl PartialEq for BodyRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec == other.spec
+    }
+}
+
+impl fmt::Display for BodyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spec)
+    }
+}
+
+/// The hash of Fowler, Noll and Vo, FNV-1a of 64 bits.
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
+
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a rule says to a body, cut at each place.
+    fn judge(spec: &str, body: &str) -> Result<u64, String> {
+        let rule = BodyRule::parse(spec).unwrap();
+        let mut check = BodyCheck::default();
+        let mut judgements: Vec<_> = (0..=body.len())
+            .map(|cut| {
+                rule.begin(&mut check);
+                let (head, tail) = body.as_bytes().split_at(cut);
+                rule.take(&mut check, 0, head)?;
+                rule.take(&mut check, cut as u64, tail)?;
+                rule.end(&check, body.len() as u64)
+            })
+            .map(|judged| judged.map_err(|error| error.what))
+            .collect();
+        let all_right = judgements.iter().all(Result::is_ok);
+        let all_wrong = judgements.iter().all(Result::is_err);
+        assert!(all_right || all_wrong, "{judgements:?}");
+        judgements.remove(0)
+    }
+
+    #[test]
+    fn rules_hold_however_a_body_is_cut() {
+        for (spec, right, not) in [
+            (
+                "text:abc\\n",
+                "abc\n",
+                &["", "abc", "abcd", "abc\nd", "xbc\n"][..],
+            ),
+            ("text:", "", &["a"]),
+            ("contains:bc", "abcd", &["", "b", "cb"]),
+            (
+                "regex:\"ok\": ?true",
+                "{\"ok\":true}",
+                &["{\"ok\":false}", ""],
+            ),
+            ("regex:^a", "ab", &["ba"]),
+        ] {
+            assert!(judge(spec, right).is_ok(), "{spec}");
+            for body in not {
+                let why = judge(spec, body).unwrap_err();
+                assert!(why.contains(spec), "{why}");
+            }
+        }
+        assert_eq!(
+            judge("text:a", "\u{1b}[31m").unwrap_err(),
+            "a body is not text:a but `\\x1b[31m`"
+        );
+        assert_eq!(judge("same", "abc"), judge("same", "abc"));
+        assert_ne!(judge("same", "abc"), judge("same", "abd"));
+    }
+
+    #[test]
+    fn rules_that_say_nothing_are_refused() {
+        for spec in ["", "exactly", "contains:", "text", "regex:(", "regex:a*"] {
+            assert!(BodyRule::parse(spec).is_err(), "{spec}");
+        }
+    }
+}

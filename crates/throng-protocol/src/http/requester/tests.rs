@@ -1,0 +1,292 @@
+use proptest::prelude::*;
+
+use super::super::super::Mix;
+use super::super::reply::MOST_FIELDS;
+use super::super::{BodyRule, HttpRequest, text};
+use super::*;
+
+fn settings() -> Settings {
+    Settings {
+        host: "localhost:1",
+        paths: Mix::One("/a?b"),
+        ..Settings::default()
+    }
+}
+
+fn asked(requests: usize) -> HttpRequester {
+    let mut requester = HttpRequester::new(&settings(), 9);
+    let mut wire = Vec::new();
+    for _ in 0..requests {
+        requester.request(&mut wire);
+    }
+    let request = b"GET /a?b HTTP/1.1\r\nHost: localhost:1\r\nUser-Agent: throng\r\n\r\n";
+    assert_eq!(wire, request.repeat(requests));
+    requester
+}
+
+/// What becomes of these replies to as many requests, cut at `cut`.
+fn hear(requests: usize, wire: &[u8], cut: usize) -> Result<Replies, ProtocolError> {
+    let mut requester = asked(requests);
+    let mut sum = Replies::default();
+    for piece in [&wire[..cut], &wire[cut..]] {
+        let replies = requester.receive(piece)?;
+        sum.completed += replies.completed;
+        sum.refused += replies.refused;
+        sum.close |= replies.close;
+    }
+    Ok(sum)
+}
+
+const DONE: Replies = Replies {
+    completed: 1,
+    refused: 0,
+    close: false,
+};
+
+#[test]
+fn every_framing_cut_at_every_byte() {
+    let unexpected = Replies { refused: 1, ..DONE };
+    let closing = Replies {
+        close: true,
+        ..DONE
+    };
+    for (wire, expected) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", DONE),
+        (
+            "HTTP/1.1 200\r\ncontent-length:3\r\ncontent-length: 3\r\n\r\nabc",
+            DONE,
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", DONE),
+        ("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n", DONE),
+        (
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+            DONE,
+        ),
+        (
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+            unexpected,
+        ),
+        (
+            "HTTP/1.1 503 \r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+            unexpected,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\nContent-Length: 7\r\n\r\n\
+             2;x=y\r\nab\r\n0\r\nX: y\r\n\r\n",
+            DONE,
+        ),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n\
+             HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+            DONE,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx",
+            closing,
+        ),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", closing),
+        (
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
+            DONE,
+        ),
+    ] {
+        for cut in 0..=wire.len() {
+            let heard = hear(1, wire.as_bytes(), cut);
+            assert_eq!(heard, Ok(expected), "{wire} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_body_may_end_with_the_connection() {
+    for head in [
+        "HTTP/1.1 200 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+    ] {
+        let mut requester = asked(1);
+        for piece in [head, "abc", "def"] {
+            let heard = requester.receive(piece.as_bytes());
+            assert_eq!(heard, Ok(Replies::default()));
+        }
+        let closing = Replies {
+            close: true,
+            ..DONE
+        };
+        assert_eq!(requester.finish(), Ok(closing));
+        // One without a body.
+        requester.request(&mut Vec::new());
+        requester.receive(head.as_bytes()).unwrap();
+        assert_eq!(requester.finish(), Ok(closing));
+    }
+}
+
+#[test]
+fn a_reply_broken_off_is_no_reply() {
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
+    for cut in 0..wire.len() {
+        let mut requester = asked(1);
+        requester.receive(&wire[..cut]).unwrap();
+        assert_eq!(requester.finish(), Ok(Replies::default()), "cut at {cut}");
+    }
+}
+
+/// What becomes of replies with these bodies, where this is right.
+fn judged(length: Option<u64>, body: Option<&str>, bodies: &[&str]) -> Result<Replies, String> {
+    let rule = body.map(|spec| &*Box::leak(Box::new(BodyRule::parse(spec).unwrap())));
+    let settings = Settings {
+        length,
+        body: rule,
+        ..settings()
+    };
+    let mut requester = HttpRequester::new(&settings, 9);
+    let mut heard = Replies::default();
+    for body in bodies {
+        requester.begin();
+        let length = body.len();
+        let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+        let replies = requester.receive(wire.as_bytes());
+        heard.completed += replies.map_err(|error| error.what)?.completed;
+    }
+    Ok(heard)
+}
+
+#[test]
+fn bodies_may_differ_unless_a_rule_says_so() {
+    let three = Ok(Replies {
+        completed: 3,
+        ..Replies::default()
+    });
+    assert_eq!(judged(None, None, &["", "a", "bcd"]), three);
+    assert_eq!(judged(Some(2), None, &["ab", "cd", "ef"]), three);
+    assert_eq!(judged(None, Some("same"), &["ab", "ab", "ab"]), three);
+    assert_eq!(judged(None, Some("contains:b"), &["ab", "b", "cb"]), three);
+    for (length, body, bodies, why) in [
+        (
+            Some(2),
+            None,
+            ["ab", "c"],
+            "a body has 1 bytes instead of 2",
+        ),
+        (
+            None,
+            Some("same"),
+            ["ab", "ac"],
+            "not the same as before but `ac`",
+        ),
+        (
+            None,
+            Some("same"),
+            ["ab", ""],
+            "not the same as before but ``",
+        ),
+        (
+            None,
+            Some("text:ab"),
+            ["ab", "abc"],
+            "not text:ab but `abc`",
+        ),
+    ] {
+        let found = judged(length, body, &bodies).unwrap_err();
+        assert!(found.contains(why), "{found}");
+    }
+}
+
+#[test]
+fn replies_to_head_have_no_body() {
+    let request = HttpRequest::new(Some("HEAD"), &[], None).unwrap();
+    let settings = Settings {
+        request: Box::leak(Box::new(request)),
+        ..settings()
+    };
+    let mut requester = HttpRequester::new(&settings, 9);
+    for head in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\n",
+    ] {
+        requester.begin();
+        assert_eq!(requester.receive(head.as_bytes()), Ok(DONE), "{head}");
+    }
+}
+
+#[test]
+fn a_client_is_small() {
+    assert!(size_of::<HttpRequester>() < 256);
+}
+
+#[test]
+fn throngs_own_text_is_checked() {
+    for length in [1, TEXT_PERIOD - 1, 2 * TEXT_PERIOD + 3] {
+        let head = format!("HTTP/1.1 200 OK\r\nServer: throng\r\nContent-Length: {length}\r\n\r\n");
+        let text = text();
+        let body = text.iter().cycle().take(length);
+        let mut wire: Vec<u8> = head.bytes().chain(body.copied()).collect();
+        assert_eq!(hear(1, &wire, head.len() + length / 2), Ok(DONE));
+        let flipped = wire.len() - 1 - length / 3;
+        wire[flipped] ^= 1;
+        assert!(hear(1, &wire, head.len()).is_err());
+    }
+}
+
+#[test]
+fn wrong_replies_are_refused() {
+    let fields = "a: b\r\n".repeat(MOST_FIELDS + 1);
+    for (wire, why) in [
+        ("SSH-2.0-OpenSSH_9.2\r\n", "not HTTP/1.1"),
+        ("HTTP/2 200\r\n\r\n", "not HTTP/1.1"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "a content length that is none: `x`",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+            "two content lengths",
+        ),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "another protocol",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nx",
+            "1 bytes came after the reply",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx",
+            "a chunk has no size",
+        ),
+        (&format!("HTTP/1.1 200 OK\r\n{fields}"), "too many headers"),
+        (
+            &format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MOST_HEAD)),
+            "a head of more than",
+        ),
+    ] {
+        for cut in [0, 1, wire.len() / 2, wire.len()] {
+            let error = hear(1, wire.as_bytes(), cut).unwrap_err();
+            assert!(error.what.contains(why), "{error} for {wire}");
+        }
+    }
+    let closed = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    assert!(hear(2, closed.repeat(2).as_bytes(), 0).is_err());
+}
+
+proptest! {
+    #[test]
+    fn garbage_is_no_trouble(
+        garbage in prop::collection::vec(any::<u8>(), 0..3000),
+        head in prop::sample::select(vec![
+            "",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\n",
+        ]),
+    ) {
+        let mut requester = asked(2);
+        let wire = [head.as_bytes(), &garbage].concat();
+        for piece in wire.chunks(700) {
+            if requester.receive(piece).is_err() {
+                break;
+            }
+        }
+        prop_assert!(requester.part.capacity() <= 2 * MOST_HEAD);
+    }
+}
