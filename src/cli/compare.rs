@@ -238,12 +238,6 @@ fn null_server(
 /// What is compared with what; refuses what there is not.
 fn comparison(arguments: &Arguments, servers: &[ServerInfo]) -> Result<Comparison, Usage> {
     let demands = &arguments.demands;
-    if servers.len() < 2 && demands.baseline.is_none() && demands.thresholds.fail_if.is_empty() {
-        let name = &servers[0].name;
-        return Err(Usage(format!(
-            "{name} is alone; name another server, or a --baseline, or what to --fail-if"
-        )));
-    }
     if servers.len() < 2 && demands.fail_if_slower.is_some() && demands.baseline.is_none() {
         let what = "--fail-if-slower needs another server, or a --baseline";
         return Err(Usage(what.to_owned()));
@@ -284,7 +278,7 @@ fn question(servers: &[ServerInfo], comparison: &Comparison) -> String {
     if others.is_empty() {
         return match &comparison.baseline {
             Some(_) => format!("How does {reference} differ from what it was?"),
-            None => format!("Does {reference} meet what is demanded of it?"),
+            None => format!("How does {reference} serve this load, and at what cost?"),
         };
     }
     let (verb, others) = (if others.len() == 1 { "does" } else { "do" }, list(&others));

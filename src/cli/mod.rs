@@ -97,8 +97,9 @@ enum Command {
     /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
     #[cfg(target_os = "linux")]
     Run(Box<run::Arguments>),
-    /// Put the same load on several servers, anybody's or throng's own, and say which is better.
+    /// Put the same load on several servers, anybody's or throng's own, and say which is better; or measure one.
     #[cfg(target_os = "linux")]
+    #[command(visible_alias = "measure")]
     Compare(Box<compare::Arguments>),
     /// Find the most clients, or the highest rate, that a server holds, and what gives way first.
     #[cfg(target_os = "linux")]

@@ -26,7 +26,7 @@ use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, too_
 use throng_record::format::{counted, list};
 use throng_record::metrics::Quantity;
 use throng_stats::MARGIN;
-use unserved::{not_ranked, served_of, starved};
+use unserved::{not_ranked, starved};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -204,7 +204,10 @@ fn brief(summary: &Summary, rankings: &Rankings<'_>, clients: u32) -> String {
     let left_out: Vec<String> = summary
         .rows_at(clients)
         .filter(|row| !row.is_ranked())
-        .map(|row| format!("{} ({})", row.server, served_of(row)))
+        .map(|row| {
+            let served = row.served_in_words();
+            format!("{} ({})", row.server, served.as_deref().unwrap_or("failed"))
+        })
         .collect();
     if !left_out.is_empty() && !ranked.is_empty() {
         let _ = write!(text, " Not ranked: {}.", list(&left_out));

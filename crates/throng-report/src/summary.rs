@@ -16,7 +16,7 @@ use super::pace::Pacer;
 use super::unserved;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
-use throng_record::format::{counted, list, number};
+use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{METRICS, Metric, Quantity, Values};
 use throng_record::{InvalidCause, Load, Purpose, Run, Trial, counting, set_aside};
 use throng_stats::is_unsteady;
@@ -142,6 +142,10 @@ pub struct Row {
     pub failures: Vec<String>,
     /// Whether every trial served every client wanted.
     pub served_all: bool,
+    /// Trials in which some were not served.
+    pub trials_short: u32,
+    /// The fewest clients that were served in any trial.
+    pub fewest_served: Option<u32>,
     /// Every metric that was measured, by its name in the catalogue.
     pub metrics: Values,
     /// Metrics that this machine cannot measure.
@@ -310,6 +314,8 @@ impl Row {
             trials_failed: (trials.len() - good.len()) as u32,
             failures: failures(trials),
             served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
+            trials_short: loads().filter(|load| served(load) < load.clients).count() as u32,
+            fewest_served: loads().map(served).min(),
             not_here: not_here.collect(),
             unsteady: loads()
                 .filter(|load| is_unsteady(&load.window.slices))
@@ -337,6 +343,18 @@ impl Row {
     /// A metric.
     pub fn value(&self, metric: &str) -> Option<f64> {
         self.metrics.value(metric)
+    }
+
+    /// "1 of 1,000 clients", in the worst trial; with how many trials were like that, unless all were.
+    pub fn served_in_words(&self) -> Option<String> {
+        let served = whole(self.fewest_served?.into());
+        let clients = counted(self.clients, "client");
+        let of_trials = if (1..self.trials_ok).contains(&self.trials_short) {
+            format!(" in {} of {} trials", self.trials_short, self.trials_ok)
+        } else {
+            String::new()
+        };
+        Some(format!("{served} of {clients}{of_trials}"))
     }
 
     /// Clients served; where each had a job, those who were done with it.

@@ -8,6 +8,7 @@ use crate::record::metrics::{Combine, METRICS, Metric};
 const EXAMPLES: &str = "\
 Examples:
   throng compare epoll thread
+  throng measure 'node server.js {port}' --path /users --fail-if 'p99 > 10ms'
   throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
   throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
   throng compare --shell --prepare 'sed s/PORT/$PORT/ nginx.conf.in > /tmp/nginx.conf' \\

@@ -67,6 +67,24 @@ fn an_earlier_run_is_compared_with_if_it_had_the_same_load() {
 }
 
 #[test]
+fn one_server_is_measured_without_a_ratio() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = directory.path().join("record");
+    let mut command = assert_cmd::Command::new(THRONG);
+    command
+        .args("measure epoll -r 2 -d 100ms --probes cpu --allow-rough --retries 0 -o".split(' '));
+    let output = command.arg(&record).output().expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("How does epoll serve this load"), "{said}");
+    assert!(
+        said.contains("Requests/s") && !said.contains("Ratio"),
+        "{said}"
+    );
+    assert!(record.join("report.html").exists());
+}
+
+#[test]
 fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
     let quick = ["epoll", "-r", "2", "-d", "100ms"];
     let with = |more: &[&str]| compare(&[&quick[..], more].concat());
@@ -101,7 +119,6 @@ fn a_threshold_that_is_missed_has_an_exit_code_of_its_own() {
 fn what_makes_no_sense_is_refused() {
     for (arguments, says) in [
         (&["epol", "thread"][..], "did you mean the model `epoll`?"),
-        (&["epoll"], "epoll is alone"),
         (
             &["epoll", "thread", "-n", "a", "-n", "a"],
             "both be called `a`",

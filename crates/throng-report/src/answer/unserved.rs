@@ -36,17 +36,6 @@ pub(super) fn not_ranked(row: &Row) -> Option<String> {
         (None, Some(errors)) => format!(" ({errors}), so it is not ranked here"),
         (None, None) => ", so it is not ranked here".to_owned(),
     };
-    Some(format!(
-        "{} served {} clients{reason}.",
-        row.server,
-        served_of(row)
-    ))
-}
-
-/// "1 of 1,000"; "0 of 1,000" cannot arise from what was not measured.
-pub(super) fn served_of(row: &Row) -> String {
-    match row.served() {
-        Some(served) => format!("{} of {}", whole(served), whole(f64::from(row.clients))),
-        None => "failed".to_owned(),
-    }
+    let served = row.served_in_words()?;
+    Some(format!("{} served {served}{reason}.", row.server))
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::size::{Size, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
-use throng_record::format::{ABSENT, counted, or_absent};
+use throng_record::format::{ABSENT, or_absent};
 use throng_record::metrics::{Better, Judged, METRICS, Metric, Quantity, compared};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
@@ -336,10 +336,8 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
         return Some(format!("{called}: {why}"));
     }
     (!row.served_all).then(|| {
-        let served = row
-            .served()
-            .map_or_else(String::new, |served| format!("{served:.0} of "));
-        format!("{called} served {served}{}", counted(row.clients, "client"))
+        let served = row.served_in_words();
+        format!("{called} served {}", served.unwrap_or_default())
     })
 }
 

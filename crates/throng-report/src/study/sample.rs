@@ -2,7 +2,7 @@
 
 use super::PartReport;
 use crate::summary::Row;
-use throng_record::format::{counted, whole};
+use throng_record::format::counted;
 use throng_record::metrics::{Metric, OverClients, Reach};
 use throng_record::{Purpose, Trial};
 
@@ -151,11 +151,9 @@ fn served(row: &Row) -> Result<(), String> {
     if row.served_all {
         return row.not_as_expected().map_or(Ok(()), Err);
     }
-    let served = row.served().map_or_else(|| "not all".to_owned(), whole);
+    let served = row.served_in_words();
+    let served = served.unwrap_or_else(|| format!("not all {}", counted(row.clients, "client")));
     let why = row.why_not_all();
     let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-    Err(format!(
-        "it served {served} of {}{why}",
-        counted(row.clients, "client")
-    ))
+    Err(format!("it served {served}{why}"))
 }
