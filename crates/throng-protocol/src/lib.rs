@@ -15,6 +15,7 @@ mod http;
 mod mix;
 mod number;
 mod pattern;
+mod spoken;
 mod status;
 mod top;
 mod upload;
@@ -24,6 +25,7 @@ use std::fmt;
 pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::{BodyRule, HttpRequest};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
+pub use spoken::Spoken;
 pub use status::{Statuses, Tally};
 use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
@@ -111,6 +113,11 @@ pub trait Dialogue: Sync {
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
         false
+    }
+
+    /// What it is on the wire, where others speak it too.
+    fn spoken(&self) -> Option<Spoken> {
+        None
     }
 
     /// The client half of the connection of client number `client`.

@@ -221,6 +221,29 @@ fn replies_may_differ_unless_a_rule_says_so() {
     assert_eq!(told.json()["verified"], 400, "{told:?}");
 }
 
+#[test]
+fn a_server_that_speaks_something_else_is_known_by_it() {
+    let (server, _) = start();
+    let picky = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = picky.local_addr().expect("it has an address").to_string();
+    std::thread::spawn(move || {
+        for stream in picky.incoming().flatten() {
+            let _ = (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            // Closed with something unread it would be reset.
+            std::thread::spawn(move || std::io::copy(&mut &stream, &mut std::io::sink()));
+        }
+    });
+    let garbage = format!("http://{server}/garbage");
+    for (target, why) in [
+        (&address, "this server speaks HTTP: write http://"),
+        (&garbage, "this server speaks SMTP or FTP"),
+    ] {
+        let told = throng(&["load", target, "-c", "2"]);
+        assert_eq!(told.code, 1, "{told:?}");
+        assert!(told.err.contains(why), "{told:?}");
+    }
+}
+
 /// Asks a server that answers with what it was asked.
 fn mirrored(flags: &[&str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

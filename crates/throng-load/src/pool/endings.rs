@@ -6,7 +6,7 @@ use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::{ProtocolError, Replies, Tally};
+use throng_protocol::{ProtocolError, Replies, Spoken, Tally};
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
@@ -36,7 +36,7 @@ impl ClientPool {
                     }
                 }
                 Ok(_) => self.fail(slot, ErrorKind::ClosedEarly, now),
-                Err(wrong) => self.fail_with_reply(slot, &wrong, now),
+                Err(wrong) => self.fail_with_reply(slot, &[], &wrong, now),
             },
         }
     }
@@ -156,10 +156,16 @@ impl ClientPool {
     pub(super) fn fail_with_reply(
         &mut self,
         slot: usize,
+        bytes: &[u8],
         wrong: &ProtocolError,
         now: u64,
     ) -> Action {
-        self.fail_because(slot, ErrorKind::WrongReply, Some(&wrong.what), now)
+        let own = self.plan.dialogue.spoken();
+        let detail = match Spoken::of(bytes).filter(|spoken| Some(*spoken) != own) {
+            Some(spoken) => format!("{wrong}; this server speaks {spoken}"),
+            None => wrong.what.clone(),
+        };
+        self.fail_because(slot, ErrorKind::WrongReply, Some(&detail), now)
     }
 
     fn fail_because(

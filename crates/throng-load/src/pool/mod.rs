@@ -283,7 +283,7 @@ impl ClientPool {
                 client.was_refused = false; // the next reply has begun
                 Action::Keep
             }
-            Err(wrong) => self.fail_with_reply(slot, &wrong, now),
+            Err(wrong) => self.fail_with_reply(slot, bytes, &wrong, now),
         }
     }
 

@@ -19,7 +19,7 @@ mod requester;
 mod session;
 
 use super::pattern::{Kept, noise};
-use super::{Dialogue, Offer, Protocol, Requester, Session, Settings};
+use super::{Dialogue, Offer, Protocol, Requester, Session, Settings, Spoken};
 pub use body::BodyRule;
 pub(crate) use request::GET;
 pub use request::HttpRequest;
@@ -51,6 +51,10 @@ impl Dialogue for Http {
             0 => format!("http {method} {paths}"),
             _ => format!("http {method} {paths} with {body} bytes"),
         }
+    }
+
+    fn spoken(&self) -> Option<Spoken> {
+        Some(Spoken::Http)
     }
 
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {

@@ -1,0 +1,73 @@
+//! What a server speaks, from the first bytes that it says: for those who asked it in another protocol.
+
+use std::fmt;
+
+/// A protocol that is known by the beginning of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoken {
+    /// HTTP/1.
+    Http,
+    /// HTTP/2 without an upgrade.
+    Http2,
+    /// TLS.
+    Tls,
+    /// That of redis and its like.
+    Redis,
+    /// SSH.
+    Ssh,
+    /// SMTP or FTP, which greet alike.
+    Mail,
+}
+
+impl Spoken {
+    /// What a reply that begins like this is, if that is known.
+    pub fn of(reply: &[u8]) -> Option<Self> {
+        let begins = |text: &str| reply.starts_with(text.as_bytes());
+        Some(match reply {
+            _ if begins("HTTP/1.") => Self::Http,
+            // SETTINGS on stream 0 is the first frame (RFC 9113, section 3.4).
+            [0, 0, _, 4, 0 | 1, 0, 0, 0, 0, ..] => Self::Http2,
+            // An alert or a handshake, and the version.
+            [0x15 | 0x16, 3, 0..=4, ..] => Self::Tls,
+            _ if begins("-ERR ") || begins("-NOAUTH ") || begins("-DENIED ") => Self::Redis,
+            _ if begins("SSH-") => Self::Ssh,
+            _ if begins("220 ") || begins("220-") => Self::Mail,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Spoken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http => "HTTP: write http:// before the address",
+            Self::Http2 => "HTTP/2, which throng does not speak",
+            Self::Tls => "TLS, which throng does not speak",
+            Self::Redis => "the protocol of redis: say with --send and --expect what to ask",
+            Self::Ssh => "SSH",
+            Self::Mail => "SMTP or FTP",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_beginnings() {
+        for (reply, spoken) in [
+            (&b"HTTP/1.1 400 Bad Request\r\n"[..], Some(Spoken::Http)),
+            (b"\0\0\x12\x04\0\0\0\0\0\0\x03", Some(Spoken::Http2)),
+            (b"\x15\x03\x01\0\x02\x02\x46", Some(Spoken::Tls)),
+            (b"-ERR unknown command 'x'\r\n", Some(Spoken::Redis)),
+            (b"SSH-2.0-OpenSSH_9.2\r\n", Some(Spoken::Ssh)),
+            (b"220 mail.example.org ESMTP\r\n", Some(Spoken::Mail)),
+            (b"", None),
+            (b"H", None),
+            (b"hello", None),
+        ] {
+            assert_eq!(Spoken::of(reply), spoken);
+        }
+    }
+}
