@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""How often verdicts of `throng compare` are right: a C server against itself, and against itself with a planted slowdown.
+"""How often verdicts of `throng compare` are right: a server against itself, and against itself with a planted slowdown.
 
-    benches/verdicts.py [--throng PATH] [--clients N] [--same N] [--planted N] [--percent 1,2,5,10] [--more "..."]
+    benches/verdicts.py [--throng PATH] [--server c|node] [--clients N] [--same N] [--planted N] [--percent 1,2,5,10]
+                        [--more "..."]
 
 --same: comparisons of the server with itself. --planted: comparisons for each slowdown, which is a spin per request that
 takes so many percent of the CPU time of a request. Prints a line a comparison, and a table at the end:
@@ -22,7 +23,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SERVER = HERE / "peers" / "c" / "epoll"
+SERVERS = {"c": str(HERE / "peers" / "c" / "epoll"), "node": f"node {HERE}/peers/node/echo.mjs"}
 METRICS = {"requests_per_s": "throughput", "requests_per_server_cpu_s": "CPU per request"}
 
 
@@ -30,7 +31,8 @@ def compare(options, spin, more=()):
     """The measures of the server with this spin against the one without, and how long that took."""
     with tempfile.TemporaryDirectory() as directory:
         record = pathlib.Path(directory) / "record"
-        servers = [f"{SERVER} {{port}}", f"env SPIN_PER_TURN={spin} {SERVER} {{port}}"]
+        server = SERVERS[options.server]
+        servers = [f"{server} {{port}}", f"env SPIN_PER_TURN={spin} {server} {{port}}"]
         command = [options.throng, "compare", *servers, "-n", "plain", "-n", "other", "--protocol", "echo"]
         command += ["--clients", str(options.clients), "--probes", "cpu", "--allow-rough", "-o", str(record)]
         began = time.monotonic()
@@ -54,13 +56,14 @@ def percent_per_spin(options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--throng", default=str(HERE.parent / "target" / "release" / "throng"))
+    parser.add_argument("--server", choices=SERVERS, default="c")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--same", type=int, default=20)
     parser.add_argument("--planted", type=int, default=5)
     parser.add_argument("--percent", default="1,2,5,10")
     parser.add_argument("--more", default="")
     options = parser.parse_args()
-    subprocess.run(["make", "-s", "-C", str(SERVER.parent), "epoll"], check=True)
+    subprocess.run(["make", "-s", "-C", str(HERE / "peers" / "c"), "epoll"], check=True)
     per_spin = percent_per_spin(options)
     print(f"a spin of {1 / per_spin:.0f} turns is 1 % of a request's CPU time")
     plan = [(0.0, options.same)]

@@ -8,8 +8,13 @@ if (process.argv.length !== 3 || !Number.isInteger(port)) {
   process.exit(2);
 }
 
+// So often per message, as in the servers in C: a slowdown of a known size.
+const turns = Number(process.env.SPIN_PER_TURN ?? 0);
+let spun = 0;
+
 const server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
   socket.on("data", (bytes) => {
+    for (let turn = 0; turn < turns; turn++) spun = (spun + turn) | 0;
     if (!socket.write(bytes)) socket.pause();
   });
   socket.on("drain", () => socket.resume());
