@@ -6,6 +6,7 @@ mod help;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::built::built;
 use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
@@ -176,6 +177,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         null_server,
         probes,
         program,
+        built: built(),
         seed: seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: host::look(),

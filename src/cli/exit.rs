@@ -1,6 +1,8 @@
 //! How the program ends: one table of exit codes, for help, manual pages, documentation and tests.
 
 #[cfg(target_os = "linux")]
+use super::report::Print;
+#[cfg(target_os = "linux")]
 use crate::sys::signal::Stop;
 
 /// How the program ends.
@@ -24,6 +26,8 @@ pub(super) struct Accepted {
     pub(super) json: bool,
     /// Also such with failed or invalid trials.
     pub(super) rough: bool,
+    /// What is printed of the report, once it is made.
+    pub(super) print: Print,
 }
 
 /// Every exit code, and what it means.
@@ -34,7 +38,10 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
         "the job could not be done: no reply was right, a server never started",
     ),
     (2, "wrong usage"),
-    (3, "a threshold was missed (--fail-if, --fail-if-slower)"),
+    (
+        3,
+        "a threshold was missed (--fail-if, --fail-if-slower), or a verdict did not hold (reproduce)",
+    ),
     (
         4,
         "done, but unusable or with failed or invalid trials (--allow-rough accepts)",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::built::built;
 use super::exit::codes;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
@@ -181,6 +182,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         null_server: None,
         probes,
         program,
+        built: built(),
         seed: arguments
             .load
             .traffic

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::exit::Accepted;
 use super::lab::Lab;
+use super::report::Print;
 use super::values::{self, CpuList};
 use super::{Exit, runner, study};
 use crate::measure::cluster::Origin;
@@ -82,6 +83,7 @@ impl Measuring {
         Accepted {
             json: self.json,
             rough: self.allow_rough,
+            print: Print::of(self.json),
         }
     }
 

@@ -3,6 +3,8 @@
 //! One file a subcommand. Exit codes are in `exit`.
 
 #[cfg(target_os = "linux")]
+mod built;
+#[cfg(target_os = "linux")]
 mod compare;
 mod completions;
 #[cfg(target_os = "linux")]
@@ -26,6 +28,8 @@ mod man;
 mod measuring;
 mod output;
 mod report;
+#[cfg(target_os = "linux")]
+mod reproduce;
 #[cfg(target_os = "linux")]
 mod request;
 #[cfg(target_os = "linux")]
@@ -87,6 +91,7 @@ Examples:
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
   throng list models                        what there is, and what this machine supports
+  throng reproduce throng-results/...       the same again, and which of its verdicts held
   throng view                               all runs in ./throng-results as a local page
   throng explain epoll                      how a model works, its system calls traced here and now
   throng flows load.pcap                    the connections of a packet capture
@@ -111,6 +116,9 @@ enum Command {
     Load(Box<load::Arguments>),
     /// Make the report again from the records in a directory.
     Report(report::Arguments),
+    /// Run what a record has again, and say which of its verdicts held.
+    #[cfg(target_os = "linux")]
+    Reproduce(reproduce::Arguments),
     /// Show all runs in a directory as a local page: their reports, two side by side, and how one goes that
     /// is running.
     #[cfg(target_os = "linux")]
@@ -227,6 +235,8 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         #[cfg(target_os = "linux")]
         Command::Load(arguments) => load::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         #[cfg(target_os = "linux")]
         Command::View(arguments) => view::run(&arguments),
         Command::Flows(arguments) => flows::run(&arguments),

@@ -40,9 +40,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     for directory in &arguments.directories {
-        make(directory, arguments.json)?;
+        make(directory, Print::of(arguments.json))?;
     }
     Ok(Exit::Done)
+}
+
+/// What is printed of a report that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Print {
+    /// What a terminal shows.
+    Text,
+    /// Its summary.
+    Json,
+    /// Nothing: something else is said of the run.
+    #[cfg(target_os = "linux")]
+    Nothing,
+}
+
+impl Print {
+    pub(super) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
 }
 
 /// What a report says of how its run ended.
@@ -66,23 +84,25 @@ impl Made {
 }
 
 /// Makes the report of the record in a directory and prints its summary.
-pub(super) fn make(directory: &Path, json: bool) -> anyhow::Result<Made> {
+pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
     if Study::is_in(directory) {
-        return make_study(directory, json);
+        return make_study(directory, print);
     }
     let loaded = report::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_all(&report, directory)?;
-    let made = Made::of([&report]);
-    if json {
-        let exporter = registry::find("exporter", EXPORTERS, "json")?;
-        let mut text = Vec::new();
-        exporter.render(&report, &mut text)?;
-        output::text(&String::from_utf8_lossy(&text))?;
-        return Ok(made);
+    match print {
+        Print::Json => {
+            let exporter = registry::find("exporter", EXPORTERS, "json")?;
+            let mut text = Vec::new();
+            exporter.render(&report, &mut text)?;
+            output::text(&String::from_utf8_lossy(&text))?;
+        }
+        Print::Text => show(&sections::of_run(&report), "Report", &written)?,
+        #[cfg(target_os = "linux")]
+        Print::Nothing => {}
     }
-    show(&sections::of_run(&report), "Report", &written)?;
-    Ok(made)
+    Ok(Made::of([&report]))
 }
 
 /// Puts the run of a directory beside another one, and prints what differs.
@@ -100,17 +120,20 @@ fn make_diff(directory: &Path, other: &Path, json: bool) -> anyhow::Result<()> {
 }
 
 /// Makes the reports of a study and of its parts.
-fn make_study(directory: &Path, json: bool) -> anyhow::Result<Made> {
+fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
     let loaded = report::study::load(directory)?;
     let report = loaded.report()?;
     let written = report::write_study(&report, directory)?;
-    if json {
-        let exporter = registry::find("exporter", EXPORTERS, "json")?;
-        let mut text = Vec::new();
-        exporter.render_study(&report, &mut text)?;
-        output::text(&String::from_utf8_lossy(&text))?;
-    } else {
-        show(&sections::of_study(&report), "Report", &written)?;
+    match print {
+        Print::Json => {
+            let exporter = registry::find("exporter", EXPORTERS, "json")?;
+            let mut text = Vec::new();
+            exporter.render_study(&report, &mut text)?;
+            output::text(&String::from_utf8_lossy(&text))?;
+        }
+        Print::Text => show(&sections::of_study(&report), "Report", &written)?,
+        #[cfg(target_os = "linux")]
+        Print::Nothing => {}
     }
     Ok(Made::of(
         report.parts.iter().filter_map(|part| part.report.as_ref()),
@@ -118,7 +141,7 @@ fn make_study(directory: &Path, json: bool) -> anyhow::Result<Made> {
 }
 
 /// Prints a document, and where the page of it is.
-fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {
+pub(super) fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {
     output::text(&terminal::text(document, output::width(), true))?;
     match written.first() {
         Some(page) => output::text(&format!("\n{what}: {}", page.display())),

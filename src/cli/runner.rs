@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
+use super::built::built;
 use super::exit::Accepted;
 use super::live::{Forecast, Live, TICK};
 use super::report::Made;
@@ -15,11 +16,13 @@ use crate::load::preflight;
 use crate::measure::cluster::Origin;
 use crate::measure::watchdog::Watchdog;
 use crate::measure::{
-    self, LiveSnapshot, Observer, RatiosSoFar, RunSpec, Started, host, orphans, probes,
+    self, LiveSnapshot, Observer, RatiosSoFar, RunSpec, Started, host, orphans, probes, provenance,
 };
 use crate::record::format;
 use crate::record::spec::LoadSpec;
-use crate::record::{Ending, Load, Run, SearchEnding, Settings, Store, StoreError, Trial};
+use crate::record::{
+    self, Ending, Load, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
+};
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
@@ -35,7 +38,7 @@ pub(super) fn runner(
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
     drop(shown);
-    let made = report::make(&directory, accepted.json)?;
+    let made = report::make(&directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
             "interrupted: {} of {} trials are in {}",
@@ -128,6 +131,16 @@ pub(super) fn resume(
 ) -> anyhow::Result<(Store, RunSpec)> {
     let (store, run, done) = Store::resume(directory).map_err(Usage::from)?;
     lab::check_resumed(&run, origin)?;
+    let plan = RunSpec {
+        done,
+        retry_invalid,
+        ..rebuild(run, origin)?
+    };
+    Ok((store, plan))
+}
+
+/// What a record ran, to be run here, from the first trial on.
+pub(super) fn rebuild(run: Run, origin: &Origin) -> anyhow::Result<RunSpec> {
     host::raise_descriptor_limit();
     said(&run.settings)?;
     let (mut servers, mut null_server) = (run.servers, run.null_server);
@@ -135,7 +148,8 @@ pub(super) fn resume(
     for server in all.filter(|server| server.foreign.is_none()) {
         lab::allow_remote(&mut server.command, &run.settings);
     }
-    let plan = RunSpec {
+    servers.iter().for_each(warn_of_changes);
+    Ok(RunSpec {
         study: run.study,
         comparison: run.comparison,
         limit: run.limit,
@@ -147,14 +161,29 @@ pub(super) fn resume(
         settings: run.settings,
         servers,
         program: program()?,
+        built: built(),
         seed: run.seed,
         arguments: run.arguments,
         host: host::look(),
         client_hosts: origin.hosts().to_vec(),
-        done,
-        retry_invalid,
-    };
-    Ok((store, plan))
+        done: Vec::new(),
+        retry_invalid: false,
+    })
+}
+
+/// Says which files of a server are not what they were.
+fn warn_of_changes(server: &ServerInfo) {
+    for file in provenance::changed_files(server) {
+        let (name, then) = (&server.name, &file.then);
+        let (word, path) = (&then.word, &then.path);
+        output::warning(&match file.now {
+            None => format!("{name}: `{word}` is not there any more; it was {path}"),
+            Some(now) if now == *path => format!("{name}: {path} has changed since"),
+            Some(now) => {
+                format!("{name}: `{word}` is {now} now; it was {path}, with other contents")
+            }
+        });
+    }
 }
 
 /// Of clients who come and go, as many are there at once however short the accept queue is: fewer would
@@ -222,8 +251,8 @@ pub(super) fn first_line(error: &clap::Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
-/// Most runs of one study that can begin in the same second and place.
-const MOST_AT_ONCE: u32 = 1000;
+/// Most directories of one name and different numbers.
+const MOST_OF_A_NAME: u32 = 1000;
 
 /// A directory for a record that was given no other. It is made, so that whoever begins in the same second
 /// gets another.
@@ -232,19 +261,40 @@ pub(super) fn fresh_directory(study: &str) -> anyhow::Result<PathBuf> {
     let results = Path::new("throng-results");
     let cannot = |path: &Path| format!("cannot create {}", path.display());
     fs::create_dir_all(results).with_context(|| cannot(results))?;
-    let mut path = results.join(format!("{time}-{study}"));
-    for number in 2..MOST_AT_ONCE {
+    first_free(&results.join(format!("{time}-{study}")))
+}
+
+/// Makes the first directory that is not there yet of NAME, NAME-2, NAME-3 and so on.
+pub(super) fn first_free(wanted: &Path) -> anyhow::Result<PathBuf> {
+    let cannot = |path: &Path| format!("cannot create {}", path.display());
+    let mut path = wanted.to_owned();
+    for number in 2..MOST_OF_A_NAME {
         match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                path = results.join(format!("{time}-{study}-{number}"));
+                let mut name = wanted.file_name().unwrap_or_default().to_owned();
+                name.push(format!("-{number}"));
+                path = wanted.with_file_name(name);
             }
             made => return made.map(|()| path.clone()).with_context(|| cannot(&path)),
         }
     }
-    anyhow::bail!(
-        "{}: {MOST_AT_ONCE} runs began in this second",
-        cannot(&path)
-    )
+    anyhow::bail!("{}: there are {MOST_OF_A_NAME} of that name", cannot(&path))
+}
+
+/// Copies what the report needs of an earlier record, so that the new one stands by itself.
+pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
+    let to = store.directory().join(record::BASELINE);
+    let copy = || -> io::Result<()> {
+        fs::create_dir_all(&to)?;
+        for file in ["run.json"].iter().chain(&record::TRIALS) {
+            let from = from.join(file);
+            if from.exists() {
+                fs::copy(from, to.join(file))?;
+            }
+        }
+        Ok(())
+    };
+    copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
 }
 
 /// A record in this directory that does not hold one yet.

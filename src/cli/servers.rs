@@ -1,13 +1,13 @@
 //! Servers as they are named on the command line: a model, a model with options, or a command line.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use super::{Usage, lab, runner, serve};
+use crate::measure::provenance::executable;
 use crate::record::{Foreign, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
@@ -101,7 +101,7 @@ fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
     let Err(unknown) = registry::find("model", MODELS, first) else {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
-    let runs = is_executable(first);
+    let runs = executable(first, None).is_some();
     // What a shell makes of more than a word, only it knows.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         let help = match unknown.suggestion {
@@ -159,18 +159,6 @@ fn has_shell_syntax(text: &str) -> Option<char> {
     None
 }
 
-fn is_executable(word: &str) -> bool {
-    let runs = |path: &Path| {
-        path.metadata()
-            .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    if word.contains('/') {
-        return runs(Path::new(word));
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| runs(&directory.join(word)))
-}
-
 /// A server that is to take part, as a command line or a study names it.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
@@ -193,7 +181,7 @@ impl Wanted {
             Kind::Own(model, options) => own(model, options, settings, program)?,
             Kind::Foreign(words) => {
                 let first = words.first().map_or("", String::as_str);
-                if !is_executable(first) {
+                if executable(first, None).is_none() {
                     return Err(Unsupported {
                         reason: format!("there is no program `{first}` that can be run"),
                         remedy: "install it, or name its path".to_owned(),
@@ -221,6 +209,7 @@ fn foreign(command: Vec<String>, ready: Option<&str>) -> ServerInfo {
         command,
         foreign: Some(Foreign {
             ready: ready.map(str::to_owned),
+            program: None,
         }),
         ..ServerInfo::default()
     }

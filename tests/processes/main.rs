@@ -7,6 +7,7 @@ mod exactness;
 mod hostile;
 mod limit;
 mod record;
+mod reproduce;
 mod resume;
 mod security;
 mod situations;

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Where control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
 
+/// Version 1 writes the largest number of pages where there is no limit.
+const NO_LIMIT: u64 = 1 << 62;
+
 /// The control groups of a process that limit one thing, from its own up to the root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Groups {
@@ -34,6 +37,29 @@ impl Groups {
         self.numbers(names).min()
     }
 
+    /// The least of these numbers as text, "max" where none of the files that there are limits anything.
+    pub(super) fn tightest(&self, names: &[&str]) -> Option<String> {
+        let files = self.directories.iter();
+        let mut files = files.flat_map(|group| names.iter().map(|name| group.join(name)));
+        let limited = files.any(|file| file.is_file());
+        let least = self.least(names).filter(|least| *least < NO_LIMIT);
+        limited.then(|| least.map_or("max".to_owned(), |least| least.to_string()))
+    }
+
+    /// The least CPU time of all, as `cpu.max` of version 2 says it: microseconds, and within how many.
+    pub(super) fn cpu_time(&self) -> Option<String> {
+        let read = |group: &Path, name: &str| fs::read_to_string(group.join(name)).ok();
+        let all = self.directories.iter().filter_map(|group| {
+            let of_one = ["cpu.cfs_quota_us", "cpu.cfs_period_us"];
+            let text = read(group, "cpu.max").or_else(|| {
+                let [quota, period] = of_one.map(|name| read(group, name));
+                Some(format!("{} {}", quota?.trim(), period?.trim()))
+            })?;
+            Some(text.trim().to_owned())
+        });
+        tightest_share(all)
+    }
+
     /// The greatest.
     pub(super) fn greatest(&self, names: &[&str]) -> Option<u64> {
         self.numbers(names).max()
@@ -52,6 +78,21 @@ impl Groups {
         let counts = files.filter_map(|file| count(&fs::read_to_string(file).ok()?, key));
         counts.max()
     }
+}
+
+/// Of "QUOTA PERIOD", the one with the least share; a quota that is no number, or negative, is none.
+fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
+    let share = |text: &str| {
+        let (quota, period) = text.split_once(' ')?;
+        let (quota, period): (u64, u64) = (quota.parse().ok()?, period.trim().parse().ok()?);
+        (period > 0).then(|| quota as f64 / period as f64)
+    };
+    let shares = all.map(|text| (share(&text), text));
+    let least = shares.min_by(|(a, _), (b, _)| {
+        let none = f64::INFINITY;
+        a.unwrap_or(none).total_cmp(&b.unwrap_or(none))
+    });
+    least.map(|(share, text)| share.map_or("max".to_owned(), |_| text))
 }
 
 /// Where below the mount point a controller may be found, and the path of the process's group there.
@@ -117,5 +158,33 @@ mod tests {
         fs::write(inner.join("pids.max"), "50\n").unwrap();
         assert_eq!(groups.least(&["pids.max"]), Some(50));
         assert_eq!(groups.least(&["memory.max"]), None);
+        assert_eq!(groups.tightest(&["pids.max"]).as_deref(), Some("50"));
+        assert_eq!(groups.tightest(&["memory.max"]), None);
+        fs::write(inner.join("memory.max"), "max\n").unwrap();
+        assert_eq!(groups.tightest(&["memory.max"]).as_deref(), Some("max"));
+        let one = "memory.limit_in_bytes";
+        fs::write(inner.join(one), "9223372036854771712\n").unwrap();
+        assert_eq!(groups.tightest(&[one]).as_deref(), Some("max"));
+    }
+
+    #[test]
+    fn the_least_share_of_the_cpus_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let groups = Groups {
+            directories: vec![inner.clone(), root.path().to_owned()],
+        };
+        assert_eq!(groups.cpu_time(), None);
+        fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
+        assert_eq!(groups.cpu_time().as_deref(), Some("max"));
+        fs::write(root.path().join("cpu.cfs_quota_us"), "150000\n").unwrap();
+        fs::write(root.path().join("cpu.cfs_period_us"), "100000\n").unwrap();
+        assert_eq!(groups.cpu_time().as_deref(), Some("150000 100000"));
+        fs::write(inner.join("cpu.max"), "50000 100000\n").unwrap();
+        assert_eq!(groups.cpu_time().as_deref(), Some("50000 100000"));
+        fs::write(root.path().join("cpu.cfs_quota_us"), "-1\n").unwrap();
+        fs::write(inner.join("cpu.max"), "nonsense").unwrap();
+        assert_eq!(groups.cpu_time().as_deref(), Some("max"));
     }
 }

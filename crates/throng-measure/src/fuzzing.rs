@@ -4,7 +4,8 @@
 use std::io;
 
 use super::control_group::{count, mounted};
-use super::host::details::{of_process, threads_in, unified_group};
+use super::host::cpu::{fields, mean_of};
+use super::host::details::{of_process, threads_in, without_secrets};
 use super::network::counters::{named, paired, socket_slab_pages};
 use super::network::message::{self, Message};
 use super::probes::machine::Ticks;
@@ -13,16 +14,16 @@ use super::server::{listening_address, says_taken};
 /// A text, as if it were that of each file of the kernel in turn, and what a server writes; gives how many values were
 /// found in it.
 pub fn text(text: &str) -> usize {
-    let _ = (threads_in(text), says_taken(text));
+    let _ = (threads_in(text), says_taken(text), without_secrets(text));
     let single = [
         socket_slab_pages(text).is_some(),
         Ticks::parse(text).is_some(),
         listening_address(text).is_some(),
         count(text, "max").is_some(),
-        unified_group(text).is_some(),
+        mean_of(text).is_some(),
     ];
     let of_counters = paired(text).count() + named(text).count();
-    let of_groups = mounted(text, "pids").len() + of_process(text).len();
+    let of_groups = mounted(text, "pids").len() + of_process(text).len() + fields(text).len();
     of_counters + of_groups + single.into_iter().filter(|found| *found).count()
 }
 

@@ -1,6 +1,8 @@
 //! The machine: what it is, what it allows, and where this process runs on it.
 
+pub(super) mod cpu;
 pub(super) mod details;
+pub(super) mod other_processes;
 
 use std::fs;
 
@@ -17,6 +19,8 @@ pub fn look() -> Host {
     Host {
         kernel: kernel(),
         cpu_model: cpu_info("model name"),
+        cpu: cpu::first(),
+        cpu_mhz: cpu::mean_mhz(),
         cpus: usable_cpus().len() as u32,
         memory_bytes: memory("MemTotal:"),
         virtual_machine: virtual_machine(),
@@ -25,12 +29,15 @@ pub fn look() -> Host {
         somaxconn: sysctl("net/core/somaxconn").and_then(|text| text.parse().ok()),
         ephemeral_ports: ephemeral_ports(),
         load_average_1min: load_average(),
+        // They are looked at when measuring begins.
+        other_processes: Vec::new(),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         simultaneous_threads: details::simultaneous_threads(),
         clock_source: details::clock_source(),
         huge_pages: details::huge_pages(),
         libc: libc_version(),
         sysctls: details::sysctls(),
+        kernel_command_line: read("/proc/cmdline").map(|text| details::without_secrets(&text)),
         limits: details::limits(),
         mitigations: details::mitigations(),
     }

@@ -23,6 +23,7 @@ pub mod plan;
 mod ports;
 pub mod probes;
 mod process;
+pub mod provenance;
 mod queue;
 mod run;
 mod run_spec;

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use super::cluster::Origin;
+use super::host::other_processes::Watch;
 use super::observer::Audience;
 use super::run_spec::{RunSpec, begun, utc_now};
 use super::server::{Launch, State};
@@ -16,7 +17,9 @@ use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
 /// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
 pub(super) fn begin(plan: &RunSpec, trials: usize, store: &Store) -> anyhow::Result<Run> {
     let settings = &plan.settings;
+    let watch = Watch::start();
     let mut run = begun(plan);
+    run.host.other_processes = watch.busiest();
     run.trials_planned = trials as u32;
     store.write_run(&run)?;
     if !settings.client_cpus.is_empty() {

@@ -7,11 +7,11 @@ use super::live_snapshot::Foreseen;
 use super::observer::Started;
 use super::plan::{Rounds, ServerUnderTest, interleave};
 use super::probes::{ProbeKind, other_purposes};
-use super::warnings;
+use super::{provenance, warnings};
 use throng_record::spec::TrialSpec;
 use throng_record::{
     Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, StudyInfo, Trial,
+    ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
 use throng_registry::Unsupported;
 
@@ -35,6 +35,8 @@ pub struct RunSpec {
     pub probes: Vec<&'static dyn ProbeKind>,
     /// The program that generates the load: this one.
     pub program: PathBuf,
+    /// What it was made of.
+    pub built: ThrongProgram,
     /// The seed of the order.
     pub seed: u64,
     /// The command line that started the run.
@@ -158,10 +160,13 @@ impl RunSpec {
 /// A run that has not come to its first new trial.
 pub fn begun(plan: &RunSpec) -> Run {
     let settings = &plan.settings;
+    let mut warnings = warnings::of_run(&plan.host, settings);
+    warnings.extend(provenance::warning(&plan.servers));
     Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
         throng_build: build(),
+        throng_program: provenance::of_throng(&plan.built, &plan.program),
         study: plan.study.clone(),
         seed: plan.seed,
         started_at: plan
@@ -172,7 +177,7 @@ pub fn begun(plan: &RunSpec) -> Run {
         ending: Ending::Unfinished,
         arguments: plan.arguments.clone(),
         settings: settings.clone(),
-        servers: plan.servers.clone(),
+        servers: plan.servers.iter().map(provenance::of_server).collect(),
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         client_hosts: plan.client_hosts.clone(),
@@ -180,7 +185,7 @@ pub fn begun(plan: &RunSpec) -> Run {
         limit: plan.limit.clone(),
         unavailable: unavailable(&plan.probes),
         trials_planned: plan.order().len() as u32,
-        warnings: warnings::of_run(&plan.host, settings),
+        warnings,
     }
 }
 

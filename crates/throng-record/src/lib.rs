@@ -17,6 +17,7 @@ mod comparison;
 mod counts;
 mod error;
 pub mod format;
+mod host;
 mod hosts;
 mod invalid;
 mod latency;
@@ -26,6 +27,7 @@ pub mod load_event;
 pub mod load_stats;
 mod lock;
 pub mod metrics;
+mod provenance;
 mod purpose;
 mod reading;
 mod resources;
@@ -53,6 +55,7 @@ pub use claim::Claim;
 pub use comparison::Comparison;
 pub use counts::{ServerCounts, ServerWorker};
 pub use error::StoreError;
+pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
 pub use latency::Latency;
@@ -64,6 +67,7 @@ pub use load::{
 pub use load_event::{LoadEvent, LoadSnapshot, Phase};
 pub use load_stats::{LoadStats, StoppedBy};
 pub use lock::Lock;
+pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use resources::Resources;
@@ -90,6 +94,9 @@ pub struct Run {
     /// How that version was built: "release, x86_64-linux-gnu".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub throng_build: String,
+    /// What that program was made of.
+    #[serde(default, skip_serializing_if = "ThrongProgram::is_unknown")]
+    pub throng_program: ThrongProgram,
     /// What was run.
     pub study: StudyInfo,
     /// The seed from which the order of trials was shuffled.
@@ -303,64 +310,9 @@ pub struct Foreign {
     /// accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-}
-
-/// The machine a run was made on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Operating system and kernel release: "Linux 6.18.1".
-    pub kernel: String,
-    /// CPU model name as the kernel gives it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_model: Option<String>,
-    /// CPUs this process may run on.
-    pub cpus: u32,
-    /// Memory of the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_bytes: Option<u64>,
-    /// Name of the hypervisor, or "yes" when only the CPU flag tells; absent on bare metal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub virtual_machine: Option<String>,
-    /// Soft limit of descriptors in a process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors_soft: Option<u64>,
-    /// Hard limit of descriptors in a process.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptors_hard: Option<u64>,
-    /// net.core.somaxconn
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub somaxconn: Option<u32>,
-    /// First and last ephemeral port.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ephemeral_ports: Option<(u16, u16)>,
-    /// Load average over one minute when the run started.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_average_1min: Option<f64>,
-    /// CPU frequency governor, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub governor: Option<String>,
-    /// Whether cores run several threads at once (SMT), and how many.
+    /// The program, and the files that its command line names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub simultaneous_threads: Option<String>,
-    /// What the kernel reads the time from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clock_source: Option<String>,
-    /// Transparent huge pages: "always", "madvise" or "never".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub huge_pages: Option<String>,
-    /// The C library in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub libc: Option<String>,
-    /// Kernel settings by name, "net.core.somaxconn"; those that bear on many connections.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sysctls: BTreeMap<String, String>,
-    /// Limits of a process and of its control group.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub limits: BTreeMap<String, String>,
-    /// Weaknesses of the CPU, and what the kernel does about each.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub mitigations: BTreeMap<String, String>,
+    pub program: Option<ForeignProgram>,
 }
 
 /// Something the reader must know, with its cause and what to do about it.

@@ -224,6 +224,12 @@ fn pace(rows: &[&Row]) -> &'static Measure {
     }
 }
 
+/// The server that is best with a number of clients, by what tells who is fastest.
+pub(crate) fn leader(summary: &Summary, clients: u32) -> Option<&str> {
+    let rows = ranked_rows(summary, clients);
+    ranking::best(&rows, pace(&rows)).map(|best| best.server.as_str())
+}
+
 /// Rows that served every client as expected in every good trial.
 fn ranked_rows(summary: &Summary, clients: u32) -> Vec<&Row> {
     summary

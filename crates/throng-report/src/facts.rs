@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::provenance;
 use throng_record::format::{ABSENT, bytes, list, or_absent, whole};
 use throng_record::{Run, Settings};
 
@@ -94,12 +95,15 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
     let host = &run.host;
     let optional = |value: &Option<String>| value.clone().unwrap_or_else(|| ABSENT.to_owned());
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
-    vec![
+    let mut facts = vec![
         ("Kernel", host.kernel.clone()),
         (
             "CPU",
             format!("{}, {} usable", optional(&host.cpu_model), host.cpus),
         ),
+    ];
+    facts.extend(provenance::of_cpu(host));
+    facts.extend([
         (
             "Memory",
             or_absent(host.memory_bytes.map(|value| value as f64), bytes),
@@ -140,14 +144,11 @@ fn of_host(run: &Run) -> Vec<(&'static str, String)> {
         ),
         ("Started", run.started_at.clone()),
         ("Finished", optional(&run.finished_at)),
-        (
-            "throng",
-            [run.throng_version.as_str(), run.throng_build.as_str()]
-                .join(" ")
-                .trim_end()
-                .to_owned(),
-        ),
-    ]
+    ]);
+    let others = provenance::others(host);
+    facts.extend((!others.is_empty()).then_some(("Also at work at the start", others)));
+    facts.extend(provenance::of_throng(run));
+    facts
 }
 
 /// The command line that repeats the run, quoted for a shell.

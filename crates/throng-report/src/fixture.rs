@@ -16,8 +16,9 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 pub(crate) use below::below;
 use throng_record::spec::{LoadSpec, Sizes};
 use throng_record::{
-    Correlation, Ending, Failure, Fairness, Host, Latency, Load, Purpose, Run, SCHEMA_VERSION,
-    ServerInfo, Settings, Side, StudyInfo, TimesOverWindow, Trial, Warning, Window,
+    Correlation, Ending, Failure, Fairness, Host, Latency, Load, OtherProcess, Purpose, Run,
+    SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, TimesOverWindow, Trial,
+    Warning, Window,
 };
 
 pub(super) use files::{logs, write};
@@ -145,6 +146,13 @@ fn run(servers: &[Server]) -> Run {
         schema_version: SCHEMA_VERSION,
         throng_version: "0.1.0".to_owned(),
         throng_build: "release, x86_64-linux-gnu".to_owned(),
+        throng_program: ThrongProgram {
+            sha256: Some("cd".repeat(32)),
+            commit: Some("1234567890abcdef".to_owned()),
+            modified: Some(true),
+            compiler: Some("rustc 1.95.0".to_owned()),
+            flags: Some("release, opt-level 3".to_owned()),
+        },
         study: StudyInfo {
             name: "overview".to_owned(),
             question: "Which way of serving many clients costs least on this machine?".to_owned(),
@@ -193,19 +201,7 @@ fn run(servers: &[Server]) -> Run {
             .collect(),
         null_server: None,
         client_hosts: Vec::new(),
-        host: Host {
-            kernel: "Linux 6.18.1".to_owned(),
-            cpu_model: Some("Example CPU 3000".to_owned()),
-            cpus: 2,
-            memory_bytes: Some(8 << 30),
-            virtual_machine: Some("kvm".to_owned()),
-            somaxconn: Some(4096),
-            libc: Some("glibc 2.41".to_owned()),
-            sysctls: [("net.ipv4.tcp_rmem".to_owned(), "4096 131072 6291456".to_owned())].into(),
-            limits: [("nofile".to_owned(), "1024 soft, 1048576 hard".to_owned())].into(),
-            mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
-            ..Host::default()
-        },
+        host: host(),
         comparison: None,
         limit: None,
         unavailable: BTreeMap::new(),
@@ -215,6 +211,35 @@ fn run(servers: &[Server]) -> Run {
             message: "server and clients share one machine and talk over loopback, which is not a network".to_owned(),
             remedy: "read the results as CPU costs; use two machines for rates".to_owned(),
         }],
+    }
+}
+
+fn host() -> Host {
+    Host {
+        kernel: "Linux 6.18.1".to_owned(),
+        cpu_model: Some("Example CPU 3000".to_owned()),
+        cpu: [("stepping", "8"), ("microcode", "0x1")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        cpu_mhz: Some(2600.0),
+        cpus: 2,
+        memory_bytes: Some(8 << 30),
+        virtual_machine: Some("kvm".to_owned()),
+        somaxconn: Some(4096),
+        libc: Some("glibc 2.41".to_owned()),
+        sysctls: [(
+            "net.ipv4.tcp_rmem".to_owned(),
+            "4096 131072 6291456".to_owned(),
+        )]
+        .into(),
+        kernel_command_line: Some("ro mitigations=auto".to_owned()),
+        other_processes: vec![OtherProcess {
+            name: "cc".to_owned(),
+            cpu_percent: 99.0,
+        }],
+        limits: [("nofile".to_owned(), "1024 soft, 1048576 hard".to_owned())].into(),
+        mitigations: [("meltdown".to_owned(), "Not affected".to_owned())].into(),
+        ..Host::default()
     }
 }
 

@@ -22,7 +22,9 @@ pub mod limit;
 mod lines;
 pub mod pace;
 pub mod palette;
+mod provenance;
 pub mod render;
+pub mod reproduction;
 pub mod sections;
 pub mod series;
 pub mod study;
@@ -45,11 +47,12 @@ use answer::Answer;
 use clients::ClientLog;
 use comparison::Comparison;
 use diff::Diff;
-use document::{html, markdown};
+use document::{Document, html, markdown};
 use exporters::{EXPORTERS, Exporter};
 use figures::{FIGURES, Figure, Source};
 use grade::Grade;
 use limit::Limits;
+use reproduction::Reproduction;
 use series::TimeSeries;
 use study::StudyReport;
 use summary::Summary;
@@ -281,15 +284,35 @@ pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<P
 /// # Errors
 /// When a file cannot be written, naming it.
 pub fn write_diff(diff: &Diff, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let document = sections::of_diff(diff);
+    let json = serde_json::to_vec_pretty(diff)?;
+    write_as("diff", &sections::of_diff(diff), json, dir)
+}
+
+/// Writes what became of the verdicts of a run into `dir`, as `reproduction.html`, `reproduction.md` and
+/// `reproduction.json`. Returns what was written, the page first.
+///
+/// # Errors
+/// When a file cannot be written, naming it.
+pub fn write_reproduction(again: &Reproduction, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let json = serde_json::to_vec_pretty(again)?;
+    write_as("reproduction", &sections::of_reproduction(again), json, dir)
+}
+
+/// Writes a document in each form into files of this name.
+fn write_as(
+    name: &str,
+    document: &Document,
+    json: Vec<u8>,
+    dir: &Path,
+) -> anyhow::Result<Vec<PathBuf>> {
     let files = [
-        ("diff.html", html::page(&document).into_bytes()),
-        ("diff.md", markdown::text(&document).into_bytes()),
-        ("diff.json", serde_json::to_vec_pretty(diff)?),
+        ("html", html::page(document).into_bytes()),
+        ("md", markdown::text(document).into_bytes()),
+        ("json", json),
     ];
     let mut written = Vec::new();
-    for (name, bytes) in files {
-        let path = dir.join(name);
+    for (ending, bytes) in files {
+        let path = dir.join(format!("{name}.{ending}"));
         record::refuse_link(&path)?;
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         written.push(path);

@@ -45,17 +45,6 @@ impl Baseline {
 
     /// Copies what the report needs, so that the record stands by itself.
     pub(super) fn copy_into(&self, store: &Store) -> anyhow::Result<()> {
-        let to = store.directory().join(record::BASELINE);
-        let copy = || -> std::io::Result<()> {
-            std::fs::create_dir_all(&to)?;
-            for file in ["run.json"].iter().chain(&record::TRIALS) {
-                let from = self.directory.join(file);
-                if from.exists() {
-                    std::fs::copy(from, to.join(file))?;
-                }
-            }
-            Ok(())
-        };
-        copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
+        runner::copy_baseline(&self.directory, store)
     }
 }

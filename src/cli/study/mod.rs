@@ -16,11 +16,11 @@ use crate::study::{Scale, Study};
 use resolve::Resolved;
 
 /// A part that is to be run.
-struct Ready {
-    name: String,
-    title: String,
-    plan: RunSpec,
-    store: Store,
+pub(super) struct Ready {
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) plan: RunSpec,
+    pub(super) store: Store,
 }
 
 /// Begins a study: everything is resolved before anything runs, and each part has its record.
@@ -59,8 +59,6 @@ pub(super) fn run(
             continue;
         };
         let store = runner::create(&directory.join(&record.name))?;
-        // So that a study that is cut off can go on with parts that it has not begun.
-        store.write_run(&measure::begun(&plan))?;
         ready.push(Ready {
             name: record.name,
             title: record.title,
@@ -68,13 +66,28 @@ pub(super) fn run(
             store,
         });
     }
-    runner(
+    begin(
         ready,
         origin,
         directory,
         (&whole, lock),
         measuring.accepted(),
     )
+}
+
+/// Runs a study from its first part on.
+pub(super) fn begin(
+    parts: Vec<Ready>,
+    origin: &mut Origin,
+    directory: &Path,
+    study: (&record::Study, Lock),
+    accepted: Accepted,
+) -> anyhow::Result<Exit> {
+    for part in &parts {
+        // So that a study that is cut off can go on with parts that it has not begun.
+        part.store.write_run(&measure::begun(&part.plan))?;
+    }
+    runner(parts, origin, directory, study, accepted)
 }
 
 /// Goes on with the parts that are not finished.
@@ -148,7 +161,7 @@ fn runner(
             nothing.get_or_insert(part.name);
         }
     }
-    let made = report::make(directory, accepted.json)?;
+    let made = report::make(directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
             "interrupted: what was measured is in {}",

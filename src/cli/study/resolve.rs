@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::search;
 use crate::cli::Usage;
+use crate::cli::built::built;
 use crate::cli::limit::NEEDED;
 use crate::cli::load::calibrate::cheapest;
 use crate::cli::load_flags::say_protocol;
@@ -153,6 +154,7 @@ fn plan_of(
         null_server,
         probes: probes::choose(&probe_names(part))?,
         program: common.program.clone(),
+        built: built(),
         seed: common.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
         arguments: std::env::args().collect(),
         host: common.host.clone(),

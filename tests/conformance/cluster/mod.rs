@@ -21,7 +21,7 @@ use throng::measure::cluster::{Cluster, Origin};
 use throng::measure::{self, Observer, RunSpec, Started, probes};
 use throng::record::spec::{LoadSpec, RateRange, Sizes, Until};
 use throng::record::{
-    Ending, Find, Limit, Purpose, Run, ServerInfo, Settings, Store, StudyInfo, Trial,
+    Ending, Find, Limit, Purpose, Run, ServerInfo, Settings, Store, StudyInfo, ThrongProgram, Trial,
 };
 use throng::sys::signal::Stop;
 
@@ -172,6 +172,7 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
         limit: None,
         servers: vec![server()],
         program: PathBuf::from(THRONG),
+        built: ThrongProgram::default(),
         seed: 1,
         arguments: Vec::new(),
         host: measure::host::look(),

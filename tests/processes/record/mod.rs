@@ -18,7 +18,7 @@ use std::time::Duration;
 use throng::measure::cluster::Origin;
 use throng::measure::{self, Observer, RunSpec, Started, probes};
 use throng::record::spec::LoadSpec;
-use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, Trial};
+use throng::record::{Host, Run, ServerInfo, Settings, Store, StudyInfo, ThrongProgram, Trial};
 use throng::sys::signal::Stop;
 
 use crate::support::program::THRONG;
@@ -68,6 +68,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
         limit: None,
         servers,
         program: PathBuf::from(THRONG),
+        built: ThrongProgram::default(),
         seed: 1,
         arguments: Vec::new(),
         host: Host::default(),

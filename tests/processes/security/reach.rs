@@ -84,8 +84,13 @@ fn a_record_brings_no_load_to_another_machine() {
     let mut run: Value = records().swap_remove(0)["run"].take();
     run["settings"]["server_address"] = json!("192.0.2.1");
     fs::write(directory.path().join("run.json"), run.to_string()).expect("it can be written");
-    let told = throng(&["run", "--allow-rough", "--resume", word(directory.path())]);
-    told.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
+    for command in [
+        &["run", "--allow-rough", "--resume"][..],
+        &["reproduce", "-o", word(&directory.path().join("again"))],
+    ] {
+        let told = throng(&[command, &[word(directory.path())]].concat());
+        told.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
+    }
 }
 
 #[test]

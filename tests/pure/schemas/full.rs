@@ -1,5 +1,7 @@
 //! Records that have every value there can be.
 
+mod made_with;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,13 +11,15 @@ use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, R
 use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
     Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
-    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Foreign, Found, Host, HostPart,
-    Invalid, InvalidCause, Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published,
-    PublishedValue, Purpose, Run, SCHEMA_VERSION, SearchEnding, ServerCounts, ServerInfo,
-    ServerWorker, ServiceSample, Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study,
-    StudyInfo, StudyPart, TimesOverWindow, Trial, Tried, WarmUp, Warning, Window,
+    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Found, HostPart, Invalid,
+    InvalidCause, Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published, PublishedValue,
+    Purpose, Run, SCHEMA_VERSION, SearchEnding, ServerCounts, ServerWorker, ServiceSample,
+    Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart,
+    TimesOverWindow, Trial, Tried, WarmUp, Warning, Window,
 };
 use throng::registry::Unsupported;
+
+use made_with::{full_host, full_program, server};
 
 /// A study that has every value there can be.
 pub(crate) fn full_study() -> Value {
@@ -125,6 +129,7 @@ pub(crate) fn full_run() -> Value {
         schema_version: SCHEMA_VERSION,
         throng_version: "0.1.0".to_owned(),
         throng_build: "release".to_owned(),
+        throng_program: full_program(),
         study: StudyInfo {
             name: "full".to_owned(),
             question: "is all of it described?".to_owned(),
@@ -184,29 +189,6 @@ pub(crate) fn full_run() -> Value {
         warnings: vec![warning()],
     };
     serde_json::to_value(run).expect("a run is JSON")
-}
-
-fn full_host() -> Host {
-    Host {
-        kernel: "Linux 6".to_owned(),
-        cpu_model: Some("some".to_owned()),
-        cpus: 2,
-        memory_bytes: Some(1),
-        virtual_machine: Some("yes".to_owned()),
-        descriptors_soft: Some(1),
-        descriptors_hard: Some(1),
-        somaxconn: Some(1),
-        ephemeral_ports: Some((1, 2)),
-        load_average_1min: Some(0.0),
-        governor: Some("performance".to_owned()),
-        simultaneous_threads: Some("on".to_owned()),
-        clock_source: Some("tsc".to_owned()),
-        huge_pages: Some("never".to_owned()),
-        libc: Some("glibc 2".to_owned()),
-        sysctls: texts("net.core.somaxconn"),
-        limits: texts("nofile"),
-        mitigations: texts("meltdown"),
-    }
 }
 
 /// A trial that has every value there can be, though no real one has all of them.
@@ -480,21 +462,5 @@ fn warning() -> Warning {
         kind: "loopback".to_owned(),
         message: "seen".to_owned(),
         remedy: "do".to_owned(),
-    }
-}
-
-fn server() -> ServerInfo {
-    ServerInfo {
-        name: "epoll".to_owned(),
-        summary: "one".to_owned(),
-        structural_limit: Some("some".to_owned()),
-        command: vec!["throng".to_owned()],
-        foreign: Some(Foreign {
-            ready: Some("listening".to_owned()),
-        }),
-        limits: BTreeMap::from([("nofile".to_owned(), 300)]),
-        environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
-        prepare: vec!["true".to_owned()],
-        conclude: vec!["true".to_owned()],
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::{read, sysctl};
+use crate::control_group::Groups;
 
 /// The kernel settings that bear on serving many connections, as paths below `/proc/sys`.
 const SYSCTLS: &[&str] = &[
@@ -65,18 +66,22 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a process may use: rlimits, and what its control group is allowed.
+/// What a process may use: rlimits, and the tightest of what its control groups are allowed.
 pub(super) fn limits() -> BTreeMap<String, String> {
     let mut limits = fs::read_to_string("/proc/self/limits")
         .map(|text| of_process(&text))
         .unwrap_or_default();
-    let group = read("/proc/self/cgroup").and_then(|text| unified_group(&text));
-    for name in ["cpu.max", "memory.max", "pids.max"] {
-        let value = group
-            .as_ref()
-            .and_then(|group| read(&format!("/sys/fs/cgroup{group}/{name}")));
-        limits.extend(value.map(|value| (format!("cgroup {name}"), value)));
-    }
+    let own = std::process::id();
+    let of_groups = [
+        ("cpu.max", Groups::of(own, "cpu").cpu_time()),
+        (
+            "memory.max",
+            Groups::of(own, "memory").tightest(&["memory.max", "memory.limit_in_bytes"]),
+        ),
+        ("pids.max", Groups::of(own, "pids").tightest(&["pids.max"])),
+    ];
+    let of_groups = of_groups.into_iter();
+    limits.extend(of_groups.filter_map(|(name, value)| Some((format!("cgroup {name}"), value?))));
     limits
 }
 
@@ -98,10 +103,26 @@ pub(crate) fn of_process(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// Path of the control group in the unified hierarchy, "" for its root.
-pub(crate) fn unified_group(text: &str) -> Option<String> {
-    let path = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-    Some(path.trim_end_matches('/').to_owned())
+/// What names a value that nobody else should read.
+const SECRETS: [&str; 5] = ["passw", "passphrase", "secret", "token", "credential"];
+
+/// The kernel's command line, without values that look like secrets.
+pub(crate) fn without_secrets(text: &str) -> String {
+    let word = |word: &str| {
+        let Some((name, value)) = word.split_once('=') else {
+            return word.to_owned();
+        };
+        let low = name.to_lowercase();
+        let is_secret = SECRETS.iter().any(|secret| low.contains(secret)) || low.ends_with("key");
+        // A URL with a password in it.
+        let has_user = value.contains("://") && value.contains('@');
+        if is_secret || has_user {
+            return format!("{name}=(left out)");
+        }
+        word.to_owned()
+    };
+    let words: Vec<String> = text.split_whitespace().map(word).collect();
+    words.join(" ")
 }
 
 /// Weaknesses of the CPU, and what the kernel does about each.
@@ -170,11 +191,17 @@ Max locked memory         8388608              8388608              bytes
     }
 
     #[test]
-    fn the_unified_group_is_told_from_those_of_the_old_hierarchies() {
-        let text = "8:pids:/\n4:memory:/a/b\n0::/user.slice/x\n";
-        assert_eq!(unified_group(text).unwrap(), "/user.slice/x");
-        assert_eq!(unified_group("0::/\n").unwrap(), "");
-        assert_eq!(unified_group("8:pids:/\n"), None);
+    fn the_kernels_command_line_keeps_no_secrets() {
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=1 ro mitigations=off api_token=abc \
+                    rd.luks.key=/k rd.vconsole.keymap=us ip=dhcp PASSWORD=x \
+                    ks=http://me:pw@host/x -- --init\n";
+        assert_eq!(
+            without_secrets(line),
+            "BOOT_IMAGE=/vmlinuz root=UUID=1 ro mitigations=off api_token=(left out) \
+             rd.luks.key=(left out) rd.vconsole.keymap=us ip=dhcp PASSWORD=(left out) \
+             ks=(left out) -- --init"
+        );
+        assert_eq!(without_secrets(" \n"), "");
     }
 
     #[test]

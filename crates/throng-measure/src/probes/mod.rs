@@ -358,6 +358,20 @@ fn need_proc() -> Result<(), Unsupported> {
     })
 }
 
+/// Whether something becomes so: what a test closes ends once no process has it, and one that another test of the
+/// same program starts has everything for the moment before it becomes another program.
+#[cfg(test)]
+fn become_so(mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

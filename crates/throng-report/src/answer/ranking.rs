@@ -139,14 +139,25 @@ impl<'a> Rankings<'a> {
     }
 }
 
-/// The row with the best value, and the others' ratios to it.
-fn against_best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<(&'a Row, Vec<Behind<'a>>)> {
+/// The row with the best value.
+pub(super) fn best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<&'a Row> {
+    Some(from_best(rows, measure).first()?.0)
+}
+
+/// Rows with their values, the best first.
+fn from_best<'a>(rows: &[&'a Row], measure: &Measure) -> Vec<(&'a Row, f64)> {
     let valued = rows.iter().filter_map(|row| Some((*row, measure.of(row)?)));
     let mut valued: Vec<(&Row, f64)> = valued.collect();
     valued.sort_by(|a, b| a.1.total_cmp(&b.1));
     if measure.metric().better == Better::Higher {
         valued.reverse();
     }
+    valued
+}
+
+/// The row with the best value, and the others' ratios to it.
+fn against_best<'a>(rows: &[&'a Row], measure: &Measure) -> Option<(&'a Row, Vec<Behind<'a>>)> {
+    let valued = from_best(rows, measure);
     let ((best, _), others) = valued.split_first()?;
     let sample = |row: &'a Row| row.metrics.sample(measure.metric);
     let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);

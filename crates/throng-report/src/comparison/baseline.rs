@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::pair::{Pair, Source, Together, pair};
+use crate::provenance::{same_throng, throng};
 use crate::summary::Summary;
 use throng_record::{self as record, Run, Trial};
 
@@ -76,7 +77,7 @@ pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, S
             .clone()
             .unwrap_or_else(|| "unknown".to_owned())
     };
-    [
+    let mut all = vec![
         ("kernel", then.host.kernel.clone(), run.host.kernel.clone()),
         ("CPU", cpu(then), cpu(run)),
         (
@@ -84,13 +85,10 @@ pub(crate) fn of_machines(run: &Run, then: &Run) -> Vec<(&'static str, String, S
             then.host.cpus.to_string(),
             run.host.cpus.to_string(),
         ),
-        (
-            "version of throng",
-            then.throng_version.clone(),
-            run.throng_version.clone(),
-        ),
-    ]
-    .into_iter()
-    .filter(|(_, before, now)| before != now)
-    .collect()
+    ];
+    if !same_throng(run, then) {
+        all.push(("version of throng", throng(then), throng(run)));
+    }
+    all.retain(|(_, before, now)| before != now);
+    all
 }

@@ -12,7 +12,7 @@ use super::summary::Summary;
 pub use baseline::Baseline;
 pub(super) use baseline::of_machines;
 pub use pair::{Measured, Needed, Pair};
-pub(super) use pair::{OF_SPEED, Source, Together, compared_by, judge, others, pair, ratio};
+pub(super) use pair::{OF_SPEED, Source, Together, compared_by, judge, noun, others, pair, ratio};
 use throng_record::metrics::Judged;
 use throng_record::{Run, Trial};
 
@@ -44,17 +44,7 @@ impl Comparison {
             return Ok(None);
         };
         let now = Source { run, summary };
-        let names = || run.servers.iter().map(|server| server.name.as_str());
-        let mut pairs = Vec::new();
-        for &clients in summary.clients.iter().rev() {
-            let Some(reference) = now.side(&asked.reference, clients, &asked.reference) else {
-                continue;
-            };
-            for name in names().filter(|name| *name != asked.reference) {
-                let side = now.side(name, clients, name);
-                pairs.extend(side.map(|side| pair(&side, &reference, Together::Interleaved)));
-            }
-        }
+        let mut pairs = beside(now, |_| Some(&asked.reference));
         let mut baseline = match baseline {
             Some((then, then_trials)) => Some(Baseline::of(run, now, then, then_trials)?),
             None => None,
@@ -95,6 +85,25 @@ impl Comparison {
         let caveats = self.baseline.iter();
         caveats.map(|baseline| baseline.caveat.clone()).collect()
     }
+}
+
+/// Every other server of a run beside the one that `reference` names for a number of clients, the largest number first;
+/// without verdicts yet.
+pub(crate) fn beside<'a>(now: Source<'_>, reference: impl Fn(u32) -> Option<&'a str>) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for &clients in now.summary.clients.iter().rev() {
+        let chosen = reference(clients);
+        let Some((chosen, side)) =
+            chosen.and_then(|name| Some((name, now.side(name, clients, name)?)))
+        else {
+            continue;
+        };
+        for server in now.run.servers.iter().filter(|one| one.name != chosen) {
+            let other = now.side(&server.name, clients, &server.name);
+            pairs.extend(other.map(|other| pair(&other, &side, Together::Interleaved)));
+        }
+    }
+    pairs
 }
 
 /// Judges all pairs of an answer together, and puts each in words.

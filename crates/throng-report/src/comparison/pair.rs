@@ -64,7 +64,7 @@ pub struct Measured {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     #[serde(skip)]
-    pub(super) metric: &'static Metric,
+    pub(crate) metric: &'static Metric,
     #[serde(skip)]
     log: Option<LogRatio>,
 }
@@ -271,7 +271,7 @@ impl Needed {
 }
 
 /// A measure in a sentence.
-pub(super) fn noun(measured: &Measured) -> String {
+pub(crate) fn noun(measured: &Measured) -> String {
     match measured.name {
         "requests_per_s" => "throughput".to_owned(),
         "requests_per_server_cpu_s" => "CPU per request".to_owned(),
@@ -362,7 +362,7 @@ fn speed_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -
 
 impl Pair {
     /// Gives no verdict by any measure.
-    pub(super) fn withhold(&mut self, why: &str) {
+    pub(crate) fn withhold(&mut self, why: &str) {
         self.not_compared = Some(why.to_owned());
         let measures = std::mem::take(&mut self.measures).into_iter();
         self.measures = measures.map(|measured| measured.withheld(why)).collect();
@@ -400,7 +400,7 @@ impl Measured {
 }
 
 impl Pair {
-    pub(super) fn by(&self, name: &str) -> Option<&Measured> {
+    pub(crate) fn by(&self, name: &str) -> Option<&Measured> {
         self.measures.iter().find(|measured| measured.name == name)
     }
 

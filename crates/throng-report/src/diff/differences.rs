@@ -6,11 +6,19 @@ use serde::Serialize;
 
 use crate::comparison::of_machines;
 use crate::facts::{self, command_line};
+use crate::provenance::{self, program_of, same_files};
 use throng_record::format::{ABSENT, counted, list};
 use throng_record::{Run, ServerInfo};
 
 /// What no two runs have in common, and what bears on nothing by itself.
-const OF_EACH: [&str; 4] = ["Seed", "Started", "Finished", "Load average at the start"];
+const OF_EACH: [&str; 6] = [
+    "Seed",
+    "Started",
+    "Finished",
+    "Load average at the start",
+    "CPU frequency at the start",
+    "Also at work at the start",
+];
 
 /// Names that are listed before the rest is only counted.
 const NAMED: usize = 4;
@@ -89,7 +97,19 @@ pub(super) fn facts_of(a: &Run, b: &Run) -> Vec<Fact> {
         let name = format!("How {} is started", server.name);
         all.push(Fact::new(&name, started(then), started(server)));
     }
+    for (server, then) in servers_with_other_files(a, b) {
+        let files = |info| program_of(info).map_or_else(String::new, provenance::files);
+        let name = format!("Files of {}", server.name);
+        all.push(Fact::new(&name, files(then), files(server)));
+    }
     all
+}
+
+/// Settings and machines in which two runs differ, as far as both say.
+pub(crate) fn differing(a: &Run, b: &Run) -> Vec<Fact> {
+    let mut facts = facts_of(a, b);
+    facts.retain(|fact| fact.differs && ![&fact.a, &fact.b].iter().any(|value| *value == ABSENT));
+    facts
 }
 
 /// What the ratios cannot be trusted with, the weightiest first.
@@ -145,7 +165,7 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
     }
     for (_, in_a, in_b) in versions {
         caveats.push(format!(
-            "A was measured with throng {in_a} and B with {in_b}: its own servers, and what measures, may differ."
+            "A was measured with throng {in_a}, and B with {in_b}: its own servers, and what measures, may differ."
         ));
     }
     let servers: Vec<String> = servers_that_differ(a, b)
@@ -155,6 +175,14 @@ pub(super) fn caveats(a: &Run, b: &Run) -> Vec<String> {
         caveats.push(format!(
             "Started in another way in B than in A, so that they may be other programs of the same name: {}.",
             first_of(&servers)
+        ));
+    }
+    let changed = servers_with_other_files(a, b).map(|(server, _)| server.name.clone());
+    let changed: Vec<String> = changed.collect();
+    if !changed.is_empty() {
+        caveats.push(format!(
+            "Not the same program or script in A and B: {}.",
+            first_of(&changed)
         ));
     }
     caveats
@@ -184,7 +212,10 @@ fn values(run: &Run) -> BTreeMap<String, String> {
         let named = values.map(|(name, value)| (format!("{kind}{name}"), value.clone()));
         named.collect()
     };
+    let line = host.kernel_command_line.iter();
+    let line = line.map(|line| ("kernel command line".to_owned(), line.clone()));
     let all = [
+        line.collect(),
         named("", &host.sysctls),
         named("limit of ", &host.limits),
         named("mitigation of ", &host.mitigations),
@@ -203,6 +234,18 @@ fn servers_that_differ<'a>(
     })
 }
 
+/// Servers of both whose program or script is another one: in B and in A.
+fn servers_with_other_files<'a>(
+    a: &'a Run,
+    b: &'a Run,
+) -> impl Iterator<Item = (&'a ServerInfo, &'a ServerInfo)> {
+    b.servers.iter().filter_map(|server| {
+        let then = a.servers.iter().find(|then| then.name == server.name)?;
+        let (in_a, in_b) = program_of(then).zip(program_of(server))?;
+        (!same_files(in_a, in_b)).then_some((server, then))
+    })
+}
+
 /// All that a server is started with, in words.
 fn started(server: &ServerInfo) -> String {
     let environment = server
@@ -214,7 +257,12 @@ fn started(server: &ServerInfo) -> String {
         .iter()
         .map(|(name, value)| format!("limit {name}={value}"));
     let more: Vec<String> = environment.chain(limits).collect();
-    let mut text = command_line(&server.command);
+    let mut command = server.command.clone();
+    if let (None, Some(program)) = (&server.foreign, command.first_mut()) {
+        // Where throng lies is no property of its servers.
+        "throng".clone_into(program);
+    }
+    let mut text = command_line(&command);
     if !more.is_empty() {
         text += &format!(" ({})", more.join(", "));
     }

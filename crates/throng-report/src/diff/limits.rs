@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::Report;
 use crate::limit::{Limits, ServerLimit};
 use throng_record::format::{ABSENT, hundredths};
 use throng_record::{Run, Tried};
@@ -40,6 +41,11 @@ impl LimitDiff {
         };
         [self.a.clone(), self.b.clone(), ratio, verdict.to_owned()]
     }
+}
+
+/// Of two reports, the second one of the same run made again.
+pub(crate) fn limits_of([then, now]: [&Report<'_>; 2]) -> Vec<LimitDiff> {
+    limits(then.limits.as_ref(), now.limits.as_ref(), now.run)
 }
 
 /// Of the servers that both runs searched, in the order of B.

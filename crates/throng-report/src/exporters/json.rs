@@ -10,6 +10,7 @@ use crate::answer::Answer;
 use crate::comparison::Comparison;
 use crate::grade::Grade;
 use crate::limit::Limits;
+use crate::provenance::MadeWith;
 use crate::study::claims::Judged;
 use crate::study::published::Table;
 use crate::study::{PartReport, StudyReport};
@@ -39,6 +40,7 @@ struct Whole<'a> {
     thresholds: &'a [metrics::Judged],
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a Limits>,
+    made_with: MadeWith<'a>,
     #[serde(flatten)]
     summary: &'a Summary,
 }
@@ -120,6 +122,7 @@ impl<'a> Whole<'a> {
             comparison: report.comparison.as_ref(),
             thresholds: &report.thresholds,
             limits: report.limits.as_ref(),
+            made_with: MadeWith::of(report.run),
             summary: &report.summary,
         }
     }

@@ -1,7 +1,7 @@
 //! Settings, machine and servers.
 
 use crate::document::{Block, Medium, Section, Style, Text};
-use crate::{Report, facts};
+use crate::{Report, facts, provenance};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let facts = facts::of_run(report.run);
@@ -9,7 +9,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
     let mut blocks = vec![Block::Facts(facts.collect())];
-    let summary = "More about the machine: kernel settings, limits, mitigations";
+    let summary = "More about the machine: kernel command line and settings, limits, mitigations";
     blocks.push(Block::Fold(summary.into(), machine(report)));
     blocks.push(Block::Heading("Servers".into()));
     blocks.push(Block::Facts(servers(report)));
@@ -24,13 +24,18 @@ fn machine(report: &Report<'_>) -> Vec<Block> {
         ("Limits", &host.limits),
         ("Mitigations", &host.mitigations),
     ];
+    let line = host.kernel_command_line.iter();
+    let line = line.flat_map(|line| {
+        let title = Block::Heading("Kernel command line".into());
+        [title, Block::Code(line.clone())]
+    });
     let groups = groups.into_iter().filter(|(_, values)| !values.is_empty());
     let blocks = groups.flat_map(|(title, values)| {
         let values = values.iter();
         let values = values.map(|(name, value)| (name.into(), value.into()));
         [Block::Heading(title.into()), Block::Facts(values.collect())]
     });
-    blocks.collect()
+    line.chain(blocks).collect()
 }
 
 fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
@@ -41,7 +46,10 @@ fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
             text = text.plain(format!("; limited to {limit}"));
         }
         let command = facts::command_line(&info.command);
-        let text = text.plain(" ").then(command, Style::Code);
+        let mut text = text.plain(" ").then(command, Style::Code);
+        if let Some(program) = provenance::program_of(info) {
+            text = text.plain(format!(": {}", provenance::files(program)));
+        }
         (super::server(report, &info.name), text)
     });
     servers.collect()

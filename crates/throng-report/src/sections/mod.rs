@@ -15,6 +15,7 @@ mod hosts;
 mod latency_at_load;
 mod limits;
 mod repeat;
+mod reproduction;
 mod results;
 mod scalability;
 mod study;
@@ -22,6 +23,7 @@ mod thresholds;
 mod warnings;
 
 pub use diff::of_diff;
+pub use reproduction::of_reproduction;
 pub use study::of_study;
 
 use crate::document::{Document, Section, Style, Text, Tone};

@@ -1,0 +1,215 @@
+//! What produces the figures: the files behind the command lines of servers, with hashes and versions.
+//!
+//! Environment variables are not looked at, and a file that may be a secret is not read.
+
+mod files;
+mod version;
+
+use std::path::Path;
+
+pub use files::executable;
+use throng_record::format::list;
+use throng_record::{Foreign, ForeignProgram, ServerInfo, ThrongProgram, UsedFile, Warning};
+
+/// Most files of one command line.
+const MOST_FILES: usize = 16;
+/// Programs that run what their arguments say, by name.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
+
+/// What throng was made of, with the hash of its program.
+pub(super) fn of_throng(built: &ThrongProgram, program: &Path) -> ThrongProgram {
+    ThrongProgram {
+        sha256: files::sha256(program),
+        ..built.clone()
+    }
+}
+
+/// The server, with what is behind its command line now. That of a run that goes on stays what it was at first.
+pub(super) fn of_server(server: &ServerInfo) -> ServerInfo {
+    let mut server = server.clone();
+    let is_new = |foreign: &Foreign| foreign.program.is_none();
+    if server.foreign.as_ref().is_some_and(is_new) {
+        let program = program(&server, version::of);
+        server.foreign = server.foreign.map(|foreign| Foreign { program, ..foreign });
+    }
+    server
+}
+
+/// What is to be known of a run that goes on with other programs than it began with.
+pub(super) fn warning(servers: &[ServerInfo]) -> Option<Warning> {
+    let changed = servers
+        .iter()
+        .filter(|server| !changed_files(server).is_empty());
+    let names: Vec<&str> = changed.map(|server| server.name.as_str()).collect();
+    (!names.is_empty()).then(|| Warning {
+        kind: "files-changed".to_owned(),
+        message: format!(
+            "a program or script of {} changed after the run had begun, so its trials are not all of the same server",
+            list(&names)
+        ),
+        remedy: "measure all of it again: throng reproduce does".to_owned(),
+    })
+}
+
+/// A file that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// As it was.
+    pub then: UsedFile,
+    /// Where it is now; none: it is nowhere.
+    pub now: Option<String>,
+}
+
+/// The files of a server, as its record has them, that are missing or others by now.
+pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
+    let recorded = server.foreign.as_ref();
+    let Some(then) = recorded.and_then(|foreign| foreign.program.as_ref()) else {
+        return Vec::new();
+    };
+    let now = program(server, |_, _| None);
+    let find = |then: &UsedFile| {
+        let mut files = now.iter().flat_map(ForeignProgram::files);
+        files.find(|file| file.word == then.word)
+    };
+    let changed = then.files().filter_map(|then| {
+        let now = find(then);
+        let same = |now: &UsedFile| {
+            let both = now.sha256.as_ref().zip(then.sha256.as_ref());
+            // What was not read can be told by its place alone.
+            both.map_or(now.path == then.path, |(now, then)| now == then)
+        };
+        (!now.is_some_and(same)).then(|| ChangedFile {
+            then: then.clone(),
+            now: now.map(|now| now.path.clone()),
+        })
+    });
+    changed.collect()
+}
+
+/// What is behind the command line of a server that is not ours.
+fn program(
+    server: &ServerInfo,
+    version: impl Fn(&str, &Path) -> Option<String>,
+) -> Option<ForeignProgram> {
+    server.foreign.as_ref()?;
+    let (word, rest) = server.command.split_first()?;
+    let path = files::executable(word, server.environment.get("PATH").map(String::as_str))?;
+    Some(ForeignProgram {
+        version: version(word, &path),
+        file: files::used(word, &path),
+        scripts: scripts(word, rest),
+    })
+}
+
+/// The files among the words after the first, each once.
+fn scripts(first: &str, words: &[String]) -> Vec<UsedFile> {
+    let is_shell = first
+        .rsplit('/')
+        .next()
+        .is_some_and(|name| SHELLS.contains(&name));
+    let mut found: Vec<UsedFile> = Vec::new();
+    for word in words {
+        let mut candidates = vec![word.as_str()];
+        // --config=FILE
+        candidates.extend(word.split_once('=').map(|(_, value)| value));
+        if is_shell {
+            let ends = |c: char| c.is_whitespace() || "'\"();&|<>`".contains(c);
+            candidates.extend(word.split(ends));
+        }
+        let new = candidates.into_iter().filter_map(|word| {
+            let path = files::regular(word)?;
+            Some(files::used(word, &path))
+        });
+        for file in new {
+            if found.len() < MOST_FILES && !found.iter().any(|other| other.path == file.path) {
+                found.push(file);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    fn server(command: &[&str]) -> ServerInfo {
+        ServerInfo {
+            command: command.iter().map(ToString::to_string).collect(),
+            foreign: Some(Foreign::default()),
+            ..ServerInfo::default()
+        }
+    }
+
+    #[test]
+    fn a_command_line_is_the_files_behind_it() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let path = place.path().join(name);
+            fs::write(&path, name).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        let (script, config, key) = (file("a.sh"), file("b.conf"), file("c.key"));
+        let option = format!("--config={config}");
+        let info = of_server(&server(&["sh", &script, "{port}", &option, &key, &script]));
+        let found = info.foreign.unwrap().program.unwrap();
+        assert!(found.file.path.starts_with('/') && found.file.word == "sh");
+        assert!(found.file.sha256.is_some() && found.version.is_none());
+        let words: Vec<&str> = found
+            .scripts
+            .iter()
+            .map(|file| file.word.as_str())
+            .collect();
+        assert_eq!(words, [&script, &config, &key]);
+        assert!(found.scripts[0].sha256.is_some());
+        assert_eq!(found.scripts[2].sha256, None, "a key is not read");
+        let line = format!("cd /tmp; exec '{script}' 1");
+        let of_shell = of_server(&server(&["/bin/sh", "-c", &line]));
+        let of_shell = of_shell.foreign.unwrap().program.unwrap();
+        assert_eq!(of_shell.scripts, found.scripts[..1]);
+    }
+
+    #[test]
+    fn what_is_not_there_has_no_provenance() {
+        let none = |info: &ServerInfo| of_server(info).foreign.and_then(|f| f.program).is_none();
+        assert!(none(&server(&["./no-such-program", "{port}"])));
+        assert!(none(&server(&[])));
+        let own = ServerInfo {
+            foreign: None,
+            ..server(&["sh"])
+        };
+        assert!(none(&own));
+        let elsewhere = ServerInfo {
+            environment: BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]),
+            ..server(&["sh"])
+        };
+        assert!(none(&elsewhere));
+    }
+
+    #[test]
+    fn files_that_changed_are_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("server.sh");
+        fs::write(&path, "one").unwrap();
+        let script = path.to_string_lossy().into_owned();
+        let recorded = of_server(&server(&["sh", &script]));
+        assert_eq!(changed_files(&recorded), []);
+        assert_eq!(warning(std::slice::from_ref(&recorded)), None);
+        fs::write(&path, "another").unwrap();
+        let changed = changed_files(&recorded);
+        assert_eq!(changed.len(), 1);
+        assert!(warning(std::slice::from_ref(&recorded)).is_some());
+        assert_eq!(
+            of_server(&recorded),
+            recorded,
+            "it is what the run began with"
+        );
+        assert_eq!(changed[0].then.word, script);
+        assert_eq!(changed[0].now.as_ref(), Some(&changed[0].then.path));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(changed_files(&recorded)[0].now, None);
+        assert_eq!(changed_files(&server(&["sh"])), [], "nothing was recorded");
+    }
+}

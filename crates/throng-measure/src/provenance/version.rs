@@ -1,0 +1,178 @@
+//! The versions of well-known interpreters and servers.
+//!
+//! No other program is ever run for this: nobody knows what it would do. The answer is taken within bounds of time
+//! and length.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Names of programs, and what each is asked with.
+const KNOWN: [(&str, &str); 20] = [
+    ("apache2", "-v"),
+    ("bun", "--version"),
+    ("caddy", "version"),
+    ("deno", "--version"),
+    ("envoy", "--version"),
+    ("go", "version"),
+    ("h2o", "--version"),
+    ("haproxy", "-v"),
+    ("httpd", "-v"),
+    ("java", "-version"),
+    ("lighttpd", "-v"),
+    ("memcached", "--version"),
+    ("nginx", "-v"),
+    ("node", "--version"),
+    ("perl", "--version"),
+    ("php", "--version"),
+    ("python", "--version"),
+    ("redis-server", "--version"),
+    ("ruby", "--version"),
+    ("valkey-server", "--version"),
+];
+
+/// How long an answer may take.
+const LIMIT: Duration = Duration::from_secs(3);
+/// How much of it is read.
+const MOST_BYTES: usize = 4096;
+/// How much of its first line is kept.
+const MOST_CHARS: usize = 200;
+
+/// The version of the program at `path`, if `word` names one that may be asked.
+pub(super) fn of(word: &str, path: &Path) -> Option<String> {
+    let question = question(word)?;
+    // A script of that name may be anything.
+    is_binary(path).then(|| ask(path, word, question))?
+}
+
+/// What a program of this name is asked with.
+fn question(word: &str) -> Option<&'static str> {
+    let name = word.rsplit('/').next()?;
+    // "python3.12", "php8.2"
+    let version = |c: char| c.is_ascii_digit() || c == '.';
+    let name = name.trim_end_matches(version);
+    let found = KNOWN
+        .iter()
+        .find(|(known, _)| known.trim_end_matches(version) == name)?;
+    Some(found.1)
+}
+
+/// Whether it is an executable of the machine's own format.
+fn is_binary(path: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF"
+}
+
+fn ask(path: &Path, word: &str, question: &str) -> Option<String> {
+    let mut command = Command::new(path);
+    command.arg0(word).arg(question).env_clear();
+    // Variables may change the answer, and some are repeated in it.
+    for name in ["PATH", "HOME", "LD_LIBRARY_PATH"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    command.process_group(0);
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().ok()?;
+    let answered = wait(&mut child);
+    let out = child.stdout.take().map(std::os::fd::OwnedFd::from);
+    let err = child.stderr.take().map(std::os::fd::OwnedFd::from);
+    let streams = [out, err].into_iter().flatten().map(File::from);
+    let texts: Vec<String> = streams.map(|stream| start_of(&stream)).collect();
+    texts
+        .iter()
+        .filter(|_| answered)
+        .find_map(|text| first_line(text))
+}
+
+/// Waits until it has ended well, and ends it where that takes too long.
+fn wait(child: &mut Child) -> bool {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            _ => break,
+        }
+    }
+    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+    false
+}
+
+/// What is there to be read; whoever still holds the other end is not waited for.
+fn start_of(mut stream: &File) -> String {
+    let mut bytes = vec![0; MOST_BYTES];
+    let mut length = 0;
+    if fcntl_setfl(stream, OFlags::NONBLOCK).is_ok() {
+        while let Ok(more @ 1..) = stream.read(&mut bytes[length..]) {
+            length += more;
+        }
+    }
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
+}
+
+/// The first line with something in it.
+fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let shown = line.chars().filter(|c| !c.is_control());
+    Some(shown.take(MOST_CHARS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_programs_are_asked() {
+        assert_eq!(question("node"), Some("--version"));
+        assert_eq!(question("/usr/bin/python3.12"), Some("--version"));
+        assert_eq!(question("python3"), Some("--version"));
+        assert_eq!(question("nginx"), Some("-v"));
+        for unknown in ["", "rm", "nodemon", "my-nginx", "node.sh", "3.12"] {
+            assert_eq!(question(unknown), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_script_with_a_known_name_is_not_run() {
+        let place = tempfile::tempdir().unwrap();
+        let (fake, proof) = (place.path().join("node"), place.path().join("ran"));
+        let script = format!("#!/bin/sh\ntouch {}\necho v1\n", proof.display());
+        std::fs::write(&fake, script).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&fake, mode).unwrap();
+        assert_eq!(of(&fake.to_string_lossy(), &fake), None);
+        assert!(!proof.exists());
+    }
+
+    #[test]
+    fn an_answer_is_one_line_of_bounded_length() {
+        assert_eq!(
+            first_line("\n  v22.1.0\nmore\n").as_deref(),
+            Some("v22.1.0")
+        );
+        assert_eq!(first_line(" \n"), None);
+        let long = first_line(&"x\u{1b}".repeat(1000)).unwrap();
+        assert_eq!(long, "x".repeat(MOST_CHARS));
+    }
+
+    #[test]
+    fn a_program_that_answers_is_heard_and_one_that_fails_is_not() {
+        let shell = std::fs::canonicalize("/bin/sh").unwrap();
+        let echo = std::fs::canonicalize("/bin/echo").unwrap();
+        assert_eq!(ask(&echo, "echo", "hello").as_deref(), Some("hello"));
+        assert_eq!(ask(&shell, "sh", "/no/such/script"), None);
+    }
+}

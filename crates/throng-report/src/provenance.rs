@@ -1,0 +1,223 @@
+//! What produced the figures, in words: throng itself, the CPU, the files behind servers, who else was at work.
+
+use serde::Serialize;
+
+use throng_record::format::list;
+use throng_record::{ForeignProgram, Host, Run, ServerInfo, ThrongProgram, UsedFile};
+
+/// What a run was made with, for other programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct MadeWith<'a> {
+    throng: Throng<'a>,
+    host: &'a Host,
+    servers: Vec<Server<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Throng<'a> {
+    version: &'a str,
+    build: &'a str,
+    #[serde(flatten)]
+    program: &'a ThrongProgram,
+}
+
+#[derive(Debug, Serialize)]
+struct Server<'a> {
+    name: &'a str,
+    command: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<&'a ForeignProgram>,
+}
+
+impl<'a> MadeWith<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        Self {
+            throng: Throng {
+                version: &run.throng_version,
+                build: &run.throng_build,
+                program: &run.throng_program,
+            },
+            host: &run.host,
+            servers: run
+                .servers
+                .iter()
+                .map(|info| Server {
+                    name: &info.name,
+                    command: &info.command,
+                    program: program_of(info),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What is behind the command line of a server that is not throng's own.
+pub(crate) fn program_of(server: &ServerInfo) -> Option<&ForeignProgram> {
+    server.foreign.as_ref()?.program.as_ref()
+}
+
+/// The throng that measured, as (name, value).
+pub(crate) fn of_throng(run: &Run) -> Vec<(&'static str, String)> {
+    let program = &run.throng_program;
+    let version = [run.throng_version.as_str(), run.throng_build.as_str()];
+    let compiler = [&program.compiler, &program.flags].map(Option::as_deref);
+    let compiler: Vec<&str> = compiler.into_iter().flatten().collect();
+    let facts = [
+        ("throng", Some(version.join(" ").trim_end().to_owned())),
+        ("throng's source", commit(program)),
+        ("throng's program", program.sha256.as_deref().map(hash)),
+        ("throng's compiler", Some(compiler.join("; "))),
+    ];
+    known(facts)
+}
+
+/// The CPU beyond its model, as (name, value).
+pub(crate) fn of_cpu(host: &Host) -> Vec<(&'static str, String)> {
+    let named = |names: &[&str]| {
+        let values = names.iter().filter_map(|name| {
+            let value = host.cpu.get(*name)?;
+            Some(format!("{name} {value}"))
+        });
+        values.collect::<Vec<_>>().join(", ")
+    };
+    let stepping = named(&[
+        "vendor",
+        "implementer",
+        "family",
+        "architecture",
+        "model",
+        "part",
+        "variant",
+        "stepping",
+        "revision",
+        "microcode",
+    ]);
+    let bounds = named(&["lowest MHz", "highest MHz", "frequency driver", "turbo"]);
+    known([
+        ("CPU stepping", Some(stepping)),
+        ("CPU frequency", Some(bounds)),
+        (
+            "CPU frequency at the start",
+            host.cpu_mhz.map(|mhz| format!("{mhz:.0} MHz")),
+        ),
+    ])
+}
+
+/// Who else used CPU time when measuring began: "cc 99 %, make 5 %".
+pub(crate) fn others(host: &Host) -> String {
+    let others = host.other_processes.iter();
+    let others = others.map(|one| format!("{} {:.0} %", one.name, one.cpu_percent));
+    others.collect::<Vec<_>>().join(", ")
+}
+
+/// Which throng it was, in short: "0.1.0, commit 1234abcd, modified".
+pub(crate) fn throng(run: &Run) -> String {
+    let program = &run.throng_program;
+    let version = Some(run.throng_version.clone());
+    let sha256 = program.sha256.as_deref();
+    let sha256 = sha256.map(|sha256| format!("program {}", hash(sha256)));
+    let all = [version, commit(program), sha256].into_iter().flatten();
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether two runs were measured with the same throng, as far as both say.
+pub(crate) fn same_throng(a: &Run, b: &Run) -> bool {
+    let same = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+    let (of_a, of_b) = (&a.throng_program, &b.throng_program);
+    a.throng_version == b.throng_version
+        && same(&of_a.commit, &of_b.commit)
+        && same(&of_a.sha256, &of_b.sha256)
+}
+
+/// A program and its files: "/usr/bin/node (v22.1.0, SHA-256 1234…), server.js (SHA-256 5678…)".
+pub(crate) fn files(program: &ForeignProgram) -> String {
+    let described = |name: &str, more: Option<&String>, file: &UsedFile| {
+        let hash = file.sha256.as_deref().map(hash);
+        let more: Vec<String> = more.cloned().into_iter().chain(hash).collect();
+        if more.is_empty() {
+            return name.to_owned();
+        }
+        format!("{name} ({})", more.join(", "))
+    };
+    let (file, version) = (&program.file, program.version.as_ref());
+    let mut all = vec![described(&file.path, version, file)];
+    let scripts = program.scripts.iter();
+    all.extend(scripts.map(|script| described(&script.word, None, script)));
+    list(&all)
+}
+
+/// Whether both have the same files, as far as their hashes are known.
+pub(crate) fn same_files(a: &ForeignProgram, b: &ForeignProgram) -> bool {
+    let hashes = |program: &ForeignProgram| -> Vec<Option<String>> {
+        program.files().map(|file| file.sha256.clone()).collect()
+    };
+    hashes(a) == hashes(b)
+}
+
+fn commit(program: &ThrongProgram) -> Option<String> {
+    let commit = program.commit.as_deref()?;
+    let commit: String = commit.chars().take(12).collect();
+    let modified = match program.modified {
+        Some(true) => ", modified",
+        _ => "",
+    };
+    Some(format!("commit {commit}{modified}"))
+}
+
+/// As many digits as tell two files apart by eye; the record has all.
+fn hash(digits: &str) -> String {
+    let digits: String = digits.chars().take(16).collect();
+    format!("SHA-256 {digits}…")
+}
+
+fn known<const N: usize>(
+    facts: [(&'static str, Option<String>); N],
+) -> Vec<(&'static str, String)> {
+    let facts = facts.into_iter();
+    let facts = facts.filter_map(|(name, value)| Some((name, value?)));
+    facts.filter(|(_, value)| !value.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn what_is_unknown_makes_no_other_throng() {
+        let (a, _) = fixture::record();
+        let mut b = a.clone();
+        assert!(same_throng(&a, &b));
+        b.throng_program.commit = Some("other".to_owned());
+        assert!(!same_throng(&a, &b));
+        b.throng_program = ThrongProgram::default();
+        assert!(same_throng(&a, &b));
+        assert_eq!(throng(&b), "0.1.0");
+        assert_eq!(
+            throng(&a),
+            "0.1.0, commit 1234567890ab, modified, program SHA-256 cdcdcdcdcdcdcdcd…"
+        );
+    }
+
+    #[test]
+    fn files_are_told_with_what_is_known_of_them() {
+        let file = |word: &str, sha256: Option<&str>| UsedFile {
+            word: word.to_owned(),
+            path: format!("/bin/{word}"),
+            sha256: sha256.map(|digit| digit.repeat(64)),
+        };
+        let program = ForeignProgram {
+            file: file("node", Some("a")),
+            version: Some("v22".to_owned()),
+            scripts: vec![file("server.js", Some("b")), file("c.key", None)],
+        };
+        assert_eq!(
+            files(&program),
+            "/bin/node (v22, SHA-256 aaaaaaaaaaaaaaaa…), server.js (SHA-256 bbbbbbbbbbbbbbbb…) and c.key"
+        );
+        let mut other = program.clone();
+        assert!(same_files(&program, &other));
+        other.scripts[0].sha256 = None;
+        assert!(!same_files(&program, &other));
+    }
+}

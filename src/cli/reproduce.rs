@@ -1,0 +1,237 @@
+//! `throng reproduce DIR`: the same again, and which of the earlier verdicts held.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::exit::{Accepted, codes};
+use super::report::{Print, show};
+use super::study::{self, Ready};
+use super::{Exit, Usage, lab, output, runner};
+use crate::measure::cluster::Origin;
+use crate::measure::{self, RunSpec, host, provenance};
+use crate::record::format::list;
+use crate::record::{self, Run, ServerInfo, Store, Study};
+use crate::report::reproduction::Reproduction;
+use crate::report::{self, sections};
+
+const NOTES: &str = "\
+Examples:
+  throng reproduce throng-results/20260101T120000Z-compare
+  throng reproduce results/overview -o again --json
+
+Runs what the record has, with its servers, load, settings and order, into a new record. That may be a
+run, a comparison, a search for limits or a study. Then both are judged by the same rules. A verdict did
+not hold if the new run contradicts it; one that is inconclusive now is neither confirmed nor
+contradicted. What differs between the runs is listed: programs, scripts, throng, kernel, CPU, settings
+of the machine. Servers that have changed are named before measuring. The result is printed, and kept in
+the new record as reproduction.html, .md and .json.
+
+The record says which commands are run: reproduce only records that you trust.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = [NOTES, &codes(&[0, 1, 2, 3, 4, 130])].join("\n\n"))]
+pub(super) struct Arguments {
+    /// The directory of the earlier record.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Where the new record goes [default: beside the earlier one, DIR-again].
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Exit with 0 though trials failed or are invalid, or what was measured is unusable.
+    #[arg(long)]
+    allow_rough: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let earlier = &arguments.directory;
+    let accepted = Accepted {
+        json: arguments.json,
+        rough: arguments.allow_rough,
+        print: Print::Nothing,
+    };
+    let (exit, again) = if Study::is_in(earlier) {
+        study_again(earlier, arguments.output.as_deref(), accepted)?
+    } else {
+        run_again(earlier, arguments.output.as_deref(), accepted)?
+    };
+    if exit == Exit::Interrupted {
+        return Ok(exit);
+    }
+    let reproduction = Reproduction::of(earlier, &again)?;
+    let written = report::write_reproduction(&reproduction, &again)?;
+    if arguments.json {
+        output::json(&reproduction)?;
+    } else {
+        show(&sections::of_reproduction(&reproduction), "Page", &written)?;
+    }
+    let missed = reproduction.has_failed();
+    Ok(if missed { Exit::Missed } else { exit })
+}
+
+/// Measures a run again; gives where its record is.
+fn run_again(
+    earlier: &Path,
+    output: Option<&Path>,
+    accepted: Accepted,
+) -> anyhow::Result<(Exit, PathBuf)> {
+    let plan = plan(earlier)?;
+    let again = directory(earlier, output)?;
+    let store = create(earlier, &again)?;
+    let exit = runner::runner(&plan, &mut Origin::Here, store, accepted)?;
+    Ok((exit, again))
+}
+
+/// Measures the parts of a study again that were measured.
+fn study_again(
+    earlier: &Path,
+    output: Option<&Path>,
+    accepted: Accepted,
+) -> anyhow::Result<(Exit, PathBuf)> {
+    let mut whole = Study::read(earlier).map_err(Usage::from)?;
+    whole.started_at = measure::utc_now();
+    env!("CARGO_PKG_VERSION").clone_into(&mut whole.throng_version);
+    whole.arguments = std::env::args().collect();
+    let measured = whole.parts.iter().filter(|part| part.skipped.is_none());
+    let parts = measured.map(|part| {
+        let found = record::directory(earlier, &part.name).map_err(Usage::from)?;
+        let directory = found.unwrap_or_else(|| earlier.join(&part.name));
+        Ok((part.name.clone(), part.title.clone(), plan(&directory)?))
+    });
+    let parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
+    let again = directory(earlier, output)?;
+    let lock = whole.create(&again).map_err(Usage::from)?;
+    let ready = parts.into_iter().map(|(name, title, plan)| {
+        Ok(Ready {
+            store: create(&earlier.join(&name), &again.join(&name))?,
+            name,
+            title,
+            plan,
+        })
+    });
+    let ready = ready.collect::<anyhow::Result<Vec<_>>>()?;
+    let exit = study::begin(ready, &mut Origin::Here, &again, (&whole, lock), accepted)?;
+    Ok((exit, again))
+}
+
+/// What a record ran, on this machine; refuses what cannot be run again.
+fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
+    let run = record::read(earlier).map_err(Usage::from)?;
+    let cannot = |why: String| Usage(format!("cannot reproduce {}: {why}", earlier.display()));
+    check(&run).map_err(cannot)?;
+    for server in run.servers.iter().filter(|server| server.foreign.is_some()) {
+        say_commands(server);
+    }
+    let mut plan = runner::rebuild(run, &Origin::Here)?;
+    for foreign in plan
+        .servers
+        .iter_mut()
+        .filter_map(|server| server.foreign.as_mut())
+    {
+        // What it is now will be looked at when measuring begins.
+        foreign.program = None;
+    }
+    let program = plan.program.to_string_lossy().into_owned();
+    let all = plan.servers.iter_mut().chain(&mut plan.null_server);
+    for server in all.filter(|server| server.foreign.is_none()) {
+        program.clone_into(&mut server.command[0]);
+    }
+    if let Some(limit) = &mut plan.limit {
+        limit.found.clear();
+    }
+    plan.arguments = std::env::args().collect();
+    Ok(plan)
+}
+
+/// Why a run cannot be made again here.
+fn check(run: &Run) -> Result<(), String> {
+    if !run.client_hosts.is_empty() {
+        let hosts = run.client_hosts.len();
+        return Err(format!(
+            "its clients were on {hosts} client hosts, and reproduce has them on this one; run it again with \
+             throng-mpi, and compare the two with throng report --diff"
+        ));
+    }
+    lab::check_resumed(run, &Origin::Here).map_err(|Usage(why)| why)?;
+    let usable = host::usable_cpus();
+    let bound = [&run.settings.server_cpus, &run.settings.client_cpus];
+    let missing: Vec<String> = bound
+        .into_iter()
+        .flatten()
+        .filter(|cpu| !usable.contains(cpu))
+        .map(u32::to_string)
+        .collect();
+    if !missing.is_empty() {
+        return Err(format!(
+            "servers or clients were bound to CPU {}, which this process may not use",
+            list(&missing)
+        ));
+    }
+    for server in run.servers.iter().chain(&run.null_server) {
+        can_start(server).map_err(|why| format!("{}: {why}", server.name))?;
+    }
+    Ok(())
+}
+
+/// Why a server cannot be started any more.
+fn can_start(server: &ServerInfo) -> Result<(), String> {
+    let Some(foreign) = &server.foreign else {
+        let ours = server.command.get(1).is_some_and(|word| word == "serve");
+        let why = "the record names a command that is not throng serve".to_owned();
+        return ours.then_some(()).ok_or(why);
+    };
+    let path = server.environment.get("PATH").map(String::as_str);
+    let word = server.command.first().map_or("", String::as_str);
+    if provenance::executable(word, path).is_none() {
+        let then = foreign.program.as_ref().map(|program| &program.file.path);
+        let then = then.map_or_else(String::new, |then| format!(" (it was {then})"));
+        return Err(format!("there is no program `{word}` any more{then}"));
+    }
+    let gone = provenance::changed_files(server);
+    match gone.iter().find(|file| file.now.is_none()) {
+        Some(file) => Err(format!(
+            "there is no file `{}` any more (it was {}); a relative name is looked for in the current directory",
+            file.then.word, file.then.path
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Says what of a record will be run.
+fn say_commands(server: &ServerInfo) {
+    let commands = [
+        ("is started with", &server.command),
+        ("is preceded by", &server.prepare),
+        ("is followed by", &server.conclude),
+    ];
+    for (how, command) in commands {
+        if let Ok(line) = shlex::try_join(command.iter().map(String::as_str))
+            && !command.is_empty()
+        {
+            output::note(&format!("{} {how}: {line}", server.name));
+        }
+    }
+}
+
+/// Where the new record goes.
+fn directory(earlier: &Path, output: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(output) = output {
+        return Ok(output.to_owned());
+    }
+    // "." has no name to put something behind.
+    let earlier = fs::canonicalize(earlier)?;
+    let mut name = earlier.file_name().unwrap_or_default().to_owned();
+    name.push("-again");
+    runner::first_free(&earlier.with_file_name(name))
+}
+
+/// A new record, with a copy of what the earlier one was compared with.
+fn create(earlier: &Path, again: &Path) -> anyhow::Result<Store> {
+    let store = runner::create(again)?;
+    if let Some(baseline) = record::directory(earlier, record::BASELINE)? {
+        runner::copy_baseline(&baseline, &store)?;
+    }
+    Ok(store)
+}
