@@ -113,6 +113,7 @@ mod linux {
                 server: address,
                 clients,
                 files: std::path::PathBuf::new(),
+                crowd: throng::measure::probes::Crowd::default(),
             });
             panel.sample(Moment::Start);
             panel

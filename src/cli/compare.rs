@@ -46,7 +46,8 @@ pub(super) struct Arguments {
     /// Time for all slices with the same number of clients.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     budget: Duration,
-    /// How long a server may be warmed up until its rate and its CPU time for a request are level.
+    /// How long a server may be warmed up until its rate, and in slices its CPU time per request, are level. One that
+    /// is not level by then is not compared.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     warm_up_limit: Duration,
     /// How long clients ask in a slice [default: from 10 to 100 ms, so that every client has about two replies].
@@ -144,6 +145,9 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     runner::check_times(&settings.load, measuring.says_times())?;
     settings.dialogue = runner::said(&settings)?;
     settings.method = method(arguments, &settings, origin)?;
+    if settings.method.is_trials() && settings.load.longest_warm_up() > settings.load.warm_up {
+        settings.load.warm_up_limit = Some(arguments.warm_up_limit);
+    }
     runner::fit(&mut settings)?;
     let program = runner::program()?;
     let servers = servers_under_test::take_part(

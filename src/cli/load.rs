@@ -73,6 +73,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
           value_parser = values::duration)]
     warm_up: Duration,
+    /// How long that may last until the server's rate is level [default: 5s, or --warm-up if that is longer].
+    #[arg(long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
+    warm_up_limit: Option<Duration>,
     /// How long a client may take to connect.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
@@ -231,6 +234,7 @@ fn spec(arguments: &Arguments, server: &Destination) -> Result<LoadSpec, Usage> 
         requests: arguments.requests,
         bytes: arguments.bytes,
         warm_up: arguments.warm_up,
+        warm_up_limit: arguments.warm_up_limit,
         connect_timeout: arguments.connect_timeout,
         patience: arguments.patience,
         eager: arguments.eager,

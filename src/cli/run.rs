@@ -1,5 +1,7 @@
 //! `throng run`: a study from first trial to report.
 
+use std::time::Duration;
+
 use super::measuring::Measuring;
 use super::study::resolve::{Common, resolve};
 use super::thresholds::Thresholds;
@@ -69,6 +71,10 @@ pub(super) struct Arguments {
     /// and as many clients, once each.
     #[arg(long, value_name = "LIST")]
     latency_at: Option<Percents>,
+    /// How long a server may be warmed up until its rate is level [default: 5s, or as the study says; --warm-up if
+    /// that is longer]. One that is not level by then is not ranked.
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    warm_up_limit: Option<Duration>,
     /// Leave out the server that does least, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
@@ -142,6 +148,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
     load.size = arguments.size.map_or_else(|| load.size.clone(), Sizes::one);
     load.duration = measuring.duration.or(load.duration);
     load.warm_up = measuring.warm_up.unwrap_or(load.warm_up);
+    load.warm_up_limit = arguments.warm_up_limit.or(load.warm_up_limit);
     if let Some(clients) = &arguments.clients {
         part.clients.clone_from(clients);
         part.clients.sort_unstable();

@@ -1,7 +1,7 @@
 //! `--fail-if`: conditions under which `load`, `run` and `compare` end with an exit code of their own.
 
 use super::Usage;
-use crate::record::metrics::{Condition, Judged, Values};
+use crate::record::metrics::{Absence, Condition, Judged, Values};
 use crate::record::{Load, Trial};
 
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,9 @@ impl Thresholds {
         let values = Values::of([&trial])?;
         let judged = self.fail_if.iter().filter_map(|text| {
             let condition = Condition::parse(text).ok()?;
-            Some(condition.judge(text, "", load.clients, &values))
+            let too_few = condition.metric.lacks_replies([&trial]);
+            let why = too_few.then_some(Absence::TooFewReplies);
+            Some(condition.judge(text, "", load.clients, (&values, why)))
         });
         Ok(judged.collect())
     }

@@ -163,6 +163,9 @@ fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
             *time = (*time).min(Duration::from_millis(most));
         }
     }
+    if load.longest_warm_up() > load.warm_up {
+        load.warm_up_limit = Some(load.warm_up);
+    }
     let (most, before) = (part.clients.last(), whole.clients.last());
     let fewer = most
         .zip(before)

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 
 use serde_json::Value;
-use throng::measure::probes::{Moment, Panel, ProbeKind, Subject, Target, Tree, choose};
+use throng::measure::probes::{Crowd, Moment, Panel, ProbeKind, Subject, Target, Tree, choose};
 use throng::record::{Purpose, Side};
 
 use crate::support::program::THRONG;
@@ -60,6 +60,7 @@ fn counted(kind: &'static dyn ProbeKind, mut command: Command) -> Side {
             server: SocketAddr::from(([127, 0, 0, 1], 9)),
             clients: 1,
             files: PathBuf::new(),
+            crowd: Crowd::default(),
         });
         panel.sample(Moment::Before);
         go.send(()).expect("the thread waits for it");

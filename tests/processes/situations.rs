@@ -109,13 +109,32 @@ fn a_server_that_grows_slower_is_unsteady() {
     assert!(is_seen);
 }
 
+#[test]
+fn a_warm_up_is_as_long_as_asked_or_until_the_rate_is_level() {
+    let address = one_at_a_time(|_| Duration::from_micros(200));
+    let of = |more: &str| {
+        let load = json(&format!(
+            "load {address} --size {SIZE} --clients 4 --duration 100ms --warm-up 100ms --json {more}"
+        ));
+        load["warm_up"].clone()
+    };
+    let level = of("");
+    assert!(number(&level["took_s"]) >= 0.1, "{level}");
+    assert!(of("--rate 200").is_null(), "the clients set the rate");
+    assert!(of("--warm-up-limit 1ms").is_null(), "no longer than asked");
+}
+
 /// One server under one load, measured without checks.
 fn row(model: &str, more: &str) -> Value {
+    row_of_any_load(model, &format!("--duration 300ms --warm-up 50ms {more}"))
+}
+
+fn row_of_any_load(model: &str, load: &str) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     let record = directory.path().join("record");
     let summary = json(&format!(
-        "run --allow-rough --retries 0 --models {model} --runs 1 --duration 300ms --warm-up 50ms --control none \
-         --probes cpu,memory --json -o {} {more}",
+        "run --allow-rough --retries 0 --models {model} --runs 1 --control none --probes cpu,memory --json -o {} \
+         {load}",
         record.display()
     ));
     summary["rows"][0].clone()
@@ -131,6 +150,23 @@ fn the_memory_of_forked_children_is_shared_out_and_not_summed() {
     // Resident sizes would add up to 61 times that of one process.
     let all = of(&fork, "server_pss_bytes");
     assert!(all > alone && all < 30.0 * alone, "{all} and {alone} bytes");
+}
+
+/// Named for a bug: clients that come, ask and go had left when memory was read, and a process each showed as one.
+#[test]
+fn the_memory_of_a_crowd_that_comes_and_goes_is_that_of_its_peak() {
+    // Each is connected for as long as it thinks.
+    let more = "--clients 300 --each 1 --think 4s --no-ceiling";
+    let fork = row_of_any_load("fork", more);
+    let of = |metric: &str| number(&fork["metrics"][metric]["value"]);
+    assert!(of("server_processes") >= 150.0, "{fork}");
+    assert!(of("server_threads") >= of("server_processes"), "{fork}");
+    assert!(
+        (100.0..=300.0).contains(&of("server_pss_clients")),
+        "{fork}"
+    );
+    let children = of("server_pss_bytes") / of("server_parent_rss_bytes");
+    assert!(children > 1.0, "{fork}");
 }
 
 #[test]

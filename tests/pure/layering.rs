@@ -43,7 +43,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "throng-load",
-        &["throng-protocol", "throng-record", "throng-sys"],
+        &[
+            "throng-protocol",
+            "throng-record",
+            "throng-stats",
+            "throng-sys",
+        ],
     ),
     (
         "throng-measure",

@@ -35,10 +35,10 @@ pub use result::LoadResult;
 use route::Routes;
 use shared::Shared;
 use throng_protocol::{self as protocol, Dialogue};
+use throng_record::Phase;
 pub use throng_record::load_event::{NextSlice, SliceStats};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
-use throng_record::{Phase, StoppedBy};
 use throng_sys::{clock, descriptors};
 use worker::Worker;
 
@@ -78,6 +78,8 @@ pub struct Plan {
     pub at_once: Option<u32>,
     /// Time before replies count, once every client had its first answer.
     pub warm_up: Duration,
+    /// The longest that this may be until the server's rate is level.
+    pub longest_warm_up: Duration,
     /// Clients that connect for the first time in a second; none: as fast as they can.
     pub connects_per_s: Option<f64>,
     /// How long a client may take to connect.
@@ -152,6 +154,7 @@ impl Plan {
             in_slices: false,
             at_once: load.at_once,
             warm_up: load.warm_up,
+            longest_warm_up: load.longest_warm_up(),
             connects_per_s: load.connects_per_s(),
             connect_timeout: load.connect_timeout,
             request_timeout: load.request_timeout,
@@ -332,13 +335,8 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
                 .map_err(|_| anyhow::anyhow!("a load thread panicked"))?
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let (stopped_by, cpu) = led?;
+    let led = led?;
     let of_probes = probes.and_then(|_| worked.pop());
-    let led = Led {
-        window: shared.window(),
-        stopped_by,
-        cpu,
-    };
     Ok(LoadResult::of(plan, &led, worked, of_probes))
 }
 
@@ -389,13 +387,8 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leads the workers through the phases until connections may be closed; gives how it ended, and
-/// the CPU time that the process took in the window.
-fn lead(
-    plan: &Plan,
-    shared: &Shared,
-    watcher: &mut dyn Watcher,
-) -> anyhow::Result<(StoppedBy, Option<Duration>)> {
+/// Leads the workers through the phases until connections may be closed.
+fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<Led> {
     let mut phases = Phases::new(plan, shared.began);
     let mut cpu = CpuMeter::default();
     let mut times_asked_at = now();
@@ -433,7 +426,14 @@ fn lead(
                     phases.finish(now());
                 }
             }
-            Next::Done(ending) => return Ok((ending, cpu.in_window())),
+            Next::Done(stopped_by) => {
+                return Ok(Led {
+                    window: shared.window(),
+                    stopped_by,
+                    cpu: cpu.in_window(),
+                    warm_up: phases.warm_up_ended(),
+                });
+            }
         }
         shared.set_window(phases.window());
     }

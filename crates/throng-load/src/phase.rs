@@ -11,11 +11,14 @@
 //! client has a job, the whole load is the steady part: it begins before the first of them comes and
 //! ends when the last one has ended.
 
+mod warming;
+
 use std::time::Duration;
 
 use super::{Plan, Until};
-use throng_record::StoppedBy;
 use throng_record::load_event::{LONGEST_CONNECT, Phase};
+use throng_record::{StoppedBy, WarmUp};
+use warming::Warming;
 
 /// How far the clients are, all workers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +80,8 @@ pub struct Phases {
     clients: u64,
     until: Until,
     warm_up: u64,
+    /// Where it lasts until the rate is level.
+    warming: Option<Warming>,
     patience: u64,
     /// Whether clients go on while others wait for their first answer.
     eager: bool,
@@ -103,6 +108,7 @@ impl Phases {
             clients: u64::from(plan.own_clients()),
             until: plan.own_until(),
             warm_up: nanoseconds(plan.warm_up),
+            warming: Warming::of(plan),
             born_by: plan.connects_per_s.map_or(now, |rate| {
                 now + (f64::from(plan.clients) * 1e9 / rate) as u64
             }),
@@ -154,6 +160,7 @@ impl Phases {
         match self.phase {
             // The first slice begins once all are at rest after this.
             Phase::WarmUp if self.in_slices => (NOT_YET, u64::MAX),
+            Phase::WarmUp if self.window.0 == u64::MAX => (NOT_YET, u64::MAX),
             _ => self.window,
         }
     }
@@ -162,8 +169,7 @@ impl Phases {
     pub fn advance(&mut self, now: u64, progress: &Progress) -> Next {
         match self.phase {
             Phase::Connect => self.settle(now, progress),
-            Phase::WarmUp if now >= self.window.0 => Next::Enter(Phase::Measure),
-            Phase::WarmUp => wait_until(now, self.window.0),
+            Phase::WarmUp => self.warm_up(now, progress),
             Phase::Measure if now >= self.window.1 => Next::Enter(Phase::Drain),
             Phase::Measure if matches!(self.until, Until::Each { .. }) => self.jobs(now, progress),
             Phase::Measure if progress.answered > 0 && self.active(progress) == 0 => {
@@ -217,6 +223,28 @@ impl Phases {
             }
             _ => Next::Wait(GLANCE),
         }
+    }
+
+    /// Until replies count, which may have to be decided yet.
+    fn warm_up(&mut self, now: u64, progress: &Progress) -> Next {
+        if let (Some(warming), Until::Duration(duration)) = (&mut self.warming, self.until)
+            && self.window.0 == u64::MAX
+        {
+            match warming.look(now, progress.verified) {
+                Ok(from) => self.window = (from, from + nanoseconds(duration)),
+                Err(then) => return wait_until(now, then),
+            }
+        }
+        if now >= self.window.0 {
+            Next::Enter(Phase::Measure)
+        } else {
+            wait_until(now, self.window.0)
+        }
+    }
+
+    /// How the server was warmed up, where that lasted until its rate was level.
+    pub fn warm_up_ended(&self) -> Option<WarmUp> {
+        self.warming.as_ref().and_then(Warming::ended)
     }
 
     fn hear(&mut self, news: u64, now: u64) {
@@ -279,9 +307,13 @@ impl Phases {
         if phase == Phase::Measure && self.in_slices {
             self.window.0 = now;
         }
-        if let (Phase::WarmUp, Until::Duration(duration)) = (phase, self.until) {
-            let from = now + self.warm_up;
-            self.window = (from, from + nanoseconds(duration));
+        match (phase, self.until, &mut self.warming) {
+            (Phase::WarmUp, Until::Duration(_), Some(warming)) => warming.begin(now),
+            (Phase::WarmUp, Until::Duration(duration), None) => {
+                let from = now + self.warm_up;
+                self.window = (from, from + nanoseconds(duration));
+            }
+            _ => {}
         }
     }
 
@@ -305,12 +337,16 @@ impl Phases {
         let share = match self.until {
             Until::Requests(requests) => progress.verified as f64 / requests.max(1) as f64,
             Until::Bytes(bytes) => progress.bytes as f64 / bytes.max(1) as f64,
-            Until::Duration(duration) if self.window.0 < u64::MAX => {
-                let total = self.warm_up + nanoseconds(duration);
-                let left = self.window.1.saturating_sub(now);
-                1.0 - left as f64 / total.max(1) as f64
+            Until::Duration(duration) => {
+                let duration = nanoseconds(duration);
+                let until = match (&self.warming, self.phase) {
+                    _ if self.window.0 < u64::MAX => self.window.1,
+                    (Some(warming), Phase::WarmUp) => warming.earliest_end(now) + duration,
+                    _ => return 0.0,
+                };
+                let total = self.warm_up + duration;
+                1.0 - until.saturating_sub(now) as f64 / total.max(1) as f64
             }
-            Until::Duration(_) => 0.0,
             Until::Each { .. } => {
                 (progress.done + progress.failed) as f64 / self.clients.max(1) as f64
             }

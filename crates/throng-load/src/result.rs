@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::Plan;
 use super::client_stats::{ClientStats, ErrorKind, Worked};
 use super::shared::WindowTimes;
-use throng_record::StoppedBy;
 use throng_record::load_stats::{
     EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span,
 };
 use throng_record::spec::Share;
+use throng_record::{StoppedBy, WarmUp};
 
 /// What came of a load in this process.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Led {
     pub(super) stopped_by: StoppedBy,
     /// CPU time of this process in the window.
     pub(super) cpu: Option<Duration>,
+    /// How the server was warmed up, where that lasted until its rate was level.
+    pub(super) warm_up: Option<WarmUp>,
 }
 
 impl LoadResult {
@@ -38,6 +40,7 @@ impl LoadResult {
         let mut stats = LoadStats {
             processes: 1,
             stopped_by: Some(led.stopped_by),
+            warm_up: led.warm_up,
             engine: plan.engine.name().to_owned(),
             ..LoadStats::default()
         };

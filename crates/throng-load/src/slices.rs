@@ -90,7 +90,7 @@ impl Slices {
         state.warmed_up = slice.warms_up;
         state.number += 1;
         state.resting = 0;
-        state.times = Times::default();
+        state.times.clear();
         let began = now();
         self.until
             .store(began.saturating_add(slice.length_ns), Relaxed);
@@ -102,12 +102,17 @@ impl Slices {
         if !slice.warms_up {
             state.total_ns += took_ns;
         }
-        let times = std::mem::take(&mut state.times);
+        let cpu = clock::own_cpu_time().saturating_sub(cpu);
+        let (mean_ns, [p50_ns, p90_ns, p99_ns]) =
+            state.times.mean_and_percentiles([50.0, 90.0, 99.0]);
         SliceStats {
             took_ns,
-            replies: times.count(),
-            cpu_ns: clock::own_cpu_time().saturating_sub(cpu).as_nanos() as u64,
-            times,
+            replies: state.times.count(),
+            cpu_ns: cpu.as_nanos() as u64,
+            mean_ns,
+            p50_ns,
+            p90_ns,
+            p99_ns,
             complete,
         }
     }
@@ -136,7 +141,7 @@ impl Slices {
         if state.over {
             return;
         }
-        state.times.merge(&pool.seen_since_rest());
+        pool.add_seen_since_rest(&mut state.times);
         state.resting += 1;
         state.rested_at = now();
         self.changed.notify_all();

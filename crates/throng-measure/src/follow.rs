@@ -79,6 +79,9 @@ impl Follower {
     /// The clients' own count of those connected, beside what the kernel counts.
     pub(super) fn note(&mut self, snapshot: LoadSnapshot, panels: &mut [Panel]) {
         panels[self.clients].note("connected", snapshot.present as f64);
+        for panel in panels {
+            panel.see_crowd(snapshot.present);
+        }
         self.learn(snapshot);
     }
 

@@ -58,6 +58,9 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         }
         _ => {}
     }
+    if !settles(trial.purpose) {
+        load.warm_up_limit = Some(load.warm_up);
+    }
     if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
         load.rate = Some(RateRange::constant((rate * 1000.0).round() / 1000.0));
         load.arrival = Some(Spacing::Poisson);
@@ -66,6 +69,11 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
         load.rate = Some(RateRange::constant(rate as f64));
     }
     load
+}
+
+/// Whether its server is warmed up until its rate is level: where that is what is measured, and no search.
+fn settles(purpose: Purpose) -> bool {
+    purpose.is_timed() && !purpose.seeks_limit()
 }
 
 /// How often a load is to tell figures, if somebody wants to see them every so often.
@@ -81,7 +89,7 @@ pub(super) fn limit(plan: &RunSpec, trial: &TrialSpec) -> Duration {
         ..plan.settings.load.clone()
     };
     let limit = match load.until() {
-        Until::Duration(full) => load.warm_up + full,
+        Until::Duration(full) => load.longest_warm_up() + full,
         _ => time_for_jobs(&load),
     };
     let patience = load.connect_timeout + load.patience.saturating_mul(LONGEST_CONNECT);

@@ -88,7 +88,6 @@ pub(super) fn run(
         });
         beside(&mut result, others);
         trial.slices = slices;
-        trial.warm_up = seen.warm_up;
         note(plan, store, &mut trial, result)?;
         measured.push(trial);
     }

@@ -49,7 +49,6 @@ pub(super) struct Member<'a> {
 /// What came of one.
 pub(super) struct Seen {
     pub(super) result: trial::Result,
-    pub(super) warm_up: Option<WarmUp>,
     pub(super) slices: Vec<Slice>,
 }
 
@@ -115,7 +114,6 @@ pub(super) fn run(
                 result.halt(member.setup, Err(halt), audience);
                 Seen {
                     result,
-                    warm_up: None,
                     slices: Vec::new(),
                 }
             }
@@ -325,7 +323,7 @@ impl<'a> Visited<'a> {
 
     /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.
     fn warm_up(&mut self, plan: &Plan, audience: &Audience<'_>) -> Stage<()> {
-        let began = Instant::now();
+        let (began, before) = (Instant::now(), self.setup.load.load.warm_up);
         let mut level = Level::default();
         // Of slices that are too short many are needed.
         let length = plan.length.unwrap_or_default().max(SHORTEST_WARM_UP);
@@ -334,13 +332,9 @@ impl<'a> Visited<'a> {
                 self.replies_per_s = slice.requests_per_s().unwrap_or_default();
                 level.push([slice.requests_per_s(), slice.server_cpu_us_per_request()]);
             }
-            let took = began.elapsed();
-            let is_level = level.is_reached();
-            if is_level || took >= plan.warm_up_limit || audience.stop.requested() {
-                self.warm_up = Some(WarmUp {
-                    took_s: took.as_secs_f64(),
-                    level: is_level,
-                });
+            let took = before + began.elapsed();
+            if level.is_reached() || took >= plan.warm_up_limit || audience.stop.requested() {
+                self.warm_up = Some(WarmUp::ended(took.as_secs_f64(), &level));
                 return Ok(());
             }
         }
@@ -447,9 +441,11 @@ impl<'a> Visited<'a> {
         let watched = self.live.finish();
         let ended = self.live.end(watched, &mut result);
         result.halt(self.setup, ended, audience);
+        if let Some(load) = &mut result.load {
+            load.warm_up = self.warm_up;
+        }
         Seen {
             result,
-            warm_up: self.warm_up,
             slices: self.slices,
         }
     }
@@ -477,17 +473,16 @@ fn until_measured(live: &mut Live<'_>, audience: &mut Audience<'_>) -> Stage<()>
 }
 
 fn slice(round: u32, seen: &SliceStats, server_cpu: Option<Duration>) -> Slice {
-    let times = seen.times.histogram();
-    let at = |percentile| times.value_at_percentile(percentile) as f64 / 1e3;
+    let microseconds = |time: u64| time as f64 / 1e3;
     Slice {
         round,
         took_ns: seen.took_ns,
         replies: seen.replies,
         server_cpu_ns: server_cpu.map(|time| time.as_nanos() as u64),
         client_cpu_ns: seen.cpu_ns,
-        mean_us: times.mean() / 1e3,
-        p50_us: at(50.0),
-        p90_us: at(90.0),
-        p99_us: at(99.0),
+        mean_us: seen.mean_ns / 1e3,
+        p50_us: microseconds(seen.p50_ns),
+        p90_us: microseconds(seen.p90_ns),
+        p99_us: microseconds(seen.p99_ns),
     }
 }

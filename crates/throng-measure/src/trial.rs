@@ -9,7 +9,7 @@ use super::follow::Follower;
 use super::loading::Loading;
 use super::observer::Audience;
 use super::orphans;
-use super::probes::{Panel, ProbeKind, Sample, Subject, Target, Tree};
+use super::probes::{Crowd, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Process, Stopped};
 use super::server::{Launch, Server, still};
 use super::stage::{Halt, Stage, failed};
@@ -149,6 +149,7 @@ impl<'a> Live<'a> {
             server: address,
             clients: setup.load.load.clients,
             files: setup.files.clone(),
+            crowd: Crowd::of(&setup.load.load),
         };
         server_side.attach(target(&server));
         let mut network = prepare(Subject::Network)();
@@ -324,6 +325,7 @@ fn begin_load<'a>(
         server: address,
         clients: setup.load.load.clients,
         files: setup.files.clone(),
+        crowd: Crowd::of(&setup.load.load),
     };
     let purpose = setup.purpose;
     match origin {

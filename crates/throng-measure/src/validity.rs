@@ -42,6 +42,7 @@ const CHECKS: &[(InvalidCause, Check)] = &[
     (InvalidCause::Unserved, unserved),
     (InvalidCause::SilentWorker, silent_worker),
     (InvalidCause::UnexpectedStatus, unexpected_status),
+    (InvalidCause::NotLevel, not_level),
     (InvalidCause::Drift, drift),
 ];
 
@@ -187,9 +188,13 @@ fn unexpected_status(seen: &Seen<'_>) -> Option<String> {
     })
 }
 
+fn not_level(seen: &Seen<'_>) -> Option<String> {
+    seen.load.warm_up?.fault()
+}
+
 fn drift(seen: &Seen<'_>) -> Option<String> {
-    let slices = &seen.load.window.slices;
-    let trend = steadiness::trend(slices).filter(|_| steadiness::is_unsteady(slices))?;
+    let intervals = &seen.load.window.intervals;
+    let trend = steadiness::trend(intervals).filter(|_| steadiness::is_unsteady(intervals))?;
     let is_strong = trend.change > RISE || trend.change < FALL;
     (seen.is_paced_by_server() && is_strong).then(|| {
         format!(
@@ -202,7 +207,9 @@ fn drift(seen: &Seen<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::{HostPart, Latency, OpenLoop, Purpose, Side, StartSkew};
+    use throng_record::{
+        HostPart, Latency, OpenLoop, Purpose, Settling, Side, StartSkew, Unsettled, WarmUp,
+    };
 
     /// A trial with nothing to say against.
     fn good() -> Trial {
@@ -255,7 +262,17 @@ mod tests {
             load.unexpected.insert("503".to_owned(), 100);
         });
         assert_eq!(failing, Some(InvalidCause::UnexpectedStatus));
-        let rises = cause(|_, load| load.window.slices = (1..=20).map(|n| 100 * n).collect());
+        let rising = cause(|_, load| {
+            load.warm_up = Some(WarmUp {
+                took_s: 30.0,
+                unsettled: Some(Unsettled {
+                    what: Settling::Rate,
+                    change: 0.3,
+                }),
+            });
+        });
+        assert_eq!(rising, Some(InvalidCause::NotLevel));
+        let rises = cause(|_, load| load.window.intervals = (1..=20).map(|n| 100 * n).collect());
         assert_eq!(rises, Some(InvalidCause::Drift));
         let skew = cause(|trial, _| {
             trial.start_skew = Some(StartSkew {

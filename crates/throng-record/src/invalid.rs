@@ -32,6 +32,8 @@ pub enum InvalidCause {
     GeneratorLate,
     /// Other processes, or the machine's host, took the CPUs.
     Others,
+    /// The server had not become level when its warm-up was cut off.
+    NotLevel,
     /// The rate changed a lot while it was measured.
     Drift,
     /// Client hosts did not begin to count at the same time.
@@ -48,6 +50,7 @@ impl InvalidCause {
         match self {
             Self::NoReply
             | Self::SilentWorker
+            | Self::NotLevel
             | Self::Drift
             | Self::Unserved
             | Self::UnexpectedStatus => true,

@@ -39,6 +39,7 @@ mod store;
 mod study;
 pub mod traced;
 mod trials;
+mod warm_up;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -72,10 +73,11 @@ pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use resources::Resources;
 pub use side::{Side, Spin};
-pub use slices::{HALF_WIDTH, Method, Slice, WarmUp};
+pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};
 pub use study::{LeftOut, Published, PublishedValue, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
+pub use warm_up::{Settling, Unsettled, WarmUp};
 
 /// The version of the form described here. A reader refuses any other.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -382,9 +384,6 @@ pub struct Trial {
     /// The slices that it came in, where its server ran side by side with others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Slice>,
-    /// How long its server was warmed up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<WarmUp>,
     /// How fast the CPUs were beside the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin: Option<Spin>,

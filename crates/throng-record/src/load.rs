@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Latency;
+use crate::{Latency, WarmUp};
 
 /// What the clients saw. Also what `throng load --json` prints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct Load {
     /// Of these, the ones whose status was not expected. They are whole replies, but not verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
+    /// How the server was warmed up, where that lasted until its rate was level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// The steady part only.
     pub window: Window,
     /// From sending a request to its whole verified reply, in the window. A closed loop has no
@@ -112,12 +115,12 @@ impl Load {
         connections.saturating_add(self.unexpected())
     }
 
-    /// The share of the clients that is in each tenth of [`Window::slices_by_tenth`]: client `number`
+    /// The share of the clients that is in each tenth of [`Window::intervals_by_tenth`]: client `number`
     /// of those wanted is in tenth `number * tenths / clients`.
     pub fn share_of_tenth(&self, tenth: usize) -> f64 {
         let (clients, tenths) = (
             u64::from(self.clients),
-            self.window.slices_by_tenth.len() as u64,
+            self.window.intervals_by_tenth.len() as u64,
         );
         let begins = |tenth: u64| (tenth * clients).div_ceil(tenths.max(1));
         let tenth = tenth as u64;
@@ -277,12 +280,12 @@ pub struct Window {
     pub bytes_sent: u64,
     /// Bytes received by clients within it.
     pub bytes_received: u64,
-    /// Replies in each equal slice of the window, in time order.
-    pub slices: Vec<u64>,
+    /// Replies in each equal interval of the window, in time order.
+    pub intervals: Vec<u64>,
     /// Of these, those of each tenth of the clients, in the order in which they began to connect; from
     /// 10 clients on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub slices_by_tenth: Vec<Vec<u64>>,
+    pub intervals_by_tenth: Vec<Vec<u64>>,
     /// How long replies had taken when they came: response times of an open loop, else service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<TimesOverWindow>,

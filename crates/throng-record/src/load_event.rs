@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::load_stats::{LoadStats, Times};
+use super::load_stats::LoadStats;
 
 /// How many times the patience first answers may take, at most, while they keep coming.
 pub const LONGEST_CONNECT: u32 = 20;
@@ -70,8 +70,14 @@ pub struct SliceStats {
     pub replies: u64,
     /// CPU time of the load process.
     pub cpu_ns: u64,
-    /// Service times.
-    pub times: Times,
+    /// Service times: their mean and percentiles. All of them are in the result of the load.
+    pub mean_ns: f64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
     /// Whether all requests were answered, or had failed, in time.
     pub complete: bool,
 }

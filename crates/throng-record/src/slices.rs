@@ -34,13 +34,13 @@ const WARM_UP_LIMIT: Duration = Duration::from_secs(30);
 pub const HALF_WIDTH: f64 = 0.01;
 
 impl Method {
-    /// The usual slices, for at most so long.
-    pub fn in_slices(budget: Duration) -> Self {
+    /// The usual slices, for at most so long, after a warm-up that may take as long as is said, if it is.
+    pub fn in_slices(budget: Duration, warm_up_limit: Option<Duration>) -> Self {
         Self::Slices {
             length_s: None,
             rounds: None,
             budget_s: budget.as_secs_f64(),
-            warm_up_limit_s: WARM_UP_LIMIT.as_secs_f64(),
+            warm_up_limit_s: warm_up_limit.unwrap_or(WARM_UP_LIMIT).as_secs_f64(),
             half_width: HALF_WIDTH,
         }
     }
@@ -49,16 +49,6 @@ impl Method {
     pub fn is_trials(&self) -> bool {
         *self == Self::Trials
     }
-}
-
-/// How a server was warmed up before anything counted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WarmUp {
-    /// How long.
-    pub took_s: f64,
-    /// Whether its rate and its CPU time for a request were level then.
-    pub level: bool,
 }
 
 /// A short time in which a load asked one of several servers that run side by side, from rest to rest.

@@ -20,6 +20,7 @@ use super::comparison::{Comparison, Pair};
 use super::grade::{Grade, Level};
 use super::limit::Limits;
 use super::summary::{Row, Summary};
+use super::warm_up;
 use checked::{ceiling, control};
 use completion::{connecting, failed};
 use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, too_few, value};
@@ -387,6 +388,7 @@ fn notes(summary: &Summary) -> Vec<String> {
         ));
     }
     notes.extend(summary.invalid());
+    notes.extend(warm_up::told(summary).map(|took| format!("Warm-up: {took}.")));
     let missing = summary.trials_planned.saturating_sub(summary.trials_run);
     if missing > 0 {
         notes.push(format!(

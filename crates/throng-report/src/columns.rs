@@ -1,12 +1,12 @@
 //! The columns of the tables of results and of costs: metrics of the catalogue as cells of a row.
 
-use throng_record::metrics::{self, Better, Combine, Detail, METRICS, Metric, Subject, Unit};
+use throng_record::metrics::{
+    self, Absence, Better, Combine, Detail, METRICS, Metric, Subject, Unit,
+};
 
 use super::summary::{Row, Summary};
 use throng_record::format::{ABSENT, hundredths, or_absent, whole};
 
-/// What stands for a value that this machine cannot measure.
-pub(super) const NOT_HERE: &str = "not here";
 /// Where the values of costs come from.
 pub(super) const COSTS_NOTE: &str = "Counted in trials of their own, and divided by the requests of these (of several, the median): \
     counting makes each system call take a longer way and slows a virtual machine's wake-ups many times \
@@ -109,8 +109,10 @@ impl Column {
             Unit::Clients => or_absent(value, |value| {
                 format!("{}/{}", whole(value), whole(f64::from(row.clients)))
             }),
-            _ if value.is_none() && row.not_here.contains(&metric.name) => NOT_HERE.to_owned(),
-            _ => or_absent(value, |value| metric.text(value)),
+            _ => match (value, row.absent.get(metric.name)) {
+                (None, Some(why)) => why.text().to_owned(),
+                _ => or_absent(value, |value| metric.text(value)),
+            },
         }
     }
 
@@ -161,7 +163,7 @@ impl Column {
     pub(super) fn best_of(self, summary: &Summary, clients: u32) -> Option<f64> {
         let values: Vec<f64> = summary
             .rows_at(clients)
-            .filter(|row| row.is_ranked())
+            .filter(|row| self.ranks(row))
             .filter_map(|row| self.value(row))
             .collect();
         let alike = |value: &f64| value.total_cmp(&values[0]).is_eq();
@@ -177,13 +179,19 @@ impl Column {
 
     /// Whether `row` has the best value of its group.
     pub(super) fn is_best(self, row: &Row, best: Option<f64>) -> bool {
-        row.is_ranked()
+        self.ranks(row)
             && matches!((self.value(row), best), (Some(value), Some(best)) if value.total_cmp(&best).is_eq())
+    }
+
+    /// Whether a row can be the best of its group here.
+    fn ranks(self, row: &Row) -> bool {
+        row.is_ranked() && self.metric().is_none_or(|metric| row.is_own(metric))
     }
 
     /// Whether any row has anything to show.
     pub(super) fn has_data(self, summary: &Summary) -> bool {
-        let says = |row| ![ABSENT, NOT_HERE].contains(&&*self.text(row));
+        let nothing = [ABSENT, Absence::NotHere.text()];
+        let says = |row| !nothing.contains(&&*self.text(row));
         summary.rows.iter().any(says)
     }
 
@@ -260,7 +268,7 @@ mod tests {
         let summary = Summary::of(&run, &trials).unwrap();
         let row = summary.rows_at(100).next().unwrap();
         let instructions = cost("server_instructions_per_request");
-        assert_eq!(instructions.text(row), NOT_HERE);
+        assert_eq!(instructions.text(row), Absence::NotHere.text());
         assert!(!instructions.has_data(&summary));
         assert!(cost("server_syscalls_per_request").has_data(&summary));
         trials.retain(|trial| trial.purpose.is_timed());

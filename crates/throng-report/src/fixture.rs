@@ -289,8 +289,11 @@ fn trial(
                 replies_per_s: rate,
                 bytes_sent: replies * 64,
                 bytes_received: replies * 64,
-                slices: vec![replies / 20; 20],
-                slices_by_tenth: by_tenth(replies / 200, if name == "thread" { 0.04 } else { 0.0 }),
+                intervals: vec![replies / 20; 20],
+                intervals_by_tenth: by_tenth(
+                    replies / 200,
+                    if name == "thread" { 0.04 } else { 0.0 },
+                ),
                 times: Some(times_over_window()),
             },
             service_time: Some(latency(&times)),
@@ -330,7 +333,7 @@ fn correlation(coefficient: f64) -> Correlation {
     }
 }
 
-/// Replies of each tenth in each slice: every later tenth gets less by a part of the first one's.
+/// Replies of each tenth in each interval: every later tenth gets less by a part of the first one's.
 fn by_tenth(replies: u64, less: f64) -> Vec<Vec<u64>> {
     let of = |tenth: u32| (replies as f64 * (1.0 - less * f64::from(tenth))) as u64;
     (0..10).map(|tenth| vec![of(tenth); 20]).collect()

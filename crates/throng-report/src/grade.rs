@@ -359,7 +359,7 @@ mod tests {
         );
         let unsteady = grade(|_, trials| {
             for load in trials.iter_mut().filter_map(|trial| trial.load.as_mut()) {
-                load.window.slices = (1..=20).map(|slice| 1000 - 20 * slice).collect();
+                load.window.intervals = (1..=20).map(|place| 1000 - 20 * place).collect();
             }
         });
         assert!(texts(&unsteady).contains("was not steady"), "{unsteady:?}");

@@ -31,9 +31,12 @@ pub mod study;
 pub mod summary;
 mod thresholds;
 mod unserved;
+mod warm_up;
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod not_ranked;
 #[cfg(test)]
 mod one_value;
 
@@ -110,7 +113,7 @@ impl<'a> Report<'a> {
             return Some(format!("{invalid} of {all} trials are invalid ({why})"));
         }
         let mut rows = self.summary.rows.iter();
-        rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_as_expected()?)))
+        rows.find_map(|row| Some(format!("{}: {}", row.server, row.not_comparable()?)))
     }
 
     /// Whether anything that was demanded was missed.

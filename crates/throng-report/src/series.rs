@@ -15,7 +15,7 @@ const MOST_METRICS: usize = 1000;
 /// Points kept of one measurement; more are thinned out evenly.
 const MOST_POINTS: usize = 400;
 
-/// Replies a second, in each slice of the steady part.
+/// Replies a second, in each interval of the steady part.
 pub const RATE: (&str, &str) = ("client", "replies_per_s");
 
 /// Replies to a client of the tenth that connected first, over those to a mean client.
@@ -138,15 +138,15 @@ impl TimeSeries {
     }
 }
 
-/// Replies a second over the slices of the window.
+/// Replies a second over the intervals of the window.
 fn rates(load: &Load) -> Option<Measurement> {
-    let slices = &load.window.slices;
-    let length = load.window.duration_s / slices.len() as f64;
+    let intervals = &load.window.intervals;
+    let length = load.window.duration_s / intervals.len() as f64;
     let sample = |(place, replies): (usize, &u64)| Sample {
         at_s: (place as f64 + 0.5) * length,
         value: *replies as f64 / length,
     };
-    let samples: Vec<Sample> = slices.iter().enumerate().map(sample).collect();
+    let samples: Vec<Sample> = intervals.iter().enumerate().map(sample).collect();
     let (side, metric) = RATE;
     (!samples.is_empty() && length > 0.0).then(|| ((side.to_owned(), metric.to_owned()), samples))
 }
@@ -162,18 +162,18 @@ fn times(load: &Load) -> Option<Times> {
     })
 }
 
-/// What the first and the last tenth of the clients got over the slices of the window, where anybody
+/// What the first and the last tenth of the clients got over the intervals of the window, where anybody
 /// got anything.
 fn by_tenth(load: &Load) -> Vec<Measurement> {
-    let tenths = &load.window.slices_by_tenth;
+    let tenths = &load.window.intervals_by_tenth;
     if tenths.is_empty() {
         return Vec::new();
     }
-    let slices = &load.window.slices;
-    let length = load.window.duration_s / slices.len() as f64;
+    let intervals = &load.window.intervals;
+    let length = load.window.duration_s / intervals.len() as f64;
     let of = |tenth: usize| -> Option<Vec<Sample>> {
         let share = load.share_of_tenth(tenth);
-        let replies = tenths.get(tenth)?.iter().zip(slices).enumerate();
+        let replies = tenths.get(tenth)?.iter().zip(intervals).enumerate();
         let samples = replies.filter(|(_, (_, all))| **all > 0);
         let samples = samples.map(|(place, (replies, all))| Sample {
             at_s: (place as f64 + 0.5) * length,
@@ -252,9 +252,9 @@ mod tests {
             clients: 25,
             window: throng_record::Window {
                 duration_s: 3.0,
-                slices: vec![250, 0, 25],
+                intervals: vec![250, 0, 25],
                 // Of 25 clients, the first tenth has 3 and the last one 2.
-                slices_by_tenth: (0..10).map(|tenth| vec![10 * tenth + 30, 0, 1]).collect(),
+                intervals_by_tenth: (0..10).map(|tenth| vec![10 * tenth + 30, 0, 1]).collect(),
                 ..throng_record::Window::default()
             },
             ..Load::default()

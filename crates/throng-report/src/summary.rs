@@ -17,7 +17,7 @@ use super::unserved;
 pub use connecting::FirstConnectFailure;
 use scalability::Scaling;
 use throng_record::format::{counted, list, number, whole};
-use throng_record::metrics::{METRICS, Metric, Quantity, Values};
+use throng_record::metrics::{Absence, METRICS, Metric, Quantity, Values};
 use throng_record::{InvalidCause, Load, Purpose, Run, Trial, counting, set_aside};
 use throng_stats::is_unsteady;
 
@@ -148,11 +148,14 @@ pub struct Row {
     pub fewest_served: Option<u32>,
     /// Every metric that was measured, by its name in the catalogue.
     pub metrics: Values,
-    /// Metrics that this machine cannot measure.
-    #[serde(skip)]
-    pub not_here: Vec<&'static str>,
+    /// Why metrics have no value, where that is known.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<&'static str, Absence>,
     /// Trials in which the rate drifted while it was measured.
     pub unsteady: u32,
+    /// What was not level after the warm-up, if that was so in every trial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_level: Option<String>,
     /// Which side had no CPU left; absent when not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<Full>,
@@ -301,11 +304,11 @@ impl Row {
         };
         let all = || trials.iter().chain(untimed).copied();
         let metrics = Values::of(all())?;
-        let is_not_here = |metric: &&Metric| {
-            metrics.get(metric.name).is_none() && metric.why_absent(run, all()).is_some()
-        };
-        let not_here = METRICS.iter().filter(|metric| metric.probe.is_some());
-        let not_here = not_here.filter(is_not_here).map(|metric| metric.name);
+        let absent = METRICS
+            .iter()
+            .filter(|metric| metrics.get(metric.name).is_none())
+            .filter_map(|metric| Some((metric.name, metric.absence(run, all())?)));
+        let faults: Option<Vec<String>> = loads().map(|load| load.warm_up?.fault()).collect();
         Ok(Self {
             server: trials[0].server.clone(),
             clients: trials[0].clients,
@@ -316,9 +319,10 @@ impl Row {
             served_all: !good.is_empty() && loads().all(|load| served(load) >= load.clients),
             trials_short: loads().filter(|load| served(load) < load.clients).count() as u32,
             fewest_served: loads().map(served).min(),
-            not_here: not_here.collect(),
+            absent: absent.collect(),
+            not_level: faults.and_then(|faults| faults.into_iter().next()),
             unsteady: loads()
-                .filter(|load| is_unsteady(&load.window.slices))
+                .filter(|load| is_unsteady(&load.window.intervals))
                 .count() as u32,
             full: full(run, &metrics),
             metrics,
@@ -364,8 +368,13 @@ impl Row {
 }
 
 impl Row {
-    /// Why the server is not to be ranked though it served all its clients: its replies are not those expected.
-    pub fn not_as_expected(&self) -> Option<String> {
+    /// Why the server is not to be ranked though it served all its clients: its replies are not those expected, or it
+    /// had not become level.
+    pub fn not_comparable(&self) -> Option<String> {
+        self.not_as_expected().or_else(|| self.not_level.clone())
+    }
+
+    fn not_as_expected(&self) -> Option<String> {
         let count: u64 = self.unexpected.values().sum();
         let share = count as f64 / self.replies.max(1) as f64;
         (share > UNEXPECTED).then(|| {
@@ -378,9 +387,14 @@ impl Row {
         })
     }
 
+    /// Whether a metric says something of the server, and not of the pace that the load sets.
+    pub(super) fn is_own(&self, metric: &Metric) -> bool {
+        !metric.follows_rate || self.paced_by.is_none()
+    }
+
     /// Whether it served all its clients as expected.
     pub fn is_ranked(&self) -> bool {
-        self.served_all && self.not_as_expected().is_none()
+        self.served_all && self.not_comparable().is_none()
     }
 
     /// Whether the clients can have been what limited the rate: their CPU was full, or they were

@@ -15,7 +15,9 @@ pub(super) fn judged(run: &Run, summary: &Summary, comparison: Option<&Compariso
         let name = condition.server.as_ref();
         let rows = summary.rows.iter();
         for row in rows.filter(|row| name.is_none_or(|name| *name == row.server)) {
-            judged.push(condition.judge(text, &row.server, row.clients, &row.metrics));
+            let why = row.absent.get(condition.metric.name);
+            let values = (&row.metrics, why.copied());
+            judged.push(condition.judge(text, &row.server, row.clients, values));
         }
     }
     judged.extend(comparison.iter().flat_map(|asked| asked.demands.clone()));

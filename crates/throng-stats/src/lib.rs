@@ -6,7 +6,7 @@
 //! - [`rank`]: whether one thing goes with the order of another.
 //! - [`sample`]: the trials of one server in one metric, and the value that they make together.
 //! - [`scalability`]: the Universal Scalability Law, and the power with which a cost grows.
-//! - [`steadiness`]: whether a rate drifted while it was measured.
+//! - [`steadiness`]: whether a rate drifted while it was measured, and when a warm-up is over.
 //! - [`verdict`]: what comparisons allow to be said, all of one answer corrected together.
 
 pub mod fairness;

@@ -1,6 +1,6 @@
 //! Whether a rate drifted while it was measured.
 //!
-//! A window is cut into equal slices. Pearson's correlation of their counts with time says how
+//! A window is cut into equal intervals. Pearson's correlation of their counts with time says how
 //! much of the movement is a trend (neper flags runs the same way); the change from the first to
 //! the last third says whether the trend matters. Both are needed: a rate that creeps up by 0.1 %
 //! without noise has correlation 1, and noise alone makes the thirds differ.
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::interval::median;
 
-/// Fewest slices to judge. With 8, chance alone passes |r| > 0.8 in about 2 % of windows (the
+/// Fewest intervals to judge. With 8, chance alone passes |r| > 0.8 in about 2 % of windows (the
 /// two-sided 5 % point for 6 degrees of freedom is 0.707, the 1 % point 0.834).
-const FEWEST_SLICES: usize = 8;
+const FEWEST_INTERVALS: usize = 8;
 
 /// Two-sided 5 % point of the normal distribution.
 const NORMAL_95: f64 = 1.959_964;
@@ -25,82 +25,115 @@ const GREAT_CHANGE: f64 = 0.1;
 /// How a rate moved over its window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Trend {
-    /// Pearson's correlation of count with time, -1 to 1; 0 when all slices are alike.
+    /// Pearson's correlation of count with time, -1 to 1; 0 when all intervals are alike.
     pub correlation: f64,
-    /// From the first to the last third of the slices, relative to the first: 0.1 is 10 % more.
+    /// From the first to the last third of the intervals, relative to the first: 0.1 is 10 % more.
     pub change: f64,
 }
 
-/// The trend over equal slices in time order; `None` with fewer than 3 slices, or with nothing in
+/// The trend over equal intervals in time order; `None` with fewer than 3 intervals, or with nothing in
 /// the first third.
-pub fn trend(slices: &[u64]) -> Option<Trend> {
-    let third = slices.len() / 3;
+pub fn trend(intervals: &[u64]) -> Option<Trend> {
+    let third = intervals.len() / 3;
     if third == 0 {
         return None;
     }
     let sum = |part: &[u64]| part.iter().map(|count| *count as f64).sum::<f64>();
-    let (first, last) = (sum(&slices[..third]), sum(&slices[slices.len() - third..]));
+    let (first, last) = (
+        sum(&intervals[..third]),
+        sum(&intervals[intervals.len() - third..]),
+    );
     if first <= 0.0 {
         return None;
     }
     Some(Trend {
-        correlation: correlation_with_time(slices, sum(slices) / slices.len() as f64),
+        correlation: correlation_with_time(intervals, sum(intervals) / intervals.len() as f64),
         change: (last - first) / first,
     })
 }
 
 /// Whether a window drifted too much to be called steady: |correlation| above 0.8 and a change of
-/// more than 10 %, over at least 8 slices.
-pub fn is_unsteady(slices: &[u64]) -> bool {
-    slices.len() >= FEWEST_SLICES
-        && trend(slices).is_some_and(|trend| {
+/// more than 10 %, over at least 8 intervals.
+pub fn is_unsteady(intervals: &[u64]) -> bool {
+    intervals.len() >= FEWEST_INTERVALS
+        && trend(intervals).is_some_and(|trend| {
             trend.correlation.abs() > STRONG_CORRELATION && trend.change.abs() > GREAT_CHANGE
         })
 }
 
-/// Slices of which the later half is compared with the earlier one.
+/// Parts of what is looked at, of which the later half is compared with the earlier one.
 const LOOKED_AT: usize = 20;
 /// The change between these halves, of the median, that is no warm-up any more.
 const LEVEL_CHANGE: f64 = 0.02;
 
-/// Whether something that is measured slice by slice has become level.
+/// Whether something that is measured again and again has become level.
 ///
-/// It has when its last 10 slices differ from the 10 before by less than 2 % in the median, or by no more than
-/// these differ among each other: when Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947)
-/// does not find one half to be greater at a level of 5 %. What warms up for long differs between halves by
-/// far more than by noise (E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017).
+/// The last half of what was measured, but no less than 20 rows, is looked at in 20 equal parts. It is level when the
+/// last 10 of these differ from the 10 before by less than 2 % in the median, or by no more than these differ among
+/// each other: when Mann and Whitney's test (Annals of Mathematical Statistics 18, 1947) does not find one half to be
+/// greater at a level of 5 %. What warms up for long differs between halves by far more than by noise (E. Barrett et
+/// al., "Virtual machine warmup blows hot and cold", OOPSLA 2017).
 #[derive(Debug, Clone, Default)]
 pub struct Level {
     rows: Vec<[Option<f64>; 2]>,
 }
 
+/// A value that is not level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unsettled {
+    /// Which of the values of a row.
+    pub column: usize,
+    /// Of its median between the halves: 0.1 is 10 % more.
+    pub change: f64,
+}
+
 impl Level {
-    /// A slice, by two values of it; one that is never there is not looked at.
+    /// A row: two values, measured for as long as those of any other row. One that is never there is not looked at.
     pub fn push(&mut self, values: [Option<f64>; 2]) {
         self.rows.push(values);
     }
 
     /// Whether both values are level by now.
     pub fn is_reached(&self) -> bool {
-        let Some(from) = self.rows.len().checked_sub(LOOKED_AT) else {
-            return false;
-        };
-        (0..2).all(|column| {
-            let values = self.rows[from..].iter().map(|row| row[column]);
-            let values: Vec<f64> = values.flatten().collect();
-            values.len() < LOOKED_AT || is_level(&values)
+        self.rows.len() >= LOOKED_AT && self.unsettled().is_none()
+    }
+
+    /// The first value that is not level; none also while there are too few rows to tell.
+    pub fn unsettled(&self) -> Option<Unsettled> {
+        (0..2).find_map(|column| {
+            let change = change(&self.last_half(column)?)?;
+            Some(Unsettled { column, change })
         })
+    }
+
+    /// What is looked at of a value; none where there is too little of it.
+    fn last_half(&self, column: usize) -> Option<Vec<f64>> {
+        let count = LOOKED_AT.max(self.rows.len() / 2);
+        let from = self.rows.len().checked_sub(count)?;
+        let begins = |part: usize| from + part * count / LOOKED_AT;
+        let mean = |part: usize| {
+            let rows = &self.rows[begins(part)..begins(part + 1)];
+            let values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
+            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        (0..LOOKED_AT).map(mean).collect()
     }
 }
 
-fn is_level(values: &[f64]) -> bool {
+/// By how much the later half of these differs from the earlier one; none where they are level.
+fn change(values: &[f64]) -> Option<f64> {
     let (earlier, later) = values.split_at(values.len() / 2);
-    let (Some(before), Some(after)) = (median(earlier), median(later)) else {
-        return true;
+    let (before, after) = (median(earlier)?, median(later)?);
+    let change = if before > 0.0 {
+        after / before - 1.0
+    } else {
+        f64::from(u8::from(after > 0.0))
     };
-    if (after / before - 1.0).abs() < LEVEL_CHANGE {
-        return true;
-    }
+    (change.abs() >= LEVEL_CHANGE && is_greater(earlier, later)).then_some(change)
+}
+
+/// Whether one of these is greater by Mann and Whitney's test.
+fn is_greater(earlier: &[f64], later: &[f64]) -> bool {
     // Of all pairs, those in which the later one is greater: half of them where nothing has changed.
     let pairs = earlier
         .iter()
@@ -114,13 +147,13 @@ fn is_level(values: &[f64]) -> bool {
         .sum();
     let (m, n) = (earlier.len() as f64, later.len() as f64);
     let error = (m * n * (m + n + 1.0) / 12.0).sqrt();
-    ((greater - m * n / 2.0) / error).abs() < NORMAL_95
+    ((greater - m * n / 2.0) / error).abs() >= NORMAL_95
 }
 
-fn correlation_with_time(slices: &[u64], mean: f64) -> f64 {
-    let middle = (slices.len() - 1) as f64 / 2.0;
+fn correlation_with_time(intervals: &[u64], mean: f64) -> f64 {
+    let middle = (intervals.len() - 1) as f64 / 2.0;
     let (mut both, mut times, mut counts) = (0.0, 0.0, 0.0);
-    for (place, count) in slices.iter().enumerate() {
+    for (place, count) in intervals.iter().enumerate() {
         let (time, count) = (place as f64 - middle, *count as f64 - mean);
         both += time * count;
         times += time * time;
@@ -137,7 +170,7 @@ fn correlation_with_time(slices: &[u64], mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// How many slices it takes until these are level, if they become so.
+    /// How many rows it takes until these are level, if they become so.
     fn level_after(values: impl Iterator<Item = f64>) -> Option<usize> {
         let mut level = Level::default();
         values.enumerate().find_map(|(place, value)| {
@@ -150,6 +183,7 @@ mod tests {
     fn what_does_not_change_is_level_as_soon_as_can_be_known() {
         assert_eq!(level_after(std::iter::repeat_n(5.0, 30)), Some(20));
         assert_eq!(level_after(std::iter::repeat_n(5.0, 19)), None);
+        assert_eq!(level_after(std::iter::repeat_n(0.0, 30)), Some(20));
     }
 
     #[test]
@@ -157,14 +191,39 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(5);
         let noisy = (0..40).map(|_| 100.0 * (0.9 + 0.2 * random.f64()));
         assert!(level_after(noisy).is_some());
-        // A server that is compiled while it runs: eight times as fast after 60 slices.
+        // A server that is compiled while it runs: eight times as fast after 60 rows.
         let rising = |place: usize| 100.0 * (1.0 + 7.0 * (place.min(60) as f64 / 60.0));
         let after = level_after((0..200).map(rising)).unwrap();
-        assert!((61..=80).contains(&after), "{after}");
+        assert!((61..=110).contains(&after), "{after}");
         assert_eq!(
             level_after((0..200).map(|place| 1.05_f64.powi(place))),
             None
         );
+    }
+
+    /// 10 rows differ from the 10 before by no more than noise, but not the halves of all.
+    #[test]
+    fn a_slow_rise_under_noise_is_seen_after_a_while() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut level = Level::default();
+        for place in 0..400 {
+            let noise = 0.95 + 0.1 * random.f64();
+            level.push([Some((1000.0 + 5.0 * f64::from(place)) * noise), Some(3.0)]);
+        }
+        let unsettled = level.unsettled().unwrap();
+        assert_eq!(unsettled.column, 0);
+        assert!((0.1..0.4).contains(&unsettled.change), "{unsettled:?}");
+    }
+
+    #[test]
+    fn both_values_have_to_be_level_and_one_that_is_never_there_has_not() {
+        let mut level = Level::default();
+        for place in 0..60 {
+            level.push([None, Some(100.0 / f64::from(place + 1))]);
+        }
+        assert!(!level.is_reached());
+        let unsettled = level.unsettled().unwrap();
+        assert!(unsettled.column == 1 && unsettled.change < -0.2);
     }
 
     #[test]
@@ -191,13 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn noise_without_trend_and_few_slices_are_not_flagged() {
+    fn noise_without_trend_and_few_intervals_are_not_flagged() {
         assert!(!is_unsteady(&[100, 80, 120, 90, 110, 85, 115, 100]));
         assert!(!is_unsteady(&[100, 80, 60, 40]));
     }
 
     #[test]
-    fn equal_slices_have_no_correlation_and_nothing_no_trend() {
+    fn equal_intervals_have_no_correlation_and_nothing_no_trend() {
         assert_eq!(
             trend(&[5; 9]),
             Some(Trend {

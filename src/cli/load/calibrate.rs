@@ -62,6 +62,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
         think: Think::None,
         until: Until::Duration(DURATION),
         warm_up: WARM_UP,
+        longest_warm_up: WARM_UP,
         connects_per_s: None,
         requests_per_connection: None,
         lifetime: None,

@@ -7,7 +7,7 @@ use super::targets;
 use crate::load::Plan;
 use crate::measure::warnings;
 use crate::record::format;
-use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop};
+use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, WarmUp};
 
 /// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
 const NEAR_CEILING: f64 = 0.8;
@@ -46,6 +46,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     if !load.errors.is_empty() {
         lines.push(("errors", errors(load)));
     }
+    lines.extend(load.warm_up.map(|took| ("warm-up", warm_up(took))));
     lines.push(("replies", replies(load)));
     if !load.statuses.is_empty() {
         lines.push(("status", list_by_kind(&load.statuses)));
@@ -118,6 +119,12 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         lines.push(("ceiling", ceiling_line(ceiling)));
     }
     lines
+}
+
+/// How long it took, or what was not level after it.
+fn warm_up(warm_up: WarmUp) -> String {
+    let took = format::time(warm_up.took_s * 1e6);
+    warm_up.fault().unwrap_or(took)
 }
 
 fn clients(load: &Load) -> String {

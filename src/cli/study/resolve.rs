@@ -207,7 +207,9 @@ fn method(part: &Part, common: &Common) -> Method {
             && common.client_hosts.is_empty()
             && !part.servers.iter().any(has_hooks)
     });
-    budget.map_or(Method::Trials, Method::in_slices)
+    budget.map_or(Method::Trials, |budget| {
+        Method::in_slices(budget, part.load.warm_up_limit)
+    })
 }
 
 /// The load of a part, with what the command line says about it.

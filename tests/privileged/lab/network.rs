@@ -88,13 +88,16 @@ fn a_host_that_was_cut_off_comes_back() {
     assert_eq!((ended.code, ended.errors.len()), (0, 0), "{ended:?}");
     assert_eq!(ended.result["stopped_by"], "duration", "{ended:?}");
     assert_eq!(ended.at_least("service_time", BREAK), 10, "{ended:?}");
-    let slices = ended.at("window.slices").as_array().expect("they are told");
-    let silent = slices.iter().filter(|replies| **replies == 0).count();
+    let intervals = ended
+        .at("window.intervals")
+        .as_array()
+        .expect("they are told");
+    let silent = intervals.iter().filter(|replies| **replies == 0).count();
     let duration = ended.at("window.duration_s").as_f64().expect("a number");
-    // A slice of which all lies within the break.
-    let least = (BREAK.as_secs_f64() / duration * slices.len() as f64) as usize - 1;
+    // An interval of which all lies within the break.
+    let least = (BREAK.as_secs_f64() / duration * intervals.len() as f64) as usize - 1;
     assert!(silent >= least, "{ended:?}");
-    assert!(slices.last().is_some_and(|last| *last != 0), "{ended:?}");
+    assert!(intervals.last().is_some_and(|last| *last != 0), "{ended:?}");
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn load(options: &str) -> Value {
         "both sides count alike"
     );
     let window = &result["window"];
-    let slices = window["slices"].as_array().expect("a list");
-    let replies: u64 = slices.iter().filter_map(Value::as_u64).sum();
+    let intervals = window["intervals"].as_array().expect("a list");
+    let replies: u64 = intervals.iter().filter_map(Value::as_u64).sum();
     assert_eq!(window["replies"], replies, "{result}");
     result
 }
@@ -112,9 +112,9 @@ fn bursts_keep_the_mean_rate() {
 #[test]
 fn a_rate_rises_over_the_load() {
     let result = open_loop("--rate 0..1000 -d 2s", 500.0, 0.0);
-    let slices = result["window"]["slices"].as_array().unwrap();
-    let (early, late) = slices.split_at(slices.len() / 2);
-    let sum = |slices: &[Value]| slices.iter().filter_map(Value::as_u64).sum::<u64>();
+    let intervals = result["window"]["intervals"].as_array().unwrap();
+    let (early, late) = intervals.split_at(intervals.len() / 2);
+    let sum = |intervals: &[Value]| intervals.iter().filter_map(Value::as_u64).sum::<u64>();
     assert!(sum(late) > sum(early), "{result}");
 }
 

@@ -218,6 +218,9 @@ fn a_flood_of_output_costs_no_memory_and_is_told() {
         "0s",
         "--control",
         "none",
+        "--allow-rough",
+        "--retries",
+        "0",
     ]);
     command.args(["--probes", "cpu", "-o"]).arg(&record);
     command.stdout(Stdio::null()).stderr(Stdio::null());

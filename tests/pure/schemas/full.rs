@@ -10,15 +10,14 @@ use throng::record::LeftOut;
 use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
-    Attempt, Below, Cause, Ceiling, Claim, ClientHost, ClockOffset, Comparison, Completion,
-    Correlation, Ending, Failure, Fairness, Find, FirstFailure, Found, HostPart, Invalid,
-    InvalidCause, Latency, Limit, Load, Method, OpenLoop, ProbeClients, Published, PublishedValue,
-    Purpose, Run, SCHEMA_VERSION, SearchEnding, ServerCounts, ServerWorker, ServiceSample,
-    Settings, Side, Slice, Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart,
-    TimesOverWindow, Trial, Tried, WarmUp, Warning, Window,
+    Attempt, Below, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
+    Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
+    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice, Spin,
+    StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
 };
 use throng::registry::Unsupported;
 
+use super::full_load::full_load;
 use made_with::{full_host, full_program, server};
 
 /// A study that has every value there can be.
@@ -113,6 +112,7 @@ fn full_spec() -> LoadSpec {
         at_once: Some(1),
         time_limit: second,
         ramp: second,
+        warm_up_limit: second,
         connect_rate: Some(1.0),
         syn_retries: Some(1),
         requests_per_connection: Some(1),
@@ -258,10 +258,6 @@ pub(crate) fn full_trial() -> Value {
             p90_us: 1.0,
             p99_us: 1.0,
         }],
-        warm_up: Some(WarmUp {
-            took_s: 1.0,
-            level: true,
-        }),
         spin: Some(Spin::default()),
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
@@ -309,134 +305,7 @@ fn full_limit() -> Limit {
     }
 }
 
-fn full_load() -> Load {
-    let latency = || {
-        Some(Latency {
-            count: 1,
-            min_us: 1.0,
-            mean_us: 1.0,
-            p50_us: 1.0,
-            p90_us: 1.0,
-            p99_us: Some(1.0),
-            p999_us: Some(1.0),
-            p9999_us: Some(1.0),
-            max_us: 1.0,
-            histogram: "HISTFAAA".to_owned(),
-        })
-    };
-    Load {
-        clients: 1,
-        connected: 1,
-        served: 1,
-        never_served: 0,
-        requests: 1,
-        verified: 1,
-        longest_gap_s: Some(0.1),
-        silent_threads: 1,
-        rejected: counts("over-limit"),
-        statuses: counts("500"),
-        unexpected: counts("500"),
-        window: full_window(),
-        service_time: latency(),
-        connect_time: latency(),
-        first_answer: latency(),
-        fairness: Some(Fairness {
-            mean: 1.0,
-            min: 1,
-            max: 1,
-            jain: 1.0,
-            slowest_decile_share: 1.0,
-            starved: 0,
-            early_bias: Some(correlation()),
-            early_bias_life: Some(correlation()),
-            bias_absent: Some("too many".to_owned()),
-        }),
-        connections: 1,
-        open_loop: Some(OpenLoop {
-            due: 1,
-            waited: 1,
-            never_sent: 1,
-            unanswered: 1,
-            lost: 1,
-            response_time: latency(),
-        }),
-        lateness: latency(),
-        errors: counts("reset"),
-        errors_first_s: BTreeMap::from([("reset".to_owned(), 0.5)]),
-        error_details: BTreeMap::from([("wrong-reply".to_owned(), "a".to_owned())]),
-        probe: Some(ProbeClients {
-            clients: 1,
-            rate_per_s: 1.0,
-            due: 1,
-            response_time: latency(),
-            service_time: latency(),
-            errors: counts("reset"),
-        }),
-        ceiling: Some(Ceiling {
-            model: "epoll".to_owned(),
-            replies_per_s: 1.0,
-            cpu_us_per_reply: 1.0,
-            share: 1.0,
-        }),
-        completion: Some(Box::new(full_completion(latency()))),
-        cpu_s: Some(1.0),
-        stopped_by: "duration".to_owned(),
-        threads: 1,
-        engine: "epoll".to_owned(),
-    }
-}
-
-fn full_window() -> Window {
-    Window {
-        duration_s: 1.0,
-        replies: 1,
-        replies_per_s: 1.0,
-        bytes_sent: 1,
-        bytes_received: 1,
-        slices: vec![1],
-        slices_by_tenth: vec![vec![1]],
-        times: Some(TimesOverWindow {
-            from_ns: vec![1, 2],
-            counts: vec![vec![1]],
-        }),
-    }
-}
-
-fn full_completion(job_time: Option<Latency>) -> Completion {
-    Completion {
-        requests_each: 1,
-        at_once: 1,
-        clients_done: 1,
-        failed: 0,
-        not_done: 0,
-        last_done_s: Some(1.0),
-        clients_per_s: Some(1.0),
-        think_s_mean: Some(1.0),
-        job_time,
-        service_sample: Some(ServiceSample {
-            count: 1,
-            mean_us: 1.0,
-            seed: 1,
-        }),
-        connect_failures: counts("refused"),
-        first_failure: Some(FirstFailure {
-            client: 0,
-            at_s: 1.0,
-            kind: "refused".to_owned(),
-            connected: false,
-        }),
-    }
-}
-
-fn correlation() -> Correlation {
-    Correlation {
-        coefficient: 0.5,
-        low: Some(0.4),
-        high: Some(0.6),
-    }
-}
-
-fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {
+pub(super) fn counts<N: From<u8>>(kind: &str) -> BTreeMap<String, N> {
     BTreeMap::from([(kind.to_owned(), N::from(1))])
 }
 

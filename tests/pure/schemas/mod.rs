@@ -1,6 +1,7 @@
 //! `schemas/*.schema.json`: they describe all that a record can hold, and nothing else.
 
 mod full;
+mod full_load;
 
 use serde_json::{Value, json};
 

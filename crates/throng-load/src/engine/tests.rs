@@ -117,6 +117,7 @@ fn plan(address: SocketAddr, name: &str, size: usize, clients: u32, until: Until
     };
     Plan {
         warm_up: Duration::ZERO,
+        longest_warm_up: Duration::ZERO,
         patience: Duration::from_secs(2),
         grace: Duration::from_secs(1),
         ..Plan::new(&load(clients, until), routes, protocol(name), settings)

@@ -6,9 +6,9 @@ use super::*;
 use throng_protocol::{PROTOCOLS, Settings};
 use throng_record::spec::LoadSpec;
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 
-fn plan(until: Until) -> Plan {
+pub(super) fn plan(until: Until) -> Plan {
     let target = [([127, 0, 0, 1], 1).into()];
     let routes = Routes::new(&target, &[], 10, None).unwrap();
     let load = LoadSpec {
@@ -17,6 +17,7 @@ fn plan(until: Until) -> Plan {
     };
     Plan {
         warm_up: Duration::from_millis(100),
+        longest_warm_up: Duration::from_millis(100),
         patience: Duration::from_millis(300),
         grace: Duration::from_millis(50),
         ..Plan::new(
@@ -32,7 +33,7 @@ fn timed() -> Phases {
     Phases::new(&plan(Until::Duration(Duration::from_millis(500))), 0)
 }
 
-fn answered(answered: u64) -> Progress {
+pub(super) fn answered(answered: u64) -> Progress {
     Progress {
         connected: 10,
         answered,
@@ -40,7 +41,7 @@ fn answered(answered: u64) -> Progress {
     }
 }
 
-fn enter(phases: &mut Phases, now: u64, progress: &Progress, phase: Phase) {
+pub(super) fn enter(phases: &mut Phases, now: u64, progress: &Progress, phase: Phase) {
     assert_eq!(
         phases.advance(now, progress),
         Next::Enter(phase),

@@ -29,7 +29,7 @@ use super::phase::Progress;
 use super::{Close, Plan, Until};
 use part::Part;
 use throng_protocol::Replies;
-use throng_record::load_stats::{LoadStats, PARTS_A_SLICE, Times};
+use throng_record::load_stats::{LoadStats, PARTS_AN_INTERVAL, Times};
 use throng_record::spec::Share;
 
 /// What an engine is to do about a client's connection.
@@ -321,7 +321,7 @@ impl ClientPool {
         if in_window {
             client.stats.window_replies += 1;
             let part = self.part.at(now);
-            self.stats.replies_by_tenth[usize::from(client.tenth)][part / PARTS_A_SLICE] += 1;
+            self.stats.replies_by_tenth[usize::from(client.tenth)][part / PARTS_AN_INTERVAL] += 1;
             let from = if self.stats.open.is_some() {
                 stamp.due
             } else {

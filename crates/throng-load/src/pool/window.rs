@@ -22,6 +22,8 @@ impl ClientPool {
         self.from = from;
         self.part = Part::first(from, until);
         self.origin = match self.plan.until {
+            // When that would have been was not known then.
+            Until::Duration(_) if self.plan.longest_warm_up > self.plan.warm_up => from,
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
         };
@@ -55,12 +57,9 @@ impl ClientPool {
         }
     }
 
-    /// Service times of the replies that clients had since this was asked last.
-    pub(in super::super) fn seen_since_rest(&mut self) -> Times {
-        let mut times = self.stats.service_time.clone();
-        times.subtract(&self.seen);
-        self.seen.copy_from(&self.stats.service_time);
-        times
+    /// Adds the service times of the replies that clients had since this was asked last.
+    pub(in super::super) fn add_seen_since_rest(&mut self, times: &mut Times) {
+        self.stats.service_time.add_news(&mut self.seen, times);
     }
 
     /// Everybody has had a first answer: all who rest since then go on.

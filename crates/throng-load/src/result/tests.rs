@@ -105,6 +105,7 @@ fn led(began: u64, is_timed: bool) -> Led {
             slices_ns: None,
         },
         stopped_by: StoppedBy::Duration,
+        warm_up: None,
         cpu: Some(Duration::from_millis(250)),
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::super::follow::Follower;
-use super::super::probes::{self, Panel, Subject, Target, Tree};
+use super::super::probes::{self, Crowd, Panel, Subject, Target, Tree};
 use super::super::process::{Process, Whom};
 use super::super::queue::NoLine;
 use super::{HostAssignment, HostResult, Report};
@@ -52,6 +52,7 @@ impl Agent {
             clients: order.clients,
             // Only what looks at the network leaves files.
             files: PathBuf::new(),
+            crowd: Crowd::of(&order.load.load),
         });
         Ok(Self {
             load,

@@ -366,6 +366,7 @@ mod tests {
             server: server.parse().unwrap(),
             clients,
             files: PathBuf::new(),
+            crowd: crate::probes::Crowd::default(),
         };
         assert_eq!(filter(&target("127.0.0.1:80", 100)), "tcp port 80");
         for server in ["127.0.0.1:80", "[::1]:80"] {
@@ -393,6 +394,7 @@ mod tests {
             server: std::net::SocketAddr::from(([127, 0, 0, 1], 7)),
             clients: 1,
             files: stem.to_owned(),
+            crowd: crate::probes::Crowd::default(),
         };
         let flows = Path::new("run/flows/0001-my.server-10-r1.csv");
         assert_eq!(flows_file(&target), flows);

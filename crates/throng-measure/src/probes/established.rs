@@ -293,6 +293,7 @@ mod tests {
             server: listener.local_addr().unwrap(),
             clients: 8,
             files: std::path::PathBuf::new(),
+            crowd: crate::probes::Crowd::default(),
         };
         let mut probe = EstablishedProbe::default();
         probe.attach(&target).unwrap();

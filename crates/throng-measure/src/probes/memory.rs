@@ -8,7 +8,11 @@
 //! (`VmHWM` less `VmRSS`): memory given back since, which was its own. That all peaked at once is
 //! assumed, so with many processes it is an upper bound; what was seen at any look is a lower one.
 //! Children that have ended are in neither, but in the looks.
+//!
+//! Where each client has a job, nobody is there in the end. Then it is looked at the crowd again and again while it is
+//! about as large as it ever was, and the most of each figure is kept.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use procfs::process::{MMapExtension, MMapPath, Process};
@@ -17,6 +21,7 @@ use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
 use throng_record::metrics::{self, Metric};
 use throng_registry::{Entry, Info, Unsupported};
+use throng_sys::clock::thread_cpu_time;
 
 /// The kind of probe `memory`.
 pub(super) struct Memory;
@@ -53,6 +58,8 @@ impl ProbeKind for Memory {
 
 struct MemoryProbe {
     figures: Vec<(&'static str, f64)>,
+    /// Of a crowd that comes and goes.
+    peak: Peak,
     /// Most that a look saw.
     most: f64,
     pace: Pace,
@@ -65,6 +72,7 @@ impl Default for MemoryProbe {
     fn default() -> Self {
         Self {
             figures: Vec::new(),
+            peak: Peak::default(),
             most: 0.0,
             pace: Pace::new(INTERVAL),
         }
@@ -82,11 +90,19 @@ impl Probe for MemoryProbe {
     fn sample(
         &mut self,
         moment: Moment,
-        Target { tree, .. }: &Target,
+        Target { tree, crowd, .. }: &Target,
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
         match moment {
+            Moment::Tick if crowd.comes_and_goes => {
+                if self.peak.is_due(crowd.present, at) {
+                    out.extend(self.look_at_crowd(tree, crowd.present, at));
+                }
+            }
+            Moment::After if crowd.comes_and_goes && self.peak.clients > 0 => {
+                self.figures = self.peak.figures();
+            }
             Moment::Start => self.pace.wait_from(at),
             Moment::Before => out.push(self.look(tree, at)?),
             Moment::Tick if self.pace.is_due(at) => out.push(self.look(tree, at)?),
@@ -95,6 +111,7 @@ impl Probe for MemoryProbe {
                 let pss = self.look(tree, at)?;
                 out.push(pss);
                 self.figures = everything(tree, pss.value, self.most);
+                self.figures.push(("pss_clients", crowd.present as f64));
             }
         }
         Ok(())
@@ -108,6 +125,28 @@ impl Probe for MemoryProbe {
 }
 
 impl MemoryProbe {
+    /// Looks at a crowd; none where the processes have gone meanwhile.
+    fn look_at_crowd(&mut self, tree: &Tree, present: u64, at: Instant) -> Option<Sample> {
+        let before = thread_cpu_time();
+        let mut tree = tree.clone();
+        tree.look();
+        let found = tree.pids().len() as f64;
+        let value = pss(&tree).ok()? as f64;
+        let mut figures = everything(&tree, value, self.most);
+        for (name, count) in &mut figures {
+            // Some may have gone while the others were read.
+            if ["processes", "threads"].contains(name) {
+                *count = count.max(found);
+            }
+        }
+        let cost = thread_cpu_time().saturating_sub(before);
+        self.peak.take(&figures, present, at, cost);
+        Some(Sample {
+            metric: "pss_bytes",
+            value,
+        })
+    }
+
     fn look(&mut self, tree: &Tree, at: Instant) -> procfs::ProcResult<Sample> {
         let value = self.pace.look(at, || pss(tree))? as f64;
         self.most = self.most.max(value);
@@ -115,6 +154,79 @@ impl MemoryProbe {
             metric: "pss_bytes",
             value,
         })
+    }
+}
+
+/// The most of each figure of a crowd that comes and goes.
+#[derive(Default)]
+struct Peak {
+    most: BTreeMap<&'static str, f64>,
+    /// The largest crowd that was looked at, and how many were there when most memory was used.
+    clients: u64,
+    then: u64,
+    /// When it was looked last, and the CPU time that the dearest look took.
+    looked: Option<Instant>,
+    cost: Duration,
+    /// When somebody was there first.
+    came: Option<Instant>,
+    /// How many were there a while ago, and whether there are many more since.
+    before: Option<(Instant, u64)>,
+    is_growing: bool,
+}
+
+/// Least time between two looks at a crowd that comes and goes.
+const CROWD_INTERVAL: Duration = Duration::from_millis(200);
+/// Such a look, which finds every process first, may take one part in so many of the time until the next one; and
+/// where the crowd is half as large again since, one in so many.
+const CROWD_SHARE: u32 = 50;
+const LARGER_SHARE: u32 = 10;
+/// A crowd that is larger than this is looked at when it grows no more, or has grown for so long.
+const FEW: u64 = 50;
+const GROWS: Duration = Duration::from_millis(250);
+const LONG_GROWTH: Duration = Duration::from_secs(2);
+
+impl Peak {
+    /// Whether it is time to look: the crowd is about as large as it ever was, or larger, and will hardly be larger soon.
+    fn is_due(&mut self, present: u64, at: Instant) -> bool {
+        let (since, before) = *self.before.get_or_insert((at, present));
+        if at.duration_since(since) >= GROWS {
+            self.is_growing = present * 20 > before * 21;
+            self.before = Some((at, present));
+        } else if self.came.is_none() {
+            self.is_growing = true;
+        }
+        if present == 0 || present * 20 < self.clients * 19 {
+            return false;
+        }
+        let came = *self.came.get_or_insert(at);
+        let since = self.looked.unwrap_or(came);
+        let has_grown_long = at.duration_since(since) >= LONG_GROWTH;
+        let share = if present * 2 >= self.clients * 3 {
+            LARGER_SHARE
+        } else {
+            CROWD_SHARE
+        };
+        let pause = CROWD_INTERVAL.max(self.cost * share);
+        let is_rested = self.looked.is_none_or(|looked| at >= looked + pause);
+        is_rested && (present <= FEW || !self.is_growing || has_grown_long)
+    }
+
+    fn take(&mut self, figures: &[(&'static str, f64)], present: u64, at: Instant, cost: Duration) {
+        for &(name, value) in figures {
+            let most = self.most.entry(name).or_default();
+            if name == "pss_bytes" && value >= *most {
+                self.then = present;
+            }
+            *most = most.max(value);
+        }
+        self.clients = self.clients.max(present);
+        self.cost = self.cost.max(cost);
+        self.looked = Some(at);
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        let most = self.most.iter().map(|(name, value)| (*name, *value));
+        most.chain([("pss_clients", self.then as f64)]).collect()
     }
 }
 
@@ -197,4 +309,51 @@ fn pss(tree: &Tree) -> procfs::ProcResult<u64> {
 
 fn pss_of(extension: &MMapExtension) -> Option<u64> {
     extension.map.get("Pss").copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_of_a_crowd_that_comes_and_goes_is_kept() {
+        let mut peak = Peak::default();
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        assert!(!peak.is_due(0, at(0)), "nobody is there");
+        assert!(peak.is_due(5, at(100)), "a few are looked at at once");
+        let cheap = Duration::from_millis(1);
+        let few = [("pss_bytes", 10.0), ("processes", 6.0)];
+        peak.take(&few, 5, at(100), cheap);
+        assert!(!peak.is_due(100, at(299)), "it was looked a moment ago");
+        // Many come, and are awaited.
+        assert!(!peak.is_due(1000, at(400)));
+        assert!(!peak.is_due(2000, at(600)));
+        assert!(!peak.is_due(3000, at(800)));
+        assert!(!peak.is_due(3010, at(1100)));
+        assert!(peak.is_due(3020, at(1350)), "hardly any come");
+        // They are connected, but not all have their process.
+        let dear = Duration::from_millis(30);
+        let most = [("pss_bytes", 150.0), ("processes", 2001.0)];
+        peak.take(&most, 3020, at(1350), dear);
+        assert!(
+            !peak.is_due(3020, at(2849)),
+            "a dear look keeps a longer pause"
+        );
+        assert!(!peak.is_due(2800, at(2850)), "many have gone");
+        assert!(peak.is_due(2900, at(2950)));
+        let less = [("pss_bytes", 140.0), ("processes", 2900.0)];
+        peak.take(&less, 2900, at(2950), dear);
+        let figures = peak.figures();
+        let most = [
+            ("processes", 2900.0),
+            ("pss_bytes", 150.0),
+            ("pss_clients", 3020.0),
+        ];
+        assert_eq!(figures, most);
+        // One that grows and grows is looked at all the same.
+        let mut peak = Peak::default();
+        let mut looks = (0..40).filter(|tick| peak.is_due(100 * (tick + 1), at(100 * tick)));
+        assert_eq!(looks.next(), Some(20));
+    }
 }

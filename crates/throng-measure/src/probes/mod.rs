@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use throng_record::metrics::Metric;
+use throng_record::spec::LoadSpec;
 use throng_record::{Purpose, Side};
 use throng_registry::{self as registry, Entry, UnknownName, Unsupported};
 use throng_sys::clock::thread_cpu_time;
@@ -127,6 +128,27 @@ pub struct Target {
     pub clients: u32,
     /// Where a probe may leave files of its own, without their ending: `DIR/captures/STEM`.
     pub files: PathBuf,
+    /// Who of the clients is there.
+    pub crowd: Crowd,
+}
+
+/// The clients that are there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Crowd {
+    /// Whether each comes, does its job and goes, so that nobody is there in the end.
+    pub comes_and_goes: bool,
+    /// How many were connected when that was heard last.
+    pub present: u64,
+}
+
+impl Crowd {
+    /// That of a load before it begins.
+    pub fn of(load: &LoadSpec) -> Self {
+        Self {
+            comes_and_goes: load.has_jobs(),
+            present: 0,
+        }
+    }
 }
 
 /// When a sample is taken.
@@ -307,6 +329,13 @@ impl Panel {
         let mut latest = self.samples.iter().rev().take(RECENT);
         let (_, sample) = latest.find(|(_, sample)| sample.metric == metric)?;
         Some(sample.value)
+    }
+
+    /// Takes in how many clients are connected.
+    pub fn see_crowd(&mut self, present: u64) {
+        if let Some(target) = &mut self.target {
+            target.crowd.present = present;
+        }
     }
 
     /// Adds to the time series what the subject told of itself.

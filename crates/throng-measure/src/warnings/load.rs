@@ -99,8 +99,8 @@ fn unsteady(load: &Load) -> Option<Warning> {
     if load.open_loop.is_some() && !load.falls_short() {
         return None; // it did what its schedule says, which may rise
     }
-    let slices = &load.window.slices;
-    let trend = steadiness::trend(slices).filter(|_| steadiness::is_unsteady(slices))?;
+    let intervals = &load.window.intervals;
+    let trend = steadiness::trend(intervals).filter(|_| steadiness::is_unsteady(intervals))?;
     Some(warning(
         "unsteady",
         format!(
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn a_rate_that_falls_is_unsteady() {
         let mut load = Load::default();
-        load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
+        load.window.intervals = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
         assert_eq!(kinds(&load), ["unsteady"]);
         load.open_loop = Some(OpenLoop::default());
         assert_eq!(kinds(&load), [""; 0], "the schedule is kept");
         load.open_loop = None;
-        load.window.slices = vec![100, 101, 99, 100, 102, 98, 100, 99, 101];
+        load.window.intervals = vec![100, 101, 99, 100, 102, 98, 100, 99, 101];
         assert_eq!(kinds(&load), [""; 0]);
     }
 
@@ -255,7 +255,7 @@ mod tests {
             let mut load = open(500, 5000.0);
             load.window.replies = replies;
             // Random arrivals lie unevenly.
-            load.window.slices = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
+            load.window.intervals = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
             of_load_below(&load, &below)
         };
         assert_eq!(with(990), [], "who waited for a client is in its figures");

@@ -18,17 +18,18 @@ use serde::{Deserialize, Serialize};
 use throng_protocol::Tally;
 use throng_stats::fairness::Counts;
 
+use crate::WarmUp;
 pub use bias::{EarlyBias, ServedClient};
 pub use sample::{Sample, Sum};
 pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
 
-/// Equal parts of the window whose replies are counted apart.
-pub const SLICES: usize = 20;
-/// Equal parts of a slice, in which times are counted apart.
-pub const PARTS_A_SLICE: usize = 3;
+/// Equal intervals of the window whose replies are counted apart.
+pub const INTERVALS: usize = 20;
+/// Equal parts of an interval, in which times are counted apart.
+pub const PARTS_AN_INTERVAL: usize = 3;
 /// These, over the whole window.
-pub const PARTS: usize = SLICES * PARTS_A_SLICE;
+pub const PARTS: usize = INTERVALS * PARTS_AN_INTERVAL;
 /// Equal parts of the clients, in the order in which they connect, whose replies are counted apart.
 pub const TENTHS: usize = 10;
 
@@ -42,6 +43,9 @@ pub const TENTHS: usize = 10;
 pub struct LoadStats {
     /// When it began and when replies counted.
     pub span: Span,
+    /// How the server was warmed up, where that lasted until its rate was level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// Clients wanted.
     pub clients: u32,
     /// Clients whose connection was established.
@@ -70,9 +74,9 @@ pub struct LoadStats {
     pub window_bytes_sent: u64,
     /// Bytes received in it.
     pub window_bytes_received: u64,
-    /// Replies in the window, by the client's tenth and by slice.
-    pub replies_by_tenth: [[u64; SLICES]; TENTHS],
-    /// How long these had taken, by part of a slice: response times of an open loop, else service times.
+    /// Replies in the window, by the client's tenth and by interval.
+    pub replies_by_tenth: [[u64; INTERVALS]; TENTHS],
+    /// How long these had taken, by part of an interval: response times of an open loop, else service times.
     pub times_by_part: TimesByPart,
     /// From sending a request to its whole verified reply, in the window.
     pub service_time: Times,
@@ -276,6 +280,8 @@ impl LoadStats {
     /// Adds what other clients saw.
     pub fn merge(&mut self, other: &Self) {
         self.span.merge(other.span);
+        let warm_ups = self.warm_up.into_iter().chain(other.warm_up);
+        self.warm_up = warm_ups.reduce(WarmUp::longer);
         for (mine, theirs) in [
             (&mut self.clients, other.clients),
             (&mut self.connected, other.connected),

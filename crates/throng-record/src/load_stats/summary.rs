@@ -17,6 +17,7 @@ impl LoadStats {
             rejected: self.rejected.clone(),
             statuses: self.statuses.clone(),
             unexpected: self.unexpected.clone(),
+            warm_up: self.warm_up,
             window: self.window(),
             service_time: self.service_time.latency(),
             open_loop: self.open.as_ref().map(|open| OpenLoop {
@@ -75,15 +76,15 @@ impl LoadStats {
         }
     }
 
-    /// Replies in each slice of the window.
-    pub fn slices(&self) -> Vec<u64> {
-        let mut slices = vec![0_u64; self.replies_by_tenth[0].len()];
+    /// Replies in each interval of the window.
+    pub fn intervals(&self) -> Vec<u64> {
+        let mut intervals = vec![0_u64; self.replies_by_tenth[0].len()];
         for tenth in &self.replies_by_tenth {
-            for (sum, replies) in slices.iter_mut().zip(tenth) {
+            for (sum, replies) in intervals.iter_mut().zip(tenth) {
                 *sum = sum.saturating_add(*replies);
             }
         }
-        slices
+        intervals
     }
 
     /// Replies a second in the window.
@@ -107,25 +108,27 @@ impl LoadStats {
 
     fn window(&self) -> Window {
         // How the parts of a window compare says something where its length was fixed.
-        let has_slices = self.span.fixed_ns.is_some_and(|fixed| fixed > 0);
-        let has_tenths = has_slices && self.clients as usize >= TENTHS;
+        let has_intervals = self.span.fixed_ns.is_some_and(|fixed| fixed > 0);
+        let has_tenths = has_intervals && self.clients as usize >= TENTHS;
         Window {
             duration_s: self.span.duration_s(),
             replies: self.window_replies,
             replies_per_s: self.replies_per_s(),
             bytes_sent: self.window_bytes_sent,
             bytes_received: self.window_bytes_received,
-            slices: if has_slices {
-                self.slices()
+            intervals: if has_intervals {
+                self.intervals()
             } else {
                 Vec::new()
             },
-            slices_by_tenth: if has_tenths {
+            intervals_by_tenth: if has_tenths {
                 self.replies_by_tenth.map(Vec::from).to_vec()
             } else {
                 Vec::new()
             },
-            times: has_slices.then(|| self.times_by_part.recorded()).flatten(),
+            times: has_intervals
+                .then(|| self.times_by_part.recorded())
+                .flatten(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use throng_stats::fairness::Counts;
 
-use super::{EarlyBias, LoadStats, OpenStats, PARTS, SLICES, Span, StoppedBy, Sum, TENTHS};
+use super::{EarlyBias, INTERVALS, LoadStats, OpenStats, PARTS, Span, StoppedBy, Sum, TENTHS};
 
 /// Replies to a client whose times are made up one by one; the others are counted alone.
 const TIMES_EACH: usize = 4;
@@ -48,7 +48,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
             stats.times_by_part.record(client as usize % PARTS, time());
         }
         let tenth = (u64::from(client) * TENTHS as u64 / u64::from(clients)) as usize;
-        stats.replies_by_tenth[tenth][client as usize % SLICES] += replies;
+        stats.replies_by_tenth[tenth][client as usize % INTERVALS] += replies;
         stats.window_replies += replies;
         stats.requests += replies + 1;
         stats.verified += replies + 1;

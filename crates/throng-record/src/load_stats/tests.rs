@@ -99,7 +99,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
         Event::Reply { time, part, tenth } => {
             stats.service_time.record(time);
             stats.times_by_part.record(part, time);
-            stats.replies_by_tenth[tenth][part / PARTS_A_SLICE] += 1;
+            stats.replies_by_tenth[tenth][part / PARTS_AN_INTERVAL] += 1;
             stats.window_replies += 1;
             stats.window_bytes_received += 64;
         }

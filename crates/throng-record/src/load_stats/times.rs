@@ -78,11 +78,27 @@ impl Times {
         }
     }
 
-    /// Takes away those of an earlier state of the same times.
-    pub fn subtract(&mut self, earlier: &Self) {
-        for (mine, before) in self.buckets.iter_mut().zip(&earlier.buckets) {
-            *mine = mine.saturating_sub(*before);
+    /// Adds to `sum` what came since an earlier state of the same times, and makes that the present one: one pass,
+    /// without memory of its own.
+    pub fn add_news(&self, earlier: &mut Self, sum: &mut Self) {
+        let length = self.buckets.len();
+        for other in [&mut *earlier, &mut *sum] {
+            if other.buckets.len() < length {
+                other.buckets.resize(length, 0);
+            }
         }
+        let others = earlier.buckets.iter_mut().zip(&mut sum.buckets);
+        for (&count, (before, all)) in self.buckets.iter().zip(others) {
+            if count != *before {
+                *all = all.saturating_add(count.saturating_sub(*before));
+                *before = count;
+            }
+        }
+    }
+
+    /// Forgets all of them, but keeps the room.
+    pub fn clear(&mut self) {
+        self.buckets.fill(0);
     }
 
     /// Makes it the same as another one, in the memory that it has.
@@ -95,6 +111,30 @@ impl Times {
         self.buckets
             .iter()
             .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Their mean, and the percentiles asked for in rising order, as a [histogram](Self::histogram) has them; 0 where
+    /// there is none.
+    pub fn mean_and_percentiles<const N: usize>(&self, percentiles: [f64; N]) -> (f64, [u64; N]) {
+        let all = self.count();
+        let ranks = percentiles.map(|percent| {
+            let rank = (percent / 100.0 * all as f64).ceil() as u64;
+            rank.max(1)
+        });
+        let (mut values, mut found, mut seen, mut total) = ([0; N], 0, 0_u64, 0.0);
+        for (index, &count) in self.buckets.iter().enumerate() {
+            if count == 0 {
+                continue;
+            }
+            let (first, next) = (shortest(index), shortest(index + 1));
+            total += (first + (next - first) / 2) as f64 * count as f64;
+            seen = seen.saturating_add(count);
+            while found < N && seen >= ranks[found] {
+                values[found] = next - 1;
+                found += 1;
+            }
+        }
+        (total / all.max(1) as f64, values)
     }
 
     /// The same as everybody else writes it.
@@ -303,6 +343,27 @@ mod tests {
     }
 
     #[test]
+    fn what_came_since_is_added_once() {
+        let (mut times, mut earlier, mut sum) = <(Times, Times, Times)>::default();
+        for round in 1..=3 {
+            times.record_n(1000 * round, round);
+            times.record(5);
+            times.add_news(&mut earlier, &mut sum);
+            assert_eq!(sum, times);
+        }
+        sum.clear();
+        times.add_news(&mut earlier, &mut sum);
+        assert_eq!(sum.count(), 0);
+        times.record(7);
+        times.add_news(&mut earlier, &mut sum);
+        assert_eq!(sum.mean_and_percentiles([50.0]), (7.0, [7]));
+        assert_eq!(
+            Times::default().mean_and_percentiles([50.0, 99.0]),
+            (0.0, [0, 0])
+        );
+    }
+
+    #[test]
     fn longer_than_the_longest_counts_as_that() {
         let mut times = Times::default();
         times.record(u64::MAX);
@@ -334,6 +395,13 @@ mod tests {
             prop_assert_eq!(histogram.max(), expected.max());
             prop_assert_eq!(histogram.min(), expected.min());
             prop_assert!((histogram.mean() - expected.mean()).abs() < 1.0);
+            let (mean, percentiles) = times.mean_and_percentiles([50.0, 90.0, 99.0]);
+            let is_near = (mean - expected.mean()).abs() <= expected.mean() * 1e-9;
+            prop_assert!(is_near, "{} {}", mean, expected.mean());
+            prop_assert_eq!(
+                percentiles,
+                [50.0, 90.0, 99.0].map(|percent| expected.value_at_percentile(percent))
+            );
             for percentile in [1.0, 50.0, 90.0, 99.0, 99.9] {
                 prop_assert_eq!(
                     histogram.value_at_percentile(percentile),

@@ -20,7 +20,7 @@ const VALUES: &[Metric] = of_network! { "capture", Captured:
     "packets", "Packets", Count, Neutral, "TCP packets in both directions";
     "wire_bytes", "Bytes on the wire", Bytes, Neutral, "their bytes, headers included";
     "payload_bytes", "Payload", Bytes, Neutral, "their bytes without headers, sent again or not";
-    "flow_throughput_bytes_per_s", "Flow throughput", BytesPerSecond, Higher, "payload in both directions over a flow's time; median of complete flows";
+    "flow_throughput_bytes_per_s", "Flow throughput", BytesPerSecond, Higher, "payload in both directions over a flow's time; median of complete flows", [.of_rate()];
     "flow_latency_p50_s", "Flow time p50", Seconds, Lower, "from a flow's first packet to its last; median of complete flows";
     "flow_latency_p99_s", "Flow time p99", Seconds, Lower, "the same, 99th percentile; from 100 flows on";
     "handshake_p50_us", "Handshake p50", Microseconds, Lower, "from the first SYN to the ACK that ends the handshake; median";

@@ -8,7 +8,7 @@ use crate::{Completion, Fairness, Slice};
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second", |load| Some(load.window.replies_per_s))
-        .aliases(&["rps", "throughput"]).in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
+        .aliases(&["rps", "throughput"]).of_rate().in_slices(Slice::requests_per_s).column(20).bar().terminal(0).compared().of_trial(),
 
     // From sending a request to its whole reply: the only times of a closed loop.
     Metric::of_times("latency_p50_us", "p50", "latency, from sending a request to its whole reply: median over requests", Times::Latency, Statistic::P50)
@@ -42,9 +42,9 @@ pub const METRICS: &[Metric] = &[
 
     // Loads in which each client has a job.
     Metric::of_load("completion_s", "Completion", Unit::Seconds, Lower, "from the first connect() until the last client was done, think time included, where each client has a job", |load| jobs(load)?.last_done_s)
-        .column(12).bar().terminal(0).compared(),
+        .of_rate().column(12).bar().terminal(0).compared(),
     Metric::of_load("clients_per_s", "Clients/s", Unit::PerSecond, Higher, "clients done per second of the completion time, where each has a job", |load| jobs(load)?.clients_per_s)
-        .column(13).terminal(7).compared(),
+        .of_rate().column(13).terminal(7).compared(),
     Metric::of_times("job_p50_us", "Job p50", "from when a client began to connect until it was done: median over clients", Times::Job, Statistic::P50)
         .column(37).compared(),
     Metric::of_times("job_p99_us", "Job p99", "the same, 99th percentile", Times::Job, Statistic::P99)
@@ -52,6 +52,8 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("latency_sample_us", "Mean of 50", Unit::Microseconds, Lower, "mean latency of 50 requests drawn at random, where each client has a job", |load| Some(jobs(load)?.service_sample?.mean_us))
         .column(36).compared(),
     Metric::of_load("think_mean_s", "Think time", Unit::Seconds, Neutral, "mean time that clients took before a request, where each has a job", |load| jobs(load)?.think_s_mean),
+
+    Metric::of_load("warm_up_s", "Warm-up", Unit::Seconds, Neutral, "how long a server was loaded before replies counted, where that lasted until its rate was level", |load| Some(load.warm_up?.took_s)),
 
     Metric::of_load("clients_connected", "Connected", Unit::Clients, Higher, "clients whose connection was established", |load| Some(f64::from(load.connected))),
     Metric::of_load("clients_served", "Served", Unit::Clients, Higher, "clients that had at least one answer", |load| Some(f64::from(load.served)))
@@ -68,17 +70,20 @@ pub const METRICS: &[Metric] = &[
     Metric {
         // An index close to 1 is told apart from itself in its last digits.
         least_difference: 0.01,
-        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all; absent below 20 replies per client on average", |load| Some(fairness_of_enough(load)?.jain))
+        ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all; absent below 20 replies per client on average", |load| Some(fairness(load)?.jain))
     }
-        .aliases(&["fairness", "jain"]).column(60)
+        .of_fairness().aliases(&["fairness", "jain"]).column(60)
         .beside(Detail::Others(&[("requests_per_client_min", "{}"), ("requests_per_client_max", "–{}"), ("clients_starved", ", {} starved")]))
         .terminal(4).compared(),
-    Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "replies in the steady part to a served client, mean over clients", |load| Some(fairness(load)?.mean)),
-    Metric::of_load("requests_per_client_min", "Fewest requests/client", Unit::Count, Higher, "replies in the steady part to the client that got fewest", |load| Some(fairness(load)?.min as f64)),
+    Metric::of_load("requests_per_client_mean", "Requests/client", Unit::Mean, Higher, "replies in the steady part to a served client, mean over clients", |load| Some(fairness(load)?.mean))
+        .of_rate(),
+    Metric::of_load("requests_per_client_min", "Fewest requests/client", Unit::Count, Higher, "replies in the steady part to the client that got fewest", |load| Some(fairness(load)?.min as f64))
+        .of_rate(),
     Metric::of_load("requests_per_client_max", "Most requests/client", Unit::Count, Neutral, "replies in the steady part to the client that got most", |load| Some(fairness(load)?.max as f64)),
-    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike; absent below 20 replies per client on average", |load| Some(fairness_of_enough(load)?.slowest_decile_share)),
-    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean; absent below 20 replies per client on average", |load| Some(f64::from(fairness_of_enough(load)?.starved)))
-        .combined(Combine::Greatest),
+    Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike; absent below 20 replies per client on average", |load| Some(fairness(load)?.slowest_decile_share))
+        .of_fairness(),
+    Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean; absent below 20 replies per client on average", |load| Some(f64::from(fairness(load)?.starved)))
+        .of_fairness().combined(Combine::Greatest),
     Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones", |load| Some(fairness(load)?.early_bias?.coefficient)),
     Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
     Metric::of_load("early_over_late", "Early over late", Unit::Ratio, Neutral, "replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last", early_over_late),
@@ -123,13 +128,8 @@ fn fairness(load: &Load) -> Option<&Fairness> {
     load.fairness.as_ref()
 }
 
-/// How evenly clients were served, where each had replies enough to tell.
-fn fairness_of_enough(load: &Load) -> Option<&Fairness> {
-    fairness(load).filter(|fairness| fairness.has_enough())
-}
-
 fn early_over_late(load: &Load) -> Option<f64> {
-    let tenths = &load.window.slices_by_tenth;
+    let tenths = &load.window.intervals_by_tenth;
     let last = tenths.len().checked_sub(1)?;
     let of = |tenth: usize| tenths[tenth].iter().sum::<u64>() as f64 / load.share_of_tenth(tenth);
     let late = of(last);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Metric, Quantity, Unit, Values, find, named};
+use super::{Absence, Metric, Quantity, Unit, Values, find, named};
 use crate::Trial;
 
 /// A condition, read.
@@ -123,8 +123,15 @@ impl Condition {
         })
     }
 
-    /// Judges it, written as `text`, of a server with a number of clients, where metrics have these values.
-    pub fn judge(&self, text: &str, server: &str, clients: u32, values: &Values) -> Judged {
+    /// Judges it, written as `text`, of a server with a number of clients, where metrics have these values, or its own
+    /// has none for this reason.
+    pub fn judge(
+        &self,
+        text: &str,
+        server: &str,
+        clients: u32,
+        (values, why): (&Values, Option<Absence>),
+    ) -> Judged {
         let judged = |missed, seen| Judged {
             demand: text.to_owned(),
             server: server.to_owned(),
@@ -139,10 +146,11 @@ impl Condition {
                 .map(Quantity::bare),
         };
         let Some(value) = value else {
-            let seen = format!(
-                "{} was not measured, so this cannot be judged",
-                self.metric.name
+            let why = why.map_or_else(
+                || "was not measured".to_owned(),
+                |why| format!("has no value ({})", why.text()),
             );
+            let seen = format!("{} {why}, so this cannot be judged", self.metric.name);
             return judged(true, seen);
         };
         let mut seen = self.text(value.value);
@@ -261,7 +269,7 @@ mod tests {
             ("status_2xx < 99%", true, "0.250 %"),
         ] {
             let condition = Condition::parse(text).unwrap();
-            let judged = condition.judge(text, "node", 5, &values);
+            let judged = condition.judge(text, "node", 5, (&values, None));
             assert_eq!(
                 (judged.missed, judged.seen.as_str()),
                 (missed, seen),
@@ -275,7 +283,7 @@ mod tests {
         );
         assert_eq!(share.of_trial(&trial(0, 0)), None, "nothing was asked");
         let other = Condition::parse("status_5xx > 0").unwrap();
-        let judged = other.judge("status_5xx > 0", "redis", 5, &Values::default());
+        let judged = other.judge("status_5xx > 0", "redis", 5, (&Values::default(), None));
         assert!(judged.missed, "what has no status cannot be judged by it");
     }
 

@@ -94,6 +94,8 @@ impl Metric {
             },
             source: Source::Load(value),
             slice: None,
+            follows_rate: false,
+            needs_replies: false,
         }
     }
 
@@ -178,6 +180,23 @@ impl Metric {
     pub(super) const fn in_slices(self, value: fn(&Slice) -> Option<f64>) -> Self {
         Self {
             slice: Some(value),
+            ..self
+        }
+    }
+
+    /// That is a rate of replies, or follows from one.
+    pub(super) const fn of_rate(self) -> Self {
+        Self {
+            follows_rate: true,
+            ..self
+        }
+    }
+
+    /// That says how evenly clients were served, for which each must have had replies enough.
+    pub(super) const fn of_fairness(self) -> Self {
+        Self {
+            follows_rate: true,
+            needs_replies: true,
             ..self
         }
     }

@@ -5,6 +5,7 @@
 //! where it is shown. A metric is one entry, in the file of what gives it: [`clients`] for what the clients
 //! saw, and one file per probe.
 
+mod absence;
 pub mod accept_queue;
 pub mod capture;
 pub mod clients;
@@ -26,11 +27,12 @@ mod values;
 
 use serde::Serialize;
 
-use super::{Latency, Load, Purpose, Run, Side, Slice, Trial};
+use super::{Latency, Load, Purpose, Side, Slice, Trial};
+pub use absence::Absence;
 pub use condition::{Condition, Judged};
 pub use find::{UnknownMetric, find, named};
 pub use over_clients::{OverClients, Reach};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_registry::{Entry, Info};
 pub use unit::Unit;
 pub use values::{Quantity, Value, Values};
 
@@ -73,6 +75,12 @@ pub struct Metric {
     /// Its value in a slice, where trials come in these.
     #[serde(skip)]
     slice: Option<fn(&Slice) -> Option<f64>>,
+    /// Whether it is a rate of replies or follows from one: where the load sets the pace, it is no merit of servers.
+    #[serde(skip)]
+    pub follows_rate: bool,
+    /// Whether clients need [replies enough](crate::Fairness::FEWEST_REPLIES) for it.
+    #[serde(skip)]
+    needs_replies: bool,
 }
 
 /// Which value of a metric is good.
@@ -280,6 +288,7 @@ impl Metric {
         let value = |value: ProbeValue| self.side(trial)?.metrics.get(value.name).copied();
         match self.source {
             Source::Trial(value) => value(trial),
+            Source::Load(_) if self.has_too_few_replies(load) => None,
             Source::Load(value) => value(load),
             Source::Times(times, statistic) => statistic.of(times.of(load)?),
             Source::Value(name) => value(name),
@@ -294,29 +303,6 @@ impl Metric {
             Source::Values(value) => value(self.side(trial)?, load),
             Source::OverClients(_) => None,
         }
-    }
-
-    /// Why there is no value of it, where a probe of the run or of these trials says so.
-    pub fn why_absent<'a>(
-        &self,
-        run: &'a Run,
-        trials: impl IntoIterator<Item = &'a Trial>,
-    ) -> Option<&'a Unsupported> {
-        let probe = self.probe?;
-        let names = self.probe_value().map_or(&[][..], |value| value.needs);
-        let own = self.probe_value().map(|value| value.name);
-        let reason = |side: &'a Side| {
-            let mut names = own.into_iter().chain(names.iter().copied());
-            let found = names.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
-            found.or_else(|| side.unavailable.get(probe))
-        };
-        let mut sides = trials
-            .into_iter()
-            .filter(|trial| self.comes_from(trial))
-            .filter_map(|trial| self.side(trial));
-        sides
-            .find_map(reason)
-            .or_else(|| run.unavailable.get(probe))
     }
 
     /// The name of the value of its probe in records, where it is such a value and nothing more.

@@ -10,7 +10,7 @@ pub const METRICS: &[Metric] = of_network! { "tcp", Timed:
     "rtt_us", "Round-trip time", Microseconds, Lower, "smoothed round-trip time as the clients' kernel has it, median over sockets";
     "rtt_variation_us", "Round-trip variation", Microseconds, Lower, "its mean deviation, median over sockets";
     "congestion_window_segments", "Congestion window", Count, Neutral, "segments that may be on their way, median over sockets";
-    "delivery_rate_bytes_per_s", "Delivery rate", BytesPerSecond, Higher, "latest rate of delivery, median over sockets";
+    "delivery_rate_bytes_per_s", "Delivery rate", BytesPerSecond, Higher, "latest rate of delivery, median over sockets", [.of_rate()];
     "socket_retransmits", "Sampled retransmits", Count, Lower, "segments sent again over the life of these sockets, added up";
     "buffer_bytes_per_socket", "Socket buffers", Bytes, Lower, "kernel memory in the buffers of an idle socket, mean";
     "segments_sent", "Segments", Count, Neutral, "TCP segments sent in the steady part (network namespace, both sides)";

@@ -189,6 +189,37 @@ fn slices_of_a_trial_are_what_ratios_are_made_of() {
     assert!((quantity.value - 1000.0).abs() < 1e-9 && quantity.low.is_some() && !quantity.is_range);
 }
 
+#[test]
+fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
+    let follow = METRICS.iter().filter(|metric| metric.follows_rate);
+    let names: Vec<&str> = follow.map(|metric| metric.name).collect();
+    let expected = [
+        "requests_per_s",
+        "completion_s",
+        "clients_per_s",
+        "fairness_jain",
+        "requests_per_client_mean",
+        "requests_per_client_min",
+        "slowest_decile_share",
+        "clients_starved",
+        "delivery_rate_bytes_per_s",
+        "flow_throughput_bytes_per_s",
+    ];
+    assert_eq!(names, expected);
+    // A second of CPU time is no second of the load.
+    for metric in METRICS {
+        let is_rate = matches!(metric.unit, Unit::PerSecond | Unit::BytesPerSecond)
+            && !metric.name.ends_with("_cpu_s");
+        let is_judged = metric.better != Better::Neutral;
+        assert!(
+            !(is_rate && is_judged) || metric.follows_rate,
+            "{}",
+            metric.name
+        );
+        assert!(!metric.follows_rate || is_judged, "{}", metric.name);
+    }
+}
+
 /// Named for a bug: of trials with one reply a client, 585 clients were said to be starved.
 #[test]
 fn fairness_needs_replies_enough() {
@@ -207,8 +238,14 @@ fn fairness_needs_replies_enough() {
             bias_absent: None,
         });
         for name in ["fairness_jain", "clients_starved", "slowest_decile_share"] {
-            let value = named(name).and_then(|metric| metric.of(&trial));
-            assert_eq!(value.is_some(), is_known, "{name} of {mean} replies");
+            let metric = named(name).unwrap();
+            assert_eq!(
+                metric.of(&trial).is_some(),
+                is_known,
+                "{name} of {mean} replies"
+            );
+            let lacks = metric.lacks_replies([&trial]);
+            assert_eq!(lacks, !is_known, "{name} of {mean} replies");
         }
     }
 }

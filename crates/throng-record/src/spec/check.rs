@@ -107,6 +107,7 @@ impl LoadSpec {
         if self.has_jobs() {
             // All that its clients do counts.
             self.warm_up = Duration::ZERO;
+            self.warm_up_limit = None;
         }
         if self.rate.is_some() {
             self.arrival.get_or_insert(super::Spacing::Constant);

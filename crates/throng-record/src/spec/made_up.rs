@@ -16,6 +16,7 @@ pub fn made_up(seed: u64) -> LoadSpec {
         clients: random.u32(1..=100_000),
         pipeline: random.u16(1..=1024),
         warm_up: time(random, 0),
+        warm_up_limit: maybe(random, |random| time(random, 0)),
         seed: random.u64(..=i64::MAX as u64),
         connect_timeout: time(random, 1),
         syn_retries: maybe(random, |random| random.u8(1..=127)),

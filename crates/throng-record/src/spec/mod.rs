@@ -41,6 +41,8 @@ pub use weighted::{Paths, Sizes, Weighted, weighted_path};
 
 /// How long replies count where nothing says when a load ends.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
+/// How long a warm-up may last where nothing says it.
+const USUAL_WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 
 /// A load: what all clients together do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,6 +118,9 @@ pub struct LoadSpec {
     /// How long to load before replies count, once every client had its first answer.
     #[serde(with = "text::time")]
     pub warm_up: Duration,
+    /// How long that may last until the server's rate is level.
+    #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
+    pub warm_up_limit: Option<Duration>,
     /// Where everything random begins.
     pub seed: u64,
     /// The time over which clients come.
@@ -185,6 +190,7 @@ impl Default for LoadSpec {
             at_once: None,
             time_limit: None,
             warm_up: Duration::from_millis(500),
+            warm_up_limit: None,
             seed: 1,
             ramp: None,
             connect_rate: None,
@@ -337,6 +343,17 @@ impl LoadSpec {
         } else {
             (self.think != Think::None).then_some("think")
         }
+    }
+
+    /// The longest that it warms up until the server's rate is level. Where clients set the rate, or there is to be no
+    /// warm-up, that is as long as was asked for.
+    pub fn longest_warm_up(&self) -> Duration {
+        let is_timed = matches!(self.until(), Until::Duration(_));
+        if !is_timed || self.sets_the_rate().is_some() || self.warm_up.is_zero() {
+            return self.warm_up;
+        }
+        let limit = self.warm_up_limit.unwrap_or(USUAL_WARM_UP_LIMIT);
+        self.warm_up.max(limit)
     }
 
     /// What of it does not go with slices: clients that ask by themselves, or so often and no more.

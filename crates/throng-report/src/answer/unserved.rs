@@ -6,6 +6,7 @@ use throng_record::format::{list, whole};
 pub(super) fn starved(rows: &[&Row]) -> Option<String> {
     let starving: Vec<String> = rows
         .iter()
+        .filter(|row| row.paced_by.is_none())
         .filter_map(|row| Some((&row.server, row.value("clients_starved")?)))
         .filter(|(_, starved)| *starved > 0.0)
         .map(|(server, starved)| format!("{server} up to {}", whole(starved)))
@@ -21,7 +22,7 @@ pub(super) fn starved(rows: &[&Row]) -> Option<String> {
 /// "iterative served 1 of 4,000 clients: it serves one client at a time."
 pub(super) fn not_ranked(row: &Row) -> Option<String> {
     if row.served_all {
-        let why = row.not_as_expected()?;
+        let why = row.not_comparable()?;
         return Some(format!("{} is not ranked: {why}.", row.server));
     }
     if row.trials_ok == 0 {

@@ -6,7 +6,7 @@ use super::size::{Size, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, or_absent};
-use throng_record::metrics::{Better, Judged, METRICS, Metric, Quantity, compared};
+use throng_record::metrics::{Absence, Better, Judged, METRICS, Metric, Quantity, compared};
 use throng_stats::paired::FEWEST_PAIRS;
 use throng_stats::{Compared, LogRatio, MARGIN, Verdict, verdicts};
 
@@ -153,7 +153,10 @@ fn measures(
             Some(why) => measured.withheld(why),
             None => measured,
         })
-        .filter(|measured| measured.reference.is_some() || measured.value.is_some())
+        .filter(|measured| {
+            let is_known = measured.reference.is_some() || measured.value.is_some();
+            is_known || too_few_replies(measured.metric, side, reference)
+        })
         .collect()
 }
 
@@ -194,10 +197,13 @@ impl Measured {
             metric,
             log,
         };
-        match speed_means_nothing(metric, side, reference) {
+        match means_nothing(metric, side, reference) {
             Some(why) => measured.withheld(&why),
             None if metric.is_exact() => {
                 measured.withheld("it is a count over trials, and so has no interval")
+            }
+            None if samples.is_none() && too_few_replies(metric, side, reference) => {
+                measured.withheld(Absence::TooFewReplies.text())
             }
             None if samples.is_none() => measured.withheld("only one of them was measured"),
             None if log.is_none() && side.is_in_slices() => measured.withheld(ONCE),
@@ -332,7 +338,7 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
         let reason = row.failures.first().map_or("", String::as_str);
         return Some(format!("every trial of {called} failed ({reason})"));
     }
-    if let Some(why) = row.not_as_expected() {
+    if let Some(why) = row.not_comparable() {
         return Some(format!("{called}: {why}"));
     }
     (!row.served_all).then(|| {
@@ -341,9 +347,20 @@ fn not_comparable(side: &Side<'_>) -> Option<String> {
     })
 }
 
-fn speed_means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
-    if !OF_SPEED.contains(&metric.name) {
+/// Whether either lacks a metric since its clients had too few replies.
+fn too_few_replies(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> bool {
+    let lacks = |side: &Side<'_>| side.row.absent.get(metric.name) == Some(&Absence::TooFewReplies);
+    lacks(side) || lacks(reference)
+}
+
+/// Why a metric tells of the load, and not of the servers.
+fn means_nothing(metric: &Metric, side: &Side<'_>, reference: &Side<'_>) -> Option<String> {
+    if !metric.follows_rate {
         return None;
+    }
+    if !OF_SPEED.contains(&metric.name) {
+        let pacer = side.row.paced_by.or(reference.row.paced_by)?;
+        return Some(format!("{} sets the pace", pacer.name()));
     }
     let limited: Vec<&str> = [side, reference]
         .into_iter()
@@ -384,7 +401,11 @@ impl Measured {
 
     /// The values of both, the ratio and the verdict, as they stand in tables.
     pub fn cells(&self) -> [String; 4] {
-        let value = |value: Option<f64>| or_absent(value, |value| self.metric.text(value));
+        let too_few = Absence::TooFewReplies.text();
+        let value = |value: Option<f64>| match value {
+            None if self.why.as_deref() == Some(too_few) => too_few.to_owned(),
+            _ => or_absent(value, |value| self.metric.text(value)),
+        };
         let ratio = self.ratio.as_ref().map_or_else(|| ABSENT.to_owned(), ratio);
         [value(self.reference), value(self.value), ratio, self.size()]
     }

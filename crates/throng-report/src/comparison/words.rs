@@ -1,6 +1,6 @@
 //! A pair in a few short sentences.
 
-use super::pair::{Measured, Needed, ONCE, Pair, noun, percentile};
+use super::pair::{Measured, Needed, OF_SPEED, ONCE, Pair, noun, percentile};
 use super::size::{Size, inverse, percent};
 use throng_record::format::{counted, list, whole};
 use throng_stats::{MARGIN, Verdict};
@@ -194,7 +194,11 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
 
 /// "throughput is not comparable: the clients were the limit for thread".
 fn not_comparable(pair: &Pair) -> Vec<String> {
-    let measured = |one: &&Measured| one.value.is_some() && one.reference.is_some();
+    // That of fairness follows from that of speed.
+    let measured = |one: &&Measured| {
+        let is_speed = OF_SPEED.contains(&one.name) || !one.metric.follows_rate;
+        one.value.is_some() && one.reference.is_some() && is_speed
+    };
     with(pair, Verdict::NotComparable)
         .filter(measured)
         .filter_map(|one| {

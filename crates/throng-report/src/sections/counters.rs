@@ -2,12 +2,11 @@
 //! comes of it on one reply.
 
 use crate::Report;
-use crate::columns::NOT_HERE;
 use crate::document::{self, Block, Cell, Cells, Column, Medium, Role, Section, Table, Tone};
 use crate::summary::Row;
 use throng_record::Purpose;
 use throng_record::format::{ABSENT, counted};
-use throng_record::metrics::{Better, METRICS, Metric, Subject};
+use throng_record::metrics::{Absence, Better, METRICS, Metric, Subject};
 
 /// What the tables are.
 const NOTE: &str = "From when the clients were let go until their last replies, in trials of their own; \
@@ -81,7 +80,7 @@ fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (Strin
 fn for_all(cells: &[Cell]) -> Option<String> {
     let first = &cells.first()?.text;
     let alike = cells.iter().all(|cell| cell.text == *first);
-    (alike && first.starts_with(NOT_HERE)).then(|| first.clone())
+    (alike && first.starts_with(Absence::NotHere.text())).then(|| first.clone())
 }
 
 fn cells(report: &Report<'_>, metric: &Metric, rows: &[&Row]) -> Vec<Cell> {
@@ -100,7 +99,7 @@ fn cells(report: &Report<'_>, metric: &Metric, rows: &[&Row]) -> Vec<Cell> {
             let trials =
                 trials.filter(|trial| trial.clients == row.clients && trial.server == row.server);
             let absent = || match metric.why_absent(report.run, trials) {
-                Some(why) => [NOT_HERE, ": ", &why.reason].concat(),
+                Some(why) => [Absence::NotHere.text(), ": ", &why.reason].concat(),
                 None => ABSENT.to_owned(),
             };
             let detail = each.and_then(|each| Some(each.text(judged?)));

@@ -202,6 +202,7 @@ fn left_out(one: &Scaling) -> String {
         (Why::NotServed, "not all served"),
         (Why::Unsteady, "drifted"),
         (Why::ClientLimited, "clients the limit"),
+        (Why::Paced, "the load set the pace"),
     ];
     let told: Vec<String> = kinds
         .iter()

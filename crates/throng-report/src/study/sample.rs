@@ -54,7 +54,9 @@ impl PartReport<'_> {
         };
         let Some(found) = row.and_then(|row| row.metrics.get(metric.name)) else {
             let why = metric.why_absent(report.run, trials.iter().copied());
-            return Err(why.map_or_else(|| "not measured".to_owned(), |why| why.reason.clone()));
+            let why = why.map(|why| why.reason.as_str());
+            let too_few = row.and_then(|row| Some(row.absent.get(metric.name)?.text()));
+            return Err(why.or(too_few).unwrap_or("not measured").to_owned());
         };
         let quantity = found.quantity;
         Ok(Sample {
@@ -149,7 +151,7 @@ fn served(row: &Row) -> Result<(), String> {
         return Err(format!("every trial failed: {reason}"));
     }
     if row.served_all {
-        return row.not_as_expected().map_or(Ok(()), Err);
+        return row.not_comparable().map_or(Ok(()), Err);
     }
     let served = row.served_in_words();
     let served = served.unwrap_or_else(|| format!("not all {}", counted(row.clients, "client")));

@@ -52,6 +52,8 @@ pub enum Why {
     Unsteady,
     /// The load generator had no CPU left: the rate is its own. Costs are told all the same.
     ClientLimited,
+    /// The load set the pace: the rate is its own. Costs are told all the same.
+    Paced,
 }
 
 impl Scaling {
@@ -96,7 +98,7 @@ impl Scaling {
             stats::fit(&rates, Weights::Relative, seed)
         });
         let costs = crowds(
-            |why| matches!(why, None | Some(Why::ClientLimited)),
+            |why| matches!(why, None | Some(Why::ClientLimited | Why::Paced)),
             "server_cpu_us_per_request",
         );
         let growth = stats::growth(&costs, seed);
@@ -141,6 +143,8 @@ fn why(row: &Row) -> Option<Why> {
         Some(Why::Unsteady)
     } else if row.client_limited() {
         Some(Why::ClientLimited)
+    } else if row.paced_by.is_some() {
+        Some(Why::Paced)
     } else {
         None
     }
@@ -235,8 +239,8 @@ mod tests {
                 side.metrics.insert("cpu_percent".to_owned(), 99.0);
             }
             if trial.clients == 1 && trial.round > 0 {
-                let slices = &mut trial.load.as_mut().unwrap().window.slices;
-                *slices = (0..20).map(|slice| 100 + 10 * slice).collect();
+                let intervals = &mut trial.load.as_mut().unwrap().window.intervals;
+                *intervals = (0..20).map(|place| 100 + 10 * place).collect();
             }
         });
         let epoll = of(&all, "epoll");

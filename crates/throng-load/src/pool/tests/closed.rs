@@ -6,7 +6,7 @@ use super::super::super::arrival::Think;
 use super::super::super::client::State;
 use super::super::super::{Close, Plan, Until};
 use super::world::{Answer, MICROSECOND, MILLISECOND, SECOND, World, plan, seconds};
-use throng_record::load_stats::{PARTS_A_SLICE, TENTHS};
+use throng_record::load_stats::{PARTS_AN_INTERVAL, TENTHS};
 
 /// How long each client was silent between a reply and its next request.
 fn pauses(world: &World) -> Vec<u64> {
@@ -95,12 +95,14 @@ fn nothing_is_asked_after_the_window() {
     let counted = counted.count() as u64;
     let (stats, _) = world.finish();
     assert_eq!(stats.service_time.count(), counted);
-    assert_eq!(stats.slices().iter().sum::<u64>(), counted);
-    assert!(stats.slices().iter().all(|&slice| slice > 0));
+    assert_eq!(stats.intervals().iter().sum::<u64>(), counted);
+    assert!(stats.intervals().iter().all(|&replies| replies > 0));
     let times = stats.times_by_part.recorded().unwrap();
-    let by_slice = times.counts.chunks(PARTS_A_SLICE);
-    let by_slice: Vec<u64> = by_slice.map(|parts| parts.iter().flatten().sum()).collect();
-    assert_eq!(by_slice, stats.slices());
+    let by_interval = times.counts.chunks(PARTS_AN_INTERVAL);
+    let by_interval: Vec<u64> = by_interval
+        .map(|parts| parts.iter().flatten().sum())
+        .collect();
+    assert_eq!(by_interval, stats.intervals());
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn replies_are_counted_by_tenths_of_the_clients_in_order_of_connection() {
     assert_eq!(
         stats
             .replies_by_tenth
-            .map(|slices| slices.iter().sum::<u64>()),
+            .map(|intervals| intervals.iter().sum::<u64>()),
         expected
     );
     assert!(expected.iter().all(|&replies| replies > 0));

@@ -132,7 +132,7 @@ fn what_is_due_in_the_window_counts_and_nothing_else() {
     // Replies after the window to what was due in it do, replies in it to what was due before do not.
     assert_eq!(stats.service_time.count(), 100);
     assert_eq!(stats.open.as_ref().unwrap().response_time.count(), 100);
-    assert_eq!(stats.slices().iter().sum::<u64>(), in_window);
+    assert_eq!(stats.intervals().iter().sum::<u64>(), in_window);
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn balances(world: World) -> LoadStats {
     assert_eq!(stats.connect_time.count(), u64::from(connections));
     let replies: u64 = clients.iter().map(|client| client.replies).sum();
     let in_window: u64 = clients.iter().map(|one| one.window_replies).sum();
-    assert_eq!(stats.slices().iter().sum::<u64>(), in_window);
+    assert_eq!(stats.intervals().iter().sum::<u64>(), in_window);
     let Some(open) = &stats.open else {
         assert_eq!(stats.service_time.count(), in_window);
         return stats;

@@ -41,6 +41,7 @@ pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
     };
     Plan {
         warm_up: Duration::ZERO,
+        longest_warm_up: Duration::ZERO,
         ..Plan::new(&load(clients, until), routes, protocol(name), settings)
     }
 }

@@ -1,0 +1,80 @@
+//! Why a metric has no value.
+
+use serde::Serialize;
+
+use super::Metric;
+use crate::{Load, Run, Side, Trial};
+use throng_registry::Unsupported;
+
+/// Why a metric has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Absence {
+    /// This machine cannot measure it.
+    NotHere,
+    /// Clients had fewer replies than it needs.
+    TooFewReplies,
+}
+
+impl Absence {
+    /// In place of the value.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotHere => "not here",
+            Self::TooFewReplies => "too few replies",
+        }
+    }
+}
+
+impl Metric {
+    /// Whether a load cannot give it since chance alone would look like unequal service.
+    pub(super) fn has_too_few_replies(&self, load: &Load) -> bool {
+        let fairness = load.fairness.as_ref();
+        self.needs_replies && fairness.is_some_and(|fairness| !fairness.has_enough())
+    }
+
+    /// Whether there is no value of it in any of these trials since clients had too few replies.
+    pub fn lacks_replies<'a>(&self, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
+        let mut own = trials.into_iter().filter(|trial| self.comes_from(trial));
+        own.any(|trial| {
+            let load = trial.load.as_ref().filter(|_| trial.failure.is_none());
+            load.is_some_and(|load| self.has_too_few_replies(load))
+        })
+    }
+
+    /// Why there is no value of it in any of these trials, where that is known.
+    pub fn absence<'a>(
+        &self,
+        run: &'a Run,
+        trials: impl IntoIterator<Item = &'a Trial>,
+    ) -> Option<Absence> {
+        if self.probe.is_some() {
+            let why = self.why_absent(run, trials);
+            return why.map(|_| Absence::NotHere);
+        }
+        self.lacks_replies(trials).then_some(Absence::TooFewReplies)
+    }
+
+    /// Why there is no value of it, where a probe of the run or of these trials says so.
+    pub fn why_absent<'a>(
+        &self,
+        run: &'a Run,
+        trials: impl IntoIterator<Item = &'a Trial>,
+    ) -> Option<&'a Unsupported> {
+        let probe = self.probe?;
+        let names = self.probe_value().map_or(&[][..], |value| value.needs);
+        let own = self.probe_value().map(|value| value.name);
+        let reason = |side: &'a Side| {
+            let mut names = own.into_iter().chain(names.iter().copied());
+            let found = names.find_map(|name| side.unavailable.get(&format!("{probe}: {name}")));
+            found.or_else(|| side.unavailable.get(probe))
+        };
+        let mut sides = trials
+            .into_iter()
+            .filter(|trial| self.comes_from(trial))
+            .filter_map(|trial| self.side(trial));
+        sides
+            .find_map(reason)
+            .or_else(|| run.unavailable.get(probe))
+    }
+}

@@ -1,0 +1,102 @@
+//! How a server was warmed up before anything counted, where that took as long as it needed.
+
+use serde::{Deserialize, Serialize};
+use throng_stats::steadiness::Level;
+
+use crate::format;
+
+/// How a server was warmed up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmUp {
+    /// How long, from when every client had been served.
+    pub took_s: f64,
+    /// What was not level when that had taken as long as it might.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsettled: Option<Unsettled>,
+}
+
+/// What still changed when a warm-up was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unsettled {
+    /// Which value.
+    pub what: Settling,
+    /// Between the halves of what was looked at last: 0.1 is 10 % more.
+    pub change: f64,
+}
+
+/// What has to be level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Settling {
+    /// Replies per second.
+    Rate,
+    /// The server's CPU time per request.
+    CpuPerRequest,
+}
+
+impl WarmUp {
+    /// One that ended now, by its rate and, where that is known, its CPU time per request.
+    pub fn ended(took_s: f64, level: &Level) -> Self {
+        let unsettled = level.unsettled().map(|unsettled| Unsettled {
+            what: match unsettled.column {
+                0 => Settling::Rate,
+                _ => Settling::CpuPerRequest,
+            },
+            change: unsettled.change,
+        });
+        Self { took_s, unsettled }
+    }
+
+    /// The longer of two.
+    #[must_use]
+    pub fn longer(self, other: Self) -> Self {
+        if other.took_s > self.took_s {
+            other
+        } else {
+            self
+        }
+    }
+
+    /// "its rate was still rising after 30.0 s of warm-up"; none where all was level.
+    pub fn fault(&self) -> Option<String> {
+        let unsettled = self.unsettled?;
+        let what = match unsettled.what {
+            Settling::Rate => "rate",
+            Settling::CpuPerRequest => "CPU time per request",
+        };
+        let how = if unsettled.change < 0.0 {
+            "falling"
+        } else {
+            "rising"
+        };
+        let took = format::time(self.took_s * 1e6);
+        Some(format!(
+            "its {what} was still {how} after {took} of warm-up"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_level_is_said_with_its_direction() {
+        let fault = |row: fn(i32) -> [Option<f64>; 2]| {
+            let mut level = Level::default();
+            (0..60).for_each(|place| level.push(row(place)));
+            WarmUp::ended(30.0, &level).fault()
+        };
+        assert_eq!(fault(|_| [Some(5.0), Some(5.0)]), None);
+        assert_eq!(
+            fault(|place| [Some(1.05_f64.powi(place)), Some(5.0)]).as_deref(),
+            Some("its rate was still rising after 30.0 s of warm-up")
+        );
+        assert_eq!(
+            fault(|place| [Some(5.0), Some(0.95_f64.powi(place))]).as_deref(),
+            Some("its CPU time per request was still falling after 30.0 s of warm-up")
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! How long servers were warmed up until their rates were level.
+
+use crate::summary::Summary;
+use throng_record::Run;
+use throng_record::format::time;
+
+/// How much longer than the shortest one a warm-up is named.
+const LONGER: f64 = 1.2;
+
+/// "0.30 s; node 4.20 s": the least of all, and who took longer; none where nobody was warmed up like this.
+pub(crate) fn told(summary: &Summary) -> Option<String> {
+    let of_server = |server: &String| {
+        let rows = summary.rows.iter().filter(|row| row.server == *server);
+        let took = rows.filter_map(|row| row.value("warm_up_s"));
+        took.max_by(f64::total_cmp)
+    };
+    let servers = summary.servers.iter();
+    let took: Vec<(&String, f64)> = servers
+        .filter_map(|server| Some((server, of_server(server)?)))
+        .collect();
+    let least = took.iter().map(|(_, took)| *took).min_by(f64::total_cmp)?;
+    let longer = took.iter().filter(|(_, took)| *took > LONGER * least);
+    let longer = longer.map(|(server, took)| format!("; {server} {}", time(took * 1e6)));
+    Some(time(least * 1e6) + &longer.collect::<String>())
+}
+
+/// Why nobody was, where the load would have allowed it.
+pub(crate) fn why_not(run: &Run) -> Option<String> {
+    let load = &run.settings.load;
+    let is_asked = load.longest_warm_up() > load.warm_up;
+    (is_asked && run.client_hosts.len() > 1)
+        .then(|| "no: clients on several hosts warm up as long as was asked for".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use crate::exporters::{EXPORTERS, Exporter};
+    use crate::fixture;
+    use throng_record::{InvalidCause, Settling, Trial, Unsettled, WarmUp};
+
+    fn warmed_up(trial: &mut Trial) {
+        let is_slow = trial.server == "thread";
+        if let Some(load) = &mut trial.load {
+            load.warm_up = Some(WarmUp {
+                took_s: if is_slow { 4.2 } else { 0.3 },
+                unsettled: None,
+            });
+        }
+    }
+
+    fn rendered(exporter: &dyn Exporter, report: &Report<'_>) -> String {
+        let mut text = Vec::new();
+        exporter.render(report, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn how_long_it_took_is_in_every_report() {
+        let (run, mut trials) = fixture::record();
+        assert_eq!(told(&Summary::of(&run, &trials).unwrap()), None);
+        let mut of_hosts = run.clone();
+        assert_eq!(why_not(&of_hosts), None);
+        let host = throng_record::ClientHost::default();
+        of_hosts.client_hosts = vec![host.clone(), host];
+        of_hosts.settings.load.duration = Some(std::time::Duration::from_secs(1));
+        assert!(why_not(&of_hosts).is_some());
+        trials.iter_mut().for_each(warmed_up);
+        let report = Report::of(&run, &trials, &crate::Logs::default()).unwrap();
+        assert_eq!(told(&report.summary).unwrap(), "300 ms; thread 4.20 s");
+        let notes = report.answer.notes.join("\n");
+        assert!(notes.contains("Warm-up: 300 ms; thread 4.20 s."), "{notes}");
+        for name in ["html", "markdown"] {
+            let exporter = EXPORTERS.iter().find(|one| one.info().name == name);
+            let text = rendered(*exporter.unwrap(), &report);
+            assert!(text.contains("300 ms; thread 4.20 s"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_was_never_level_is_named_and_not_ranked() {
+        let (run, mut trials) = fixture::record();
+        trials.retain(|trial| trial.clients == 100);
+        let unsettled = Some(Unsettled {
+            what: Settling::Rate,
+            change: 0.2,
+        });
+        let cut_off = |trial: &mut Trial| {
+            if let Some(load) = &mut trial.load {
+                let took_s = 30.0;
+                load.warm_up = Some(WarmUp { took_s, unsettled });
+                trial.invalid = Some(throng_record::Invalid {
+                    cause: InvalidCause::NotLevel,
+                    reason: load.warm_up.unwrap().fault().unwrap(),
+                });
+            }
+        };
+        let of_epoll = |trial: &&mut Trial| trial.server == "epoll";
+        trials.iter_mut().filter(of_epoll).for_each(cut_off);
+        let mut run = run;
+        let answer = |run: &throng_record::Run, trials: &[Trial]| {
+            let report = Report::of(run, trials, &crate::Logs::default()).unwrap();
+            let sentences: Vec<&str> = report.answer.sentences().collect();
+            (sentences.join("\n"), report.rough())
+        };
+        let fault = "its rate was still rising after 30.0 s of warm-up";
+        let (text, _) = answer(&run, &trials);
+        assert!(
+            text.contains(&format!("epoll is not ranked: {fault}.")),
+            "{text}"
+        );
+        assert!(!text.contains("epoll is fastest"), "{text}");
+        run.comparison = Some(throng_record::Comparison {
+            reference: "thread".to_owned(),
+            ..throng_record::Comparison::default()
+        });
+        let (text, _) = answer(&run, &trials);
+        let pair = format!("epoll and thread are not comparable: epoll: {fault}.");
+        assert!(text.contains(&pair), "{text}");
+        // Trials in which it was level are its figures, and the others are set aside.
+        let first = trials.iter_mut().find(|trial| trial.server == "epoll");
+        let first = first.unwrap();
+        first.invalid = None;
+        first.load.as_mut().unwrap().warm_up = None;
+        let (text, _) = answer(&run, &trials);
+        assert!(!text.contains("are not comparable: epoll"), "{text}");
+    }
+}
