@@ -1,4 +1,4 @@
-//! Whatever reads what others wrote: studies, records, captures, and what hosts of a crew say.
+//! Whatever reads what others wrote: studies, records, captures, and what hosts of a cluster say.
 
 use std::fs;
 use std::io::Read;
@@ -183,8 +183,8 @@ fn render_study(study: record::Study, records: &[Value]) {
     let Ok(report) = loaded.report() else {
         return;
     };
-    for exporter in EXPORTERS.iter().filter(|one| one.info().name != "html") {
-        let _ = exporter.render_study(&report, &mut Vec::new());
+    for exporter in EXPORTERS.iter().filter(|one| one.info.name != "html") {
+        let _ = (exporter.render_study)(&report, &mut Vec::new());
     }
 }
 
@@ -193,8 +193,8 @@ fn render(run: &Run, trials: &[Trial], logs: &Logs) {
     let Ok(report) = report::Report::of(run, trials, logs) else {
         return;
     };
-    for exporter in EXPORTERS.iter().filter(|one| one.info().name != "html") {
-        let _ = exporter.render(&report, &mut Vec::new());
+    for exporter in EXPORTERS.iter().filter(|one| one.info.name != "html") {
+        let _ = (exporter.render)(&report, &mut Vec::new());
     }
     terminal::text(&sections::of_run(&report), 80, false);
 }
@@ -247,7 +247,7 @@ fn assert_alike(whole: &Flows, cut: &Flows, bytes: usize) {
     assert!(whole.rows().eq(cut.rows()), "flows depend on the cuts");
 }
 
-/// What hosts of a crew send each other: orders and reports.
+/// What hosts of a cluster send each other: orders and reports.
 pub fn cluster(data: &[u8]) {
     let _ = serde_json::from_slice::<HostAssignment>(data);
     if let Ok(report) = serde_json::from_slice::<Report>(data) {
@@ -256,7 +256,7 @@ pub fn cluster(data: &[u8]) {
 }
 
 /// Results of hosts whose values are changed.
-pub fn crew_values(data: &[u8]) {
+pub fn cluster_values(data: &[u8]) {
     static BASE: OnceLock<Value> = OnceLock::new();
     let base = BASE.get_or_init(|| {
         let result = |number| HostResult {

@@ -56,7 +56,7 @@ pub(super) struct Arguments {
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
-    counted_runs: u32,
+    profiled_runs: u32,
     /// Numbers of clients, separated by commas.
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
           value_parser = values::at_least_one)]
@@ -127,10 +127,10 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     let mut settings = Settings {
         clients,
         runs: arguments.runs.unwrap_or(TRIALS),
-        counted_runs: arguments.counted_runs,
+        profiled_runs: arguments.profiled_runs,
         retries: measuring.retries,
         fail_if: arguments.demands.thresholds.fail_if.clone(),
-        below_percent: arguments.latency_at.0.clone(),
+        latency_at_percent: arguments.latency_at.0.clone(),
         server_address: arguments.measuring.lab.server_address(origin)?,
         ..servers_under_test::settings(
             measuring.load(),

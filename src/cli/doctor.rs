@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Exit, output};
 use crate::measure::host;
 use crate::record::Host;
-use crate::registry::Unsupported;
+use crate::registry::{Entry as _, Unsupported};
 use crate::serve::Model;
 use crate::serve::models::MODELS;
 
@@ -73,7 +73,7 @@ impl Finding {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = examine(&host::look());
-    findings.extend(MODELS.iter().filter_map(|model| missing(*model)));
+    findings.extend(MODELS.iter().filter_map(|model| missing(model)));
     if arguments.json {
         output::json(&findings)?;
     } else {
@@ -95,9 +95,9 @@ fn examine(host: &Host) -> Vec<Finding> {
 }
 
 /// A model that this machine does not support.
-fn missing(model: &dyn Model) -> Option<Finding> {
+fn missing(model: &Model) -> Option<Finding> {
     let Unsupported { reason, remedy } = model.supported().err()?;
-    let finding = Finding::good(model.info().name, reason);
+    let finding = Finding::good(model.info.name, reason);
     Some(finding.poor(Level::Note, "this model is left out", &remedy))
 }
 

@@ -4,7 +4,7 @@ use super::{Exit, output};
 
 use crate::learn::{calls, generated, page};
 use crate::record::traced::Traced;
-use crate::registry;
+use crate::registry::{self, Entry as _};
 use crate::serve::Model;
 use crate::serve::models::MODELS;
 
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let width = output::width().clamp(40, 100);
-    let page = generated::renewed(model.card().page, |part| match (part.name, &traced) {
+    let page = generated::renewed(model.card.page, |part| match (part.name, &traced) {
         ("calls", Some(Ok(traced))) => calls::markdown(traced, "Traced just now", width - 4),
         ("calls", Some(Err(why))) => format!("Not traced here: {why}.\n\n{}", part.text),
         _ => part.text.to_owned(),
@@ -68,17 +68,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 
 /// The calls of one request, or why they cannot be traced; how to end where somebody interrupted it.
 #[cfg(target_os = "linux")]
-fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
+fn traced(model: &'static Model) -> Result<Result<Traced, String>, Exit> {
     if let Err(unsupported) = model.supported() {
         return Ok(Err(unsupported.to_string()));
     }
-    let (stop, _keeper) = match super::runner::prepare() {
+    let (stop, _watchdog) = match super::runner::prepare() {
         Ok(prepared) => prepared,
         Err(error) => return Ok(Err(format!("{error:#}"))),
     };
     let options = crate::learn::traced_options(model);
     let subject = crate::measure::trace::Subject {
-        model: model.info().name,
+        model: model.info.name,
         options: &options,
     };
     let echo = crate::protocol::PROTOCOLS[0];
@@ -92,6 +92,6 @@ fn traced(model: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
 
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can be interrupted")]
-fn traced(_: &'static dyn Model) -> Result<Result<Traced, String>, Exit> {
+fn traced(_: &'static Model) -> Result<Result<Traced, String>, Exit> {
     Ok(Err("only Linux's way to trace is known here".to_owned()))
 }

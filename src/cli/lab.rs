@@ -109,7 +109,7 @@ pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
     }
 }
 
-/// Where servers of ours are told to listen.
+/// Where servers of ours are asked to listen.
 pub(super) fn listen(settings: &Settings) -> String {
     let address = settings.server_address;
     let address = address.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
@@ -134,12 +134,12 @@ mod tests {
 
     /// Named for a bug: going on with such a record, each further trial failed.
     #[test]
-    fn a_server_in_a_record_that_is_older_than_the_option_is_told_it() {
+    fn a_server_of_an_older_record_gets_the_option() {
         let at = |address: &str| Settings {
             server_address: Some(address.parse().unwrap()),
             ..Settings::default()
         };
-        let told = |settings: &Settings| {
+        let reported = |settings: &Settings| {
             let mut command = ["throng", "serve", "epoll"].map(str::to_owned).to_vec();
             allow_remote(&mut command, settings);
             let once = command.clone();
@@ -147,8 +147,8 @@ mod tests {
             assert_eq!(command, once);
             command.len() == 4
         };
-        assert!(told(&at("10.0.0.1")));
-        assert!(!told(&at("127.0.0.2")));
-        assert!(!told(&Settings::default()));
+        assert!(reported(&at("10.0.0.1")));
+        assert!(!reported(&at("127.0.0.2")));
+        assert!(!reported(&Settings::default()));
     }
 }

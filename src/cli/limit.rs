@@ -7,22 +7,15 @@ use super::exit::codes;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
 use super::runner;
+use super::search_flags::{NEEDED, SearchFlags, to_search};
 use super::servers_under_test::{self, Care};
-use super::traffic::check_for_search;
 use super::values;
 use super::{Exit, Usage, servers};
-use crate::load::preflight;
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
-use crate::record::format::{list, whole};
-use crate::record::metrics::Condition;
-use crate::record::spec::{LoadSpec, Spacing, SpecError};
-use crate::record::{Find, Limit, Resources, Settings, StudyInfo};
-
-/// The probes without which most causes cannot be told.
-pub(super) const NEEDED: [&str; 3] = ["cpu", "accept-queue", "limits"];
-/// Clients and requests a second beyond which nobody searches who does not say so.
-const MOST: u64 = 1 << 20;
+use crate::record::format::list;
+use crate::record::spec::LoadSpec;
+use crate::record::{Find, Settings, StudyInfo};
 
 const NOTES: &str = "\
 Examples:
@@ -54,7 +47,7 @@ pub(super) struct Arguments {
     #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
     #[command(flatten)]
-    sought: Sought,
+    search: SearchFlags,
     /// How long a client may take to connect.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
@@ -68,54 +61,6 @@ pub(super) struct Arguments {
     care: Care,
     #[command(flatten)]
     load: LoadFlags,
-}
-
-/// What is searched for, and within which bounds; in a study, the table `limit`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Sought {
-    /// What to raise.
-    #[arg(long, value_name = "WHAT", default_value = "clients")]
-    find: What,
-    /// How many clients send the requests when a rate is searched for [default: 50].
-    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
-    clients: Option<u32>,
-    /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
-    #[arg(long, value_name = "CONDITION", value_parser = condition)]
-    until: Vec<String>,
-    /// The time within which 99 of 100 requests must have their reply: of the service time, or with
-    /// --find rate of the response time. The same as --until 'p99 > TIME'.
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
-    p99: Option<Duration>,
-    /// Where to begin [default: 16 clients, or 100 requests a second].
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    from: Option<u32>,
-    /// Nothing beyond this is tried [default: as many as this machine has room for].
-    #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    most: Option<u32>,
-    /// By which factor to rise.
-    #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
-    factor: f64,
-    /// How far apart what held and what broke may lie; 0 finds the limit itself.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = servers_under_test::percent)]
-    within: f64,
-    /// How often what held must hold again, and what broke break again.
-    #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
-    confirm: u32,
-    /// Most trials until the limit of a server is known.
-    #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
-    tries: u32,
-    /// Most time for that.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
-    search_time: Duration,
-}
-
-/// [`Find`] on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum What {
-    /// The most clients.
-    Clients,
-    /// The highest rate of requests, in an open loop.
-    Rate,
 }
 
 pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
@@ -150,7 +95,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     )?;
     let threads = common.load_threads as usize;
     let limit = arguments
-        .sought
+        .search
         .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
         server_address: arguments.measuring.lab.server_address(origin)?,
@@ -197,111 +142,6 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
-/// Makes settings those of a search, in which a rate has random arrivals if nothing else is said.
-pub(super) fn to_search(settings: &mut Settings, limit: &Limit) -> Result<(), SpecError> {
-    let load = &mut settings.load;
-    check_for_search(load, limit.find)?;
-    let most = u32::try_from(limit.most).unwrap_or(u32::MAX);
-    load.clients = limit.clients.unwrap_or(most);
-    settings.clients = limit.clients.into_iter().collect();
-    settings.runs = limit.confirm;
-    if limit.find == Find::Rate {
-        load.arrival.get_or_insert(Spacing::Poisson);
-    }
-    Ok(())
-}
-
-impl Sought {
-    /// Reads it from words as they would be typed.
-    pub(super) fn read(words: &[String]) -> Result<Self, clap::Error> {
-        #[derive(clap::Parser)]
-        #[command(no_binary_name = true)]
-        struct Line {
-            #[command(flatten)]
-            sought: Sought,
-        }
-        <Line as clap::Parser>::try_parse_from(words).map(|line| line.sought)
-    }
-
-    /// What is searched for, within which bounds, by so many threads on each of `hosts` client hosts, if
-    /// there are such, that have as much as this one.
-    pub(super) fn limit(
-        &self,
-        threads: usize,
-        hosts: usize,
-        resources: &Resources,
-    ) -> anyhow::Result<Limit> {
-        let find = match self.find {
-            What::Clients => Find::Clients,
-            What::Rate => Find::Rate,
-        };
-        if find == Find::Clients && self.clients.is_some() {
-            let what = "--clients is what is searched for; say --from or --most, or --find rate";
-            return Err(Usage(what.to_owned()).into());
-        }
-        let clients = (find == Find::Rate).then(|| self.clients.unwrap_or(50));
-        let (most, most_because) = self.bound(find, clients, threads, hosts, resources)?;
-        let usual = if find == Find::Rate { 100 } else { 16 };
-        if self.from.is_some_and(|from| u64::from(from) > most) {
-            return Err(Usage(format!(
-                "--from lies beyond {most}, where the search ends: {most_because}"
-            ))
-            .into());
-        }
-        let mut until = self.until.clone();
-        until.extend(self.p99.map(|time| {
-            let metric = match find {
-                Find::Clients => "p99",
-                Find::Rate => "response_p99",
-            };
-            match time.as_micros() {
-                us if us % 1000 == 0 => format!("{metric} > {}ms", us / 1000),
-                us => format!("{metric} > {us}us"),
-            }
-        }));
-        Ok(Limit {
-            find,
-            from: self.from.map_or(usual.min(most), u64::from),
-            most,
-            most_because,
-            factor: self.factor,
-            within_percent: self.within,
-            tries: self.tries,
-            time_limit_s: self.search_time.as_secs_f64(),
-            confirm: self.confirm,
-            until,
-            clients,
-            found: Vec::new(),
-        })
-    }
-
-    /// Beyond what nothing is tried, and why not.
-    fn bound(
-        &self,
-        find: Find,
-        clients: Option<u32>,
-        threads: usize,
-        hosts: usize,
-        resources: &Resources,
-    ) -> anyhow::Result<(u64, String)> {
-        let wanted = self.most.map_or(MOST, u64::from);
-        let because = match self.most {
-            Some(most) => format!("--most is {}", whole(f64::from(most))),
-            None => "nothing beyond is tried unless --most says so".to_owned(),
-        };
-        let crowd = clients.unwrap_or(wanted as u32);
-        let hosts = hosts.max(1) as u32;
-        let (fits, shortage) = preflight::most(crowd.div_ceil(hosts), threads, resources);
-        let fits = fits.saturating_mul(hosts);
-        match (find, shortage) {
-            (Find::Rate, Some(shortage)) => Err(shortage.into()),
-            (Find::Clients, Some(shortage)) if fits == 0 => Err(shortage.into()),
-            (Find::Clients, Some(shortage)) => Ok((u64::from(fits), shortage.to_string())),
-            (_, None) => Ok((wanted, because)),
-        }
-    }
-}
-
 fn question(servers: &[&str], find: Find) -> String {
     let verb = if servers.len() == 1 { "does" } else { "do" };
     let what = match find {
@@ -314,44 +154,9 @@ fn question(servers: &[&str], find: Find) -> String {
     )
 }
 
-/// A condition, kept as it was written; a metric alone must not rise above 0.
-fn condition(text: &str) -> Result<String, String> {
-    let has_operator = text.contains(['<', '>', '=', '!']);
-    let text = if has_operator {
-        text.to_owned()
-    } else {
-        format!("{} > 0", text.trim())
-    };
-    match Condition::parse(&text)? {
-        Condition {
-            server: Some(_), ..
-        } => Err("a condition of a search is about each server; leave the name out".to_owned()),
-        _ => Ok(text),
-    }
-}
-
-fn factor(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(factor) if (1.1..=100.0).contains(&factor) => Ok(factor),
-        _ => Err("it must be a number from 1.1 to 100".to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_condition_may_be_a_metric_that_must_stay_0() {
-        assert_eq!(condition("errors").unwrap(), "errors > 0");
-        assert_eq!(condition("p99 > 5ms").unwrap(), "p99 > 5ms");
-        assert!(
-            condition("a: p99 > 5ms")
-                .unwrap_err()
-                .contains("leave the name out")
-        );
-        assert!(condition("weight").unwrap_err().contains("no metric"));
-    }
 
     #[test]
     fn the_question_names_all() {

@@ -226,18 +226,18 @@ fn one(kind: Kind, name: &str, json: bool) -> anyhow::Result<()> {
 fn probe(name: &str, json: bool) -> anyhow::Result<()> {
     let probe = registry::find("probe", PROBES, name)?;
     if json {
-        return output::json(&probe.metrics());
+        return output::json(&probe.metrics);
     }
     let mut text = format!("{}: {}\n\n", probe.info().name, probe.info().summary);
-    for metric in probe.metrics() {
+    for metric in probe.metrics {
         let _ = writeln!(text, "  {:<44} {}", metric.name, metric.help);
     }
     output::text(&text)
 }
 
-fn with_card(model: &'static dyn Model) -> serde_json::Result<serde_json::Value> {
+fn with_card(model: &'static Model) -> serde_json::Result<serde_json::Value> {
     let mut value = serde_json::to_value(listed(&model))?;
-    let card = serde_json::to_value(model.card())?;
+    let card = serde_json::to_value(model.card)?;
     if let (Some(value), serde_json::Value::Object(card)) = (value.as_object_mut(), card) {
         value.extend(card);
     }
@@ -253,7 +253,7 @@ fn with_terms(metric: &'static Metric) -> serde_json::Result<serde_json::Value> 
     Ok(value)
 }
 
-fn card(model: &'static dyn Model) -> String {
+fn card(model: &'static Model) -> String {
     let Card {
         idea,
         waits_in,
@@ -264,7 +264,7 @@ fn card(model: &'static dyn Model) -> String {
         source,
         limit,
         page: _,
-    } = model.card();
+    } = model.card;
     let mut text = format!("{}: {}\n\n", model.info().name, model.info().summary);
     for (name, value) in [
         ("idea", idea),

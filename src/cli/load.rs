@@ -359,7 +359,7 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let routes = Routes::new(&targets, &load.source, connections, resources.ports)
         .map_err(|error| Usage(error.to_string()))?;
     let fits = |at_once: u32| {
-        // The kernel gives a descriptor back a little after io_uring was told to close.
+        // The kernel gives a descriptor back a little after io_uring was asked to close.
         let lingering = if at_once < clients && load.engine == Engine::IoUring {
             at_once / 4
         } else {

@@ -39,7 +39,7 @@ impl From<SpecError> for Usage {
 
 /// Has a load that names no protocol speak the usual one: who brings a server of their own most likely has a
 /// web server.
-pub(super) fn say_protocol(load: &mut LoadSpec, all_ours: bool) {
+pub(super) fn default_protocol(load: &mut LoadSpec, all_ours: bool) {
     if load.send.is_none() {
         let usual = if all_ours { "echo" } else { "http" };
         load.protocol.get_or_insert_with(|| usual.to_owned());

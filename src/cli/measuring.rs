@@ -129,7 +129,7 @@ mod tests {
     use crate::cli::command;
 
     #[test]
-    fn what_goes_on_is_told_nothing_else() {
+    fn a_resumed_run_takes_no_other_options() {
         command().debug_assert();
         for (line, is_right) in [
             ("run --resume x --json --allow-rough", true),

@@ -36,6 +36,8 @@ mod request;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
+mod search_flags;
 mod serve;
 #[cfg(target_os = "linux")]
 mod servers;
@@ -186,18 +188,18 @@ pub fn main() -> ExitCode {
 const MEASURING: [&str; 3] = ["run", "compare", "limit"];
 
 /// Whether a command line (without the program's name) is of a subcommand that
-/// gives its clients to a crew. All others, among them the `serve` and `load` that are started for trials,
+/// gives its clients to a cluster. All others, among them the `serve` and `load` that are started for trials,
 /// need no other host.
 #[cfg(target_os = "linux")]
-pub fn takes_crew(arguments: &[std::ffi::OsString]) -> bool {
+pub fn uses_cluster(arguments: &[std::ffi::OsString]) -> bool {
     let first = arguments.first().and_then(|first| first.to_str());
     let asks_for_help = |word: &std::ffi::OsString| word == "--help" || word == "-h";
     first.is_some_and(|first| MEASURING.contains(&first)) && !arguments.iter().any(asks_for_help)
 }
 
-/// Runs the program on the host that leads a run, with its clients on those of a crew; without one for
-/// whatever does not [take one](takes_crew). The first of the arguments is the program's name. It always
-/// returns, so that whoever launched the hosts can end them; the crew is dropped before.
+/// Runs the program on the host that leads a run, with its clients on those of a cluster; without one for
+/// whatever does not [use one](uses_cluster). The first of the arguments is the program's name. It always
+/// returns, so that whoever launched the hosts can end them; the cluster is dropped before.
 #[cfg(target_os = "linux")]
 pub fn main_with(
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
@@ -260,7 +262,7 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
     ExitCode::from(exit as u8)
 }
 
-/// Is the keeper of a run.
+/// Is the watchdog of a run.
 #[cfg(target_os = "linux")]
 fn keep(mark: &str) -> anyhow::Result<Exit> {
     // Whoever tells all processes to stop means those that can end in order.

@@ -106,10 +106,11 @@ fn ignore_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
 
 /// Columns of the terminal; 80 where there is none, or `COLUMNS` says otherwise.
 pub(super) fn width() -> usize {
-    let told = std::env::var("COLUMNS")
+    let reported = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
-    told.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
+    reported
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
         .unwrap_or(80)
 }
 

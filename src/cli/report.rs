@@ -95,7 +95,7 @@ pub(super) fn make(directory: &Path, print: Print) -> anyhow::Result<Made> {
         Print::Json => {
             let exporter = registry::find("exporter", EXPORTERS, "json")?;
             let mut text = Vec::new();
-            exporter.render(&report, &mut text)?;
+            (exporter.render)(&report, &mut text)?;
             output::text(&String::from_utf8_lossy(&text))?;
         }
         Print::Text => show(&sections::of_run(&report), "Report", &written)?,
@@ -128,7 +128,7 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
         Print::Json => {
             let exporter = registry::find("exporter", EXPORTERS, "json")?;
             let mut text = Vec::new();
-            exporter.render_study(&report, &mut text)?;
+            (exporter.render_study)(&report, &mut text)?;
             output::text(&String::from_utf8_lossy(&text))?;
         }
         Print::Text => show(&sections::of_study(&report), "Report", &written)?,

@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     /// How often events are counted, and packets captured, of each server with each crowd, after the timed
     /// rounds.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
-    counted_runs: Option<u32>,
+    profiled_runs: Option<u32>,
     /// Bytes in a request.
     #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
     size: Option<usize>,
@@ -126,12 +126,14 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let servers = plans.flat_map(|plan| &plan.servers);
     let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     arguments.thresholds.check(&names)?;
+    let directory = || measuring.directory(&study.name);
+    let accepted = measuring.accepted();
     if !flat {
-        return study::run(&study, arguments.scale, parts, origin, measuring);
+        return study::run(&study, arguments.scale, parts, origin, directory, accepted);
     }
     let plan = parts.remove(0).plan?;
-    let store = runner::create(&measuring.directory(&study.name)?)?;
-    runner::runner(&plan, origin, store, measuring.accepted())
+    let store = runner::create(&directory()?)?;
+    runner::runner(&plan, origin, store, accepted)
 }
 
 /// Gives a part what the command line says.
@@ -159,7 +161,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         arguments.runs.is_some() || measuring.says_times() || arguments.scale.is_some();
     part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
-    part.counted_runs = arguments.counted_runs.unwrap_or(part.counted_runs);
+    part.profiled_runs = arguments.profiled_runs.unwrap_or(part.profiled_runs);
     part.backlog = arguments.backlog.unwrap_or(part.backlog);
     if let Some(Percents(latency_at)) = &arguments.latency_at {
         part.latency_at.clone_from(latency_at);
@@ -176,7 +178,7 @@ fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
     let given = [
         ("--clients", arguments.clients.is_some()),
         ("--runs", arguments.runs.is_some()),
-        ("--counted-runs", arguments.counted_runs.is_some()),
+        ("--profiled-runs", arguments.profiled_runs.is_some()),
         ("--latency-at", arguments.latency_at.is_some()),
         ("--control", arguments.control.is_some()),
     ];

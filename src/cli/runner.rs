@@ -33,7 +33,7 @@ pub(super) fn runner(
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
-    let (stop, _keeper) = prepare()?;
+    let (stop, _watchdog) = prepare()?;
     let mut shown = Shown::new(accepted.json);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
     let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
@@ -193,7 +193,7 @@ const FEWEST_AT_ONCE: u32 = 1000;
 /// What is said in a run, in words, if there can be such a run.
 pub(super) fn said(settings: &Settings) -> Result<String, Usage> {
     let load = settings.load.clone().checked()?;
-    if !settings.below_percent.is_empty()
+    if !settings.latency_at_percent.is_empty()
         && let Some(key) = load.sets_the_rate()
     {
         return Err(Usage(format!(
@@ -387,9 +387,9 @@ impl Observer for Shown {
     fn ended(&mut self, trial: &Trial) {
         self.forecast.end(Instant::now());
         if let Some(live) = &self.live {
-            live.end(&told(trial));
+            live.end(&outcome(trial));
         } else if self.plain {
-            output::note(&told(trial));
+            output::note(&outcome(trial));
         }
     }
 }
@@ -410,8 +410,8 @@ fn so_far(seen: &RatiosSoFar) -> String {
 }
 
 /// What came of a trial, on a line.
-fn told(trial: &Trial) -> String {
-    let told = match (&trial.failure, &trial.load) {
+fn outcome(trial: &Trial) -> String {
+    let outcome = match (&trial.failure, &trial.load) {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
@@ -434,6 +434,6 @@ fn told(trial: &Trial) -> String {
     });
     let invalid = trial.invalid.as_ref();
     let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
-    let line = format!("{server} with {clients} clients{special}: {told}{verdict}{invalid}");
+    let line = format!("{server} with {clients} clients{special}: {outcome}{verdict}{invalid}");
     format::printable(&line)
 }

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
-use crate::registry;
+use crate::registry::{self, Entry as _};
 #[cfg(target_os = "linux")]
 use crate::serve::Model;
 use crate::serve::Server;
@@ -96,7 +96,7 @@ pub(super) struct Arguments {
 #[cfg(target_os = "linux")]
 impl Arguments {
     /// The model, if this machine and it can do all that was asked.
-    pub(super) fn check(&self) -> anyhow::Result<&'static dyn Model> {
+    pub(super) fn check(&self) -> anyhow::Result<&'static Model> {
         let model = registry::find("model", MODELS, &self.model)?;
         model.supported()?;
         self.tuning.resolve(model)?;
@@ -104,10 +104,10 @@ impl Arguments {
     }
 
     /// What limits such a server by design, in words; empty when nothing does.
-    pub(super) fn limit(&self, model: &dyn Model) -> String {
+    pub(super) fn limit(&self, model: &Model) -> String {
         match self.tuning.fd_setsize() {
             Some(size) => format!("its sets hold descriptors below {size}"),
-            None => model.card().limit.to_owned(),
+            None => model.card.limit.to_owned(),
         }
     }
 }
@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         process::bind_to(cpus)?;
     }
     process::raise_descriptor_limit();
-    let worker_layout = model.worker_layout();
+    let worker_layout = model.worker_layout;
     let workers = arguments.workers.map(|workers| workers as usize);
     let workers = workers.unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));
     let listeners = listen(arguments, worker_layout.listeners(workers))?;
@@ -149,7 +149,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     announce(&format!(
         "listening on {} ({}, {})",
         listener.address(),
-        model.info().name,
+        model.info.name,
         protocol.info().name
     ))?;
     let offer = protocol::Offer {
@@ -164,7 +164,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     // What all connections share is made now, so that children have it too.
     drop(protocol.session(&offer));
-    model.run(Server {
+    (model.run)(Server {
         listener,
         listeners,
         stop,

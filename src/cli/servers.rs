@@ -63,7 +63,7 @@ pub(super) fn own(
     command.extend(options.iter().cloned());
     lab::allow_remote(&mut command, settings);
     command.push("--json".to_owned());
-    let info = checked.info();
+    let info = checked.info;
     let limit = serve.limit(checked);
     Ok(ServerInfo {
         name: info.name.to_owned(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_told_before_anything_starts() {
+    fn what_is_no_server_is_reported_before_anything_starts() {
         for (text, shell, why) in [
             ("", false, "is empty"),
             ("epol", false, "did you mean the model `epoll`?"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Usage;
-use super::load_flags::{LoadFlags, say_protocol};
+use super::load_flags::{LoadFlags, default_protocol};
 use super::servers::{self, Kind, Wanted};
 use super::values;
 use crate::measure::LIMITS;
@@ -57,7 +57,7 @@ pub(super) fn settings(
     kinds: &[Kind],
     care: &Care,
     (server_cpus, client_cpus): (Vec<u32>, Vec<u32>),
-    probes: &[&'static dyn ProbeKind],
+    probes: &[&'static ProbeKind],
 ) -> Result<Settings, Usage> {
     flags.apply(&mut load)?;
     let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
@@ -68,11 +68,11 @@ pub(super) fn settings(
         )));
     }
     let all_ours = kinds.iter().all(|kind| matches!(kind, Kind::Own(..)));
-    say_protocol(&mut load, all_ours);
-    let names = probes.iter().map(|kind| kind.info().name.to_owned());
+    default_protocol(&mut load, all_ours);
+    let names = probes.iter().map(|kind| kind.info.name.to_owned());
     Ok(Settings {
         load: load.checked()?,
-        counted_runs: 1,
+        profiled_runs: 1,
         start_timeout_s: care.start_timeout.as_secs_f64(),
         hook_timeout_s: care.hook_timeout.as_secs_f64(),
         backlog: 4096,

@@ -38,17 +38,17 @@ impl Arguments {
     }
 
     /// What the model is told, if it knows every flag that was given.
-    pub(super) fn resolve(&self, model: &dyn Model) -> anyhow::Result<Tuning> {
+    pub(super) fn resolve(&self, model: &Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [
             ("fd-setsize", self.fd_setsize.is_some()),
             ("own-descriptors", self.own_descriptors),
             ("aio-completion", self.aio_completion.is_some()),
             ("aio-threads", self.aio_threads.is_some()),
         ] {
-            if given && !model.knobs().contains(&flag) {
-                let knowing = MODELS.iter().filter(|model| model.knobs().contains(&flag));
-                let names: Vec<&str> = knowing.map(|model| model.info().name).collect();
-                let (names, name) = (names.join(", "), model.info().name);
+            if given && !model.knobs.contains(&flag) {
+                let knowing = MODELS.iter().filter(|model| model.knobs.contains(&flag));
+                let names: Vec<&str> = knowing.map(|model| model.info.name).collect();
+                let (names, name) = (names.join(", "), model.info.name);
                 return Err(Usage(format!("--{flag} is for {names}, not for {name}")).into());
             }
         }

@@ -5,11 +5,9 @@
 /// A part as it stands in a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What its first mark says behind the name.
     pub about: &'a str,
-    /// Its text.
     pub text: &'a str,
 }
 

@@ -14,8 +14,8 @@ use crate::serve::Model;
 
 /// Options with which a model is traced: of those that start a number of workers, two are enough to see
 /// who does what.
-pub fn traced_options(model: &dyn Model) -> Vec<String> {
-    match model.worker_layout() {
+pub fn traced_options(model: &Model) -> Vec<String> {
+    match model.worker_layout {
         crate::serve::WorkerLayout::AsNeeded => Vec::new(),
         _ => vec!["--workers".to_owned(), "2".to_owned()],
     }

@@ -30,10 +30,10 @@ pub fn shown(page: &str, width: usize) -> String {
 }
 
 /// One line for each model.
-pub fn contents(models: &[&'static dyn Model]) -> String {
+pub fn contents(models: &[&'static Model]) -> String {
     let mut text = String::new();
     for model in models {
-        let info = model.info();
+        let info = model.info;
         let name = styled(BOLD, &padded(info.name, 18));
         text += &format!("  {name} {}\n", info.summary);
     }
@@ -250,7 +250,7 @@ impl Page {
     }
 }
 
-/// A line with the names of calls, and what came of them, told apart.
+/// A line with the names of calls, and what came of them, distinguished.
 fn with_calls(line: &str) -> String {
     let first = line.find('(').unwrap_or(line.len());
     let end = line[first..]
@@ -353,7 +353,7 @@ fn run() {
     }
 
     #[test]
-    fn calls_are_told_apart() {
+    fn calls_are_distinguished() {
         let styled = with_calls("server  recv(connection)  5 bytes");
         let parts = [
             "server  ",

@@ -8,7 +8,6 @@ pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 /// Calls in which somebody sleeps, and notes.
 pub(super) const CALL: Style = AnsiColor::Cyan.on_default();
-/// Commands.
 pub(super) const COMMAND: Style = AnsiColor::Green.on_default();
 
 /// Text in a style.

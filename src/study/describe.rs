@@ -78,7 +78,7 @@ impl Part {
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
         let timed = in_a_round * self.runs + servers * self.latency_at.len() as u32;
-        let counted = servers * rounds_beside(self.probes.get_ref()) * self.counted_runs;
+        let counted = servers * rounds_beside(self.probes.get_ref()) * self.profiled_runs;
         let ramp = self.load.ramp.unwrap_or_default();
         let think = self.load.think.named();
         let mut of_a_client = OF_A_CLIENT;

@@ -25,7 +25,7 @@ const TABLES: [&str; 3] = ["load", "limit", "quick"];
 const OF_CROWDS: [&str; 6] = [
     "clients",
     "runs",
-    "counted-runs",
+    "profiled-runs",
     "latency-at",
     "control",
     "ceiling",

@@ -65,9 +65,7 @@ pub enum StudyError {
     /// It has no part of this name.
     #[error("the study `{study}` has no part `{name}`; there are: {known}")]
     UnknownPart {
-        /// The study.
         study: String,
-        /// The name.
         name: String,
         /// The names there are.
         known: String,

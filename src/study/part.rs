@@ -59,8 +59,8 @@ pub struct Part {
     #[serde(default, deserialize_with = "optional_positive_time")]
     pub slices: Option<Duration>,
     /// How often events are counted, and packets captured, of each server with each crowd.
-    #[serde(default = "defaults::counted_runs", deserialize_with = "at_least_one")]
-    pub counted_runs: u32,
+    #[serde(default = "defaults::profiled_runs", deserialize_with = "at_least_one")]
+    pub profiled_runs: u32,
     /// How long a server may take from its start until it listens.
     #[serde(
         default = "defaults::start_timeout",
@@ -139,7 +139,6 @@ pub struct ServerSpec {
 pub enum ServerKind {
     /// One of throng's own.
     Own {
-        /// The model.
         model: String,
         /// Options of `throng serve` for it.
         options: Options,
@@ -263,7 +262,6 @@ impl Part {
         }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         self.name.get_ref()
     }
@@ -292,7 +290,7 @@ impl Part {
     /// The names of those that take part.
     pub fn server_names(&self) -> Vec<String> {
         if self.servers.is_empty() {
-            let models = MODELS.iter().map(|model| model.info().name.to_owned());
+            let models = MODELS.iter().map(|model| model.info.name.to_owned());
             return models.collect();
         }
         self.servers
@@ -338,7 +336,7 @@ mod defaults {
     pub(super) fn runs() -> u32 {
         5
     }
-    pub(super) fn counted_runs() -> u32 {
+    pub(super) fn profiled_runs() -> u32 {
         1
     }
     pub(super) fn start_timeout() -> Duration {

@@ -115,8 +115,8 @@ fn smaller(part: &Part, factor: f64) -> Part {
     part.clients.dedup();
     let runs = (f64::from(part.runs) * factor).round() as u32;
     part.runs = runs.max(part.runs.min(2));
-    let counted = (f64::from(part.counted_runs) * factor).round() as u32;
-    part.counted_runs = counted.max(part.counted_runs.min(2));
+    let counted = (f64::from(part.profiled_runs) * factor).round() as u32;
+    part.profiled_runs = counted.max(part.profiled_runs.min(2));
     for name in ["from", "most", "clients", "confirm"] {
         if let Some(number) = number(&part.limit, name) {
             let fewer = (f64::from(number) * factor).round().max(1.0) as u32;
@@ -148,8 +148,8 @@ fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
     if free("runs") {
         part.runs = part.runs.min(runs);
     }
-    if free("counted-runs") {
-        part.counted_runs = part.counted_runs.min(runs);
+    if free("profiled-runs") {
+        part.profiled_runs = part.profiled_runs.min(runs);
     }
     let load = &mut part.load;
     let limits: [(&str, Option<&mut Duration>, u64); 4] = [
@@ -292,9 +292,9 @@ fn differences(whole_part: &Part, part: &Part) -> Vec<String> {
             now.runs.to_string(),
         ),
         (
-            "counted-runs".to_owned(),
-            before.counted_runs.to_string(),
-            now.counted_runs.to_string(),
+            "profiled-runs".to_owned(),
+            before.profiled_runs.to_string(),
+            now.profiled_runs.to_string(),
         ),
     ];
     let of_load = now.load.differing(&before.load).into_iter();

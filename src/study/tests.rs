@@ -126,11 +126,11 @@ fn how_long_a_job_takes_is_not_promised() {
         ("each = 1", "1 second"),
         ("each = 700, size = \"60MB\"", "2 minutes"),
     ] {
-        let told = part(load).describe();
-        assert!(!told.contains("replies count"), "{told}");
+        let reported = part(load).describe();
+        assert!(!reported.contains("replies count"), "{reported}");
         let trials = format!("until every client is done; at least about {least}\n");
-        assert!(told.contains(&trials), "{told}");
-        assert!(told.contains("not known beforehand."), "{told}");
+        assert!(reported.contains(&trials), "{reported}");
+        assert!(reported.contains("not known beforehand."), "{reported}");
     }
     let smaller = part("requests-per-client = 20").scaled(Scale::By(0.1));
     assert_eq!(smaller.parts[0].load.requests_per_client, Some(2));

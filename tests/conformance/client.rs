@@ -130,14 +130,14 @@ impl Client {
     /// Sends everything asked, and hears so many replies meanwhile and after.
     pub(crate) fn hear(&mut self, replies: u32, pace: Pace) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;
-        let mut heard = 0;
-        while heard < replies || !self.unsent.is_empty() {
+        let mut received = 0;
+        while received < replies || !self.unsent.is_empty() {
             let mut wanted = PollFlags::empty();
             wanted.set(PollFlags::OUT, !self.unsent.is_empty());
-            wanted.set(PollFlags::IN, heard < replies);
+            wanted.set(PollFlags::IN, received < replies);
             let ready = self.wait(wanted, deadline).with_context(|| {
                 format!(
-                    "{heard} of {replies} replies, {} bytes unsent",
+                    "{received} of {replies} replies, {} bytes unsent",
                     self.unsent.len()
                 )
             })?;
@@ -145,11 +145,14 @@ impl Client {
                 self.write(pace.write_bytes)?;
             }
             if wanted.contains(PollFlags::IN) && ready.intersects(PollFlags::IN | PollFlags::HUP) {
-                heard += self.read(pace.read_bytes)?;
+                received += self.read(pace.read_bytes)?;
             }
             ensure!(!ready.contains(PollFlags::NVAL), "the socket is closed");
         }
-        ensure!(heard == replies, "{heard} replies to {replies} requests");
+        ensure!(
+            received == replies,
+            "{received} replies to {replies} requests"
+        );
         if self.closes && replies > 0 {
             self.hear_the_end()?;
         }
@@ -206,22 +209,22 @@ impl Client {
     /// Hears exactly these bytes, and not yet the end.
     pub(crate) fn expect(&mut self, expected: &[u8]) -> anyhow::Result<()> {
         let deadline = Instant::now() + LIMIT;
-        let mut heard = Vec::new();
-        while heard.len() < expected.len() {
+        let mut received = Vec::new();
+        while received.len() < expected.len() {
             self.wait(PollFlags::IN, deadline)
-                .with_context(|| format!("heard so far: {}", heard.escape_ascii()))?;
-            let mut input = vec![0; expected.len() - heard.len()];
+                .with_context(|| format!("heard so far: {}", received.escape_ascii()))?;
+            let mut input = vec![0; expected.len() - received.len()];
             match self.stream.read(&mut input) {
-                Ok(0) => bail!("the end came after {}", heard.escape_ascii()),
-                Ok(count) => heard.extend_from_slice(&input[..count]),
+                Ok(0) => bail!("the end came after {}", received.escape_ascii()),
+                Ok(count) => received.extend_from_slice(&input[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error).context("cannot receive"),
             }
         }
         ensure!(
-            heard == expected,
+            received == expected,
             "{} instead of {}",
-            heard.escape_ascii(),
+            received.escape_ascii(),
             expected.escape_ascii()
         );
         Ok(())

@@ -15,9 +15,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: pipelined_in_any_pieces,
     },
     &Case {
-        name: "faults_are_told",
+        name: "faults_are_reported",
         applies: speaks_http,
-        run: faults_are_told,
+        run: faults_are_reported,
     },
     &Case {
         name: "asks_and_never_reads",
@@ -37,7 +37,7 @@ fn speaks_http(subject: &Subject) -> bool {
 
 /// Whether it waits in one call until a whole reply has left: a thread's send(), a task's write.
 fn hands_over_whole_replies(subject: &Subject) -> bool {
-    speaks_http(subject) && ["thread", "tokio"].contains(&subject.model.info().name)
+    speaks_http(subject) && ["thread", "tokio"].contains(&subject.model.info.name)
 }
 
 const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -107,7 +107,7 @@ fn first_byte(subject: &Subject) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The reply says what is wrong, also to those that keep sending, and is not lost to a reset.
-fn faults_are_told(subject: &Subject) -> anyhow::Result<()> {
+fn faults_are_reported(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     let large = [b"GET / HTTP/1.1\r\nX: ", &[b'x'; 9000][..]].concat();
     let many = [b"GET / HTTP/1.1\r\n", &b"X: y\r\n".repeat(70)[..]].concat();

@@ -49,7 +49,7 @@ fn takes_noise(subject: &Subject) -> bool {
 }
 
 fn has_reactors(subject: &Subject) -> bool {
-    subject.model.worker_layout() == WorkerLayout::Reactors
+    subject.model.worker_layout == WorkerLayout::Reactors
 }
 
 /// With --max-clients, one more is turned away, and let in when somebody has left.
@@ -104,7 +104,7 @@ fn most_clients_at_once(subject: &Subject) -> anyhow::Result<()> {
     }
 }
 
-/// As [`--idle-timeout`](idle_client_is_closed) is told.
+/// As [`--idle-timeout`](idle_client_is_closed) is reported.
 const IDLE: Duration = Duration::from_millis(200);
 
 /// With --idle-timeout, a client that says nothing is closed; one that goes on talking is not.

@@ -30,6 +30,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use throng::protocol::{Mix, PROTOCOLS, Protocol, Settings};
+use throng::registry::Entry as _;
 use throng::serve::Model;
 use throng::serve::models::MODELS;
 
@@ -50,7 +51,7 @@ struct Case {
 /// What a case is tried on.
 #[derive(Clone, Copy)]
 struct Subject {
-    model: &'static dyn Model,
+    model: &'static Model,
     protocol: &'static dyn Protocol,
     /// What the server is told beside the model and what is said.
     options: &'static [&'static str],
@@ -69,7 +70,7 @@ fn always(_: &Subject) -> bool {
 
 /// Whether a second client has to wait until the first one has left.
 fn serves_one_at_a_time(subject: &Subject) -> bool {
-    subject.model.card().limit.contains("one client at a time")
+    subject.model.card.limit.contains("one client at a time")
 }
 
 fn serves_several(subject: &Subject) -> bool {
@@ -78,32 +79,28 @@ fn serves_several(subject: &Subject) -> bool {
 
 /// Whether it gives each client a child process of its own.
 fn forks_for_each_client(subject: &Subject) -> bool {
-    subject.model.card().processes.contains("1 child a client")
+    subject.model.card.processes.contains("1 child a client")
 }
 
 /// Whether it has a fixed number of child processes.
 fn has_worker_processes(subject: &Subject) -> bool {
-    subject
-        .model
-        .card()
-        .processes
-        .contains("--workers children")
+    subject.model.card.processes.contains("--workers children")
 }
 
 /// Whether the descriptors of all clients are in one process. Elsewhere each child has one client,
 /// and no number of clients can use its descriptors up.
 fn holds_all_descriptors(subject: &Subject) -> bool {
-    subject.model.card().processes.starts_with("1 process") && serves_several(subject)
+    subject.model.card.processes.starts_with("1 process") && serves_several(subject)
 }
 
 /// Whether its sets of descriptors have a fixed size.
 fn has_fixed_sets(subject: &Subject) -> bool {
-    subject.model.card().limit.contains("FD_SETSIZE")
+    subject.model.card.limit.contains("FD_SETSIZE")
 }
 
 /// Whether threads that it does not start itself have to be enough for all clients.
 fn has_a_hidden_pool(subject: &Subject) -> bool {
-    subject.model.card().limit.contains("--aio-threads")
+    subject.model.card.limit.contains("--aio-threads")
 }
 
 /// Bytes of a request where the case asks for nothing else.
@@ -130,7 +127,7 @@ impl Subject {
     }
 
     fn arguments<'a>(&self, size: &'a str) -> Vec<&'a str> {
-        let (model, protocol) = (self.model.info().name, self.protocol.info().name);
+        let (model, protocol) = (self.model.info.name, self.protocol.info().name);
         let said = [model, "--protocol", protocol, "--size", size];
         [&said, self.options].concat()
     }
@@ -283,9 +280,9 @@ fn subjects() -> Vec<(&'static str, Subject)> {
                 protocol,
                 options: &[],
             };
-            subjects.push((model.info().name, subject));
+            subjects.push((model.info.name, subject));
         }
-        let ways = OTHER_WAYS.iter().filter(|way| way.0 == model.info().name);
+        let ways = OTHER_WAYS.iter().filter(|way| way.0 == model.info.name);
         subjects.extend(ways.map(|&(_, name, options)| {
             let subject = Subject {
                 model,

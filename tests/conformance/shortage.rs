@@ -30,9 +30,9 @@ pub(crate) const CASES: &[&Case] = &[
         run: watches_run_out,
     },
     &Case {
-        name: "crew_that_cannot_be_started_says_so",
-        applies: has_a_crew,
-        run: crew_that_cannot_be_started_says_so,
+        name: "pool_that_cannot_be_started_says_so",
+        applies: has_a_cluster,
+        run: pool_that_cannot_be_started_says_so,
     },
 ];
 
@@ -46,17 +46,17 @@ fn is_plain(subject: &Subject) -> bool {
 fn starts_one_a_client(subject: &Subject) -> bool {
     is_plain(subject)
         && !subject.options.contains(&"thread")
-        && ["thread", "fork", "aio"].contains(&subject.model.info().name)
+        && ["thread", "fork", "aio"].contains(&subject.model.info.name)
 }
 
 /// Whether it tells an epoll of each client itself.
 fn waits_in_epoll(subject: &Subject) -> bool {
-    is_plain(subject) && ["epoll", "epoll-et", "reactors"].contains(&subject.model.info().name)
+    is_plain(subject) && ["epoll", "epoll-et", "reactors"].contains(&subject.model.info.name)
 }
 
 /// Whether it starts a number of threads or processes before anybody comes.
-fn has_a_crew(subject: &Subject) -> bool {
-    is_plain(subject) && subject.model.card().processes.contains("--workers")
+fn has_a_cluster(subject: &Subject) -> bool {
+    is_plain(subject) && subject.model.card.processes.contains("--workers")
 }
 
 /// Clients of the crowd; `THRONG_CROWD=20000 cargo test --test conformance -- crowd_beyond` has more.
@@ -77,7 +77,7 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
     command
         .args(subject.arguments(&size))
         .args(["--workers", "8"]);
-    if subject.model.info().name == "fork" {
+    if subject.model.info.name == "fork" {
         command.args(["--max-clients", &DESCRIPTORS.to_string()]);
     }
     let server = Server::spawn(command)?;
@@ -131,7 +131,7 @@ fn crowd_beyond_its_descriptors(subject: &Subject) -> anyhow::Result<()> {
     );
     println!(
         "{}: {came} came, {accepted} were let in, {refused} were turned away",
-        subject.model.info().name
+        subject.model.info.name
     );
     Ok(())
 }
@@ -156,9 +156,9 @@ fn load(server: &Server, clients: u64, size: &str) -> anyhow::Result<Value> {
         "0s",
     ]);
     command.args(["--patience", "500ms", "--connect-timeout", "2s"]);
-    let told = command.stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&told.stderr);
-    serde_json::from_slice(&told.stdout).with_context(|| said.into_owned())
+    let reported = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&reported.stderr);
+    serde_json::from_slice(&reported.stdout).with_context(|| said.into_owned())
 }
 
 /// Those for whom there is none are turned away; those inside are served on, and the place of one who leaves is
@@ -187,7 +187,7 @@ fn threads_or_processes_run_out(subject: &Subject) -> anyhow::Result<()> {
         }
     }
     let mut answered = inside.len() as u64;
-    let may_change = subject.model.info().name == "aio";
+    let may_change = subject.model.info.name == "aio";
     loop {
         let before = inside.len();
         inside.retain_mut(|client| client.converse(1, FULL).is_ok());
@@ -215,7 +215,7 @@ fn threads_or_processes_run_out(subject: &Subject) -> anyhow::Result<()> {
     drop(inside);
     let counts = server.stop()?;
     let turned_away = CLIENTS - admitted + tries - 1;
-    let why = if subject.model.info().name == "fork" {
+    let why = if subject.model.info.name == "fork" {
         "processes"
     } else {
         "threads"
@@ -288,22 +288,22 @@ fn watches_run_out(subject: &Subject) -> anyhow::Result<()> {
 }
 
 /// It ends with an error that names what could not be started, and leaves nothing behind.
-fn crew_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> {
+fn pool_that_cannot_be_started_says_so(subject: &Subject) -> anyhow::Result<()> {
     let Some(group) = SmallGroup::make(10) else {
         return Ok(());
     };
-    let model = subject.model.info().name;
+    let model = subject.model.info.name;
     let mut command = Command::new("sh");
     // One that does not end would keep the test from it.
     let script = format!("{} && exec timeout -s KILL 120 \"$@\"", group.enter());
     command.args(["-c", &script, "sh", THRONG, "serve", model]);
     command.args(["--workers", "20", "--listen", "127.0.0.1:0"]);
-    let told = command.stdin(Stdio::null()).output()?;
-    let said = String::from_utf8_lossy(&told.stderr);
+    let reported = command.stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&reported.stderr);
     ensure!(
-        told.status.code() == Some(1) && said.contains("error: cannot start"),
+        reported.status.code() == Some(1) && said.contains("error: cannot start"),
         "it ended with {} and said: {said}",
-        told.status
+        reported.status
     );
     Ok(())
 }

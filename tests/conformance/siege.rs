@@ -52,7 +52,7 @@ fn may_be_broken(subject: &Subject) -> bool {
 
 /// Whether its members are all taken by a crowd that stays.
 fn is_filled_by_the_crowd(subject: &Subject) -> bool {
-    let limit = subject.model.card().limit;
+    let limit = subject.model.card.limit;
     !serves_several(subject) || limit.contains("(--workers)")
 }
 

@@ -53,8 +53,8 @@ fn processes_come_and_go(subject: &Subject) -> anyhow::Result<()> {
 fn tells_what_is_so(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start(SIZE)?;
     eventually("it tells of a process as it is", || {
-        let told = ask(&server)?;
-        let line = told.first().context("there is a process")?;
+        let reported = ask(&server)?;
+        let line = reported.first().context("there is a process")?;
         let fields: Vec<&str> = line.split(' ').collect();
         let [pid, .., total] = fields[..] else {
             anyhow::bail!("a line with fields, not `{line}`");

@@ -11,11 +11,12 @@ use std::sync::mpsc::channel;
 use serde_json::Value;
 use throng::measure::probes::{Crowd, Moment, Panel, ProbeKind, Subject, Target, Tree, choose};
 use throng::record::{Purpose, Side};
+use throng::registry::Entry as _;
 
 use crate::support::program::THRONG;
 
 /// The probe of this name, unless this machine has nothing for it.
-fn probe(name: &str) -> Option<&'static dyn ProbeKind> {
+fn probe(name: &str) -> Option<&'static ProbeKind> {
     let kind = choose(&[name.to_owned()]).expect("the probe exists")[0];
     kind.supported()
         .inspect_err(|unsupported| eprintln!("skipped: {unsupported}"))
@@ -38,14 +39,14 @@ fn installed(program: &str, version: &str) -> bool {
 }
 
 /// Runs `command` to its end, counted by `kind` as trials count.
-fn counted(kind: &'static dyn ProbeKind, mut command: Command) -> Side {
+fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
     let (prepared, panel) = channel();
     let (go, gone) = channel();
     let (done, ended) = channel();
     let (looked, may_end) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let panel = Panel::prepare(&[kind], Subject::Processes, Purpose::Counted);
+            let panel = Panel::prepare(&[kind], Subject::Processes, Purpose::Profiled);
             prepared.send(panel).expect("the test waits for it");
             gone.recv().expect("the test says when");
             let output = command.output().expect("the command can be started");
@@ -140,11 +141,7 @@ fn calls_by_name_are_those_of_strace_exactly() {
 }
 
 /// Counts as perf reports them for the same run, beside our own.
-fn beside_perf(
-    kind: &'static dyn ProbeKind,
-    rounds: u32,
-    directory: &Path,
-) -> BTreeMap<String, f64> {
+fn beside_perf(kind: &'static ProbeKind, rounds: u32, directory: &Path) -> BTreeMap<String, f64> {
     let file = directory.join("perf");
     let events = "task-clock,page-faults,context-switches,instructions,cycles";
     let mut perf = Command::new("perf");
@@ -253,7 +250,7 @@ fn a_thread_receives_and_sends_once_for_each_reply() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
     let counted: Vec<Value> = trials
-        .filter(|trial: &Value| trial["purpose"] == "counted")
+        .filter(|trial: &Value| trial["purpose"] == "profiled")
         .collect();
     assert_eq!(counted.len(), 4);
     for trial in counted {

@@ -139,19 +139,19 @@ fn listening(mut command: Command) -> Running {
         .expect("it starts");
     let stdout = child.stdout.take().expect("it is piped");
     let stderr = child.stderr.take().expect("it is piped");
-    let (told, heard) = std::sync::mpsc::channel();
+    let (reported, heard) = std::sync::mpsc::channel();
     for stream in [
         Box::new(stdout) as Box<dyn std::io::Read + Send>,
         Box::new(stderr),
     ] {
-        let told = told.clone();
+        let reported = reported.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                let _ = told.send(line);
+                let _ = reported.send(line);
             }
         });
     }
-    drop(told);
+    drop(reported);
     let running = Running(child);
     let mut said = Vec::new();
     while let Ok(line) = heard.recv_timeout(Duration::from_mins(2)) {

@@ -134,7 +134,7 @@ fn a_record_that_becomes_read_only_ends_a_run_and_keeps_what_was_there() {
 }
 
 #[test]
-fn a_read_only_place_is_told_before_anything_is_started() {
+fn a_read_only_place_is_reported_before_anything_is_started() {
     let script = "mount -t tmpfs -o ro none \"$1\" || exit 77
                   exec \"$0\" run --models epoll -o \"$1/record\"";
     let Some((directory, output)) = with_own_mounts(script) else {

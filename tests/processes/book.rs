@@ -19,17 +19,17 @@ fn page(model: &str) -> PathBuf {
 
 /// What a server does for one client, traced now; none where that is not possible here.
 fn trace(program: &str, model: &str) -> Option<String> {
-    let told = assert_cmd::Command::new(program)
+    let reported = assert_cmd::Command::new(program)
         .args(["explain", model, "--json"])
         .output()
         .expect("the program can be started");
-    let error = String::from_utf8_lossy(&told.stderr);
+    let error = String::from_utf8_lossy(&reported.stderr);
     if error.contains("does not let system calls be traced") || error.contains("io_uring") {
         println!("not tried: {model}: {error}");
         return None;
     }
-    assert!(told.status.success(), "{model}: {error}");
-    let traced: Traced = serde_json::from_slice(&told.stdout).expect("what was traced is JSON");
+    assert!(reported.status.success(), "{model}: {error}");
+    let traced: Traced = serde_json::from_slice(&reported.stdout).expect("what was traced is JSON");
     Some(calls::markdown(&traced, "Traced", 76))
 }
 
@@ -94,7 +94,7 @@ fn names(calls: &str, step: &str, model: &str) -> BTreeSet<&'static str> {
 fn servers_make_the_calls_that_the_pages_say() {
     let other = std::env::var("UPDATE_CALLS").ok();
     let program = other.as_deref().unwrap_or(THRONG);
-    let models: Vec<&str> = MODELS.iter().map(|model| model.info().name).collect();
+    let models: Vec<&str> = MODELS.iter().map(|model| model.info.name).collect();
     let traced: BTreeMap<&str, String> = std::thread::scope(|scope| {
         let threads = models.chunks(models.len().div_ceil(2)).map(|models| {
             scope.spawn(|| {
@@ -123,11 +123,13 @@ fn servers_make_the_calls_that_the_pages_say() {
             std::fs::write(path, page).expect("it can be written");
             continue;
         }
-        let told = parts(&page).into_iter().find(|part| part.name == "calls");
-        let told = told.expect("every page has the calls of a request").text;
+        let reported = parts(&page).into_iter().find(|part| part.name == "calls");
+        let reported = reported
+            .expect("every page has the calls of a request")
+            .text;
         for step in STEPS {
-            let (now, told) = (names(&traced, step, model), names(told, step, model));
-            assert_eq!(now, told, "{model}, {step}: {traced}");
+            let (now, reported) = (names(&traced, step, model), names(reported, step, model));
+            assert_eq!(now, reported, "{model}, {step}: {traced}");
         }
     }
 }

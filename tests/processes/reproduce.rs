@@ -164,9 +164,12 @@ fn a_script_that_changed_is_named_before_and_after() {
     assert_eq!(program["file"]["word"], "sh");
     assert_eq!(program["scripts"][0]["word"], word(&script), "{run:#}");
 
-    let (unchanged, told) = reproduce(&directory, &[]);
-    assert!(!told.contains("has changed"), "{told}");
-    assert!(told.contains("scripted is started with: sh "), "{told}");
+    let (unchanged, reported) = reproduce(&directory, &[]);
+    assert!(!reported.contains("has changed"), "{reported}");
+    assert!(
+        reported.contains("scripted is started with: sh "),
+        "{reported}"
+    );
     let differs = |result: &Value| {
         let facts = result["differences"].as_array().expect("a list").clone();
         let names = facts.into_iter().map(|fact| fact["name"].clone());
@@ -179,12 +182,12 @@ fn a_script_that_changed_is_named_before_and_after() {
 
     fs::write(&script, format!("# changed\n{serve}")).unwrap();
     let new = scratch.path().join("other");
-    let (changed, told) = reproduce(&directory, &["-o", word(&new)]);
+    let (changed, reported) = reproduce(&directory, &["-o", word(&new)]);
     let warning = format!(
         "scripted: {} has changed since",
         fs::canonicalize(&script).unwrap().display()
     );
-    assert!(told.contains(&warning), "{told}");
+    assert!(reported.contains(&warning), "{reported}");
     assert!(
         differs(&changed).contains(&json!("Files of scripted")),
         "{changed:#}"

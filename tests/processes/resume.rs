@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use throng::record::{self, Below, Ending, Trial};
+use throng::record::{self, AtLoad, Ending, Trial};
 
 use crate::support::program::THRONG;
 
@@ -117,12 +117,12 @@ fn goes_on(directory: &Path, whole: &[Trial]) {
     );
     let parts = trials
         .iter()
-        .filter_map(|trial| Some((trial, trial.below?)));
-    let parts: Vec<(&Trial, Below)> = parts.collect();
+        .filter_map(|trial| Some((trial, trial.at_load?)));
+    let parts: Vec<(&Trial, AtLoad)> = parts.collect();
     assert_eq!(parts.len(), 4, "each server with each number of clients");
-    for (trial, below) in parts {
-        let of_rate = Below::of(50, &trials, &trial.server, trial.clients);
-        assert!(below == of_rate && below.rate_per_s.is_some());
+    for (trial, at_load) in parts {
+        let of_rate = AtLoad::of(50, &trials, &trial.server, trial.clients);
+        assert!(at_load == of_rate && at_load.rate_per_s.is_some());
     }
     let run = record::read(directory).expect("it can be read");
     assert_eq!(run.ending, Ending::Complete);

@@ -81,7 +81,7 @@ fn a_server_too_slow_for_a_rate_shows_in_response_time_far_above_service_time() 
 }
 
 #[test]
-fn a_rate_that_no_client_was_free_for_is_told() {
+fn a_rate_that_no_client_was_free_for_is_reported() {
     let address = one_at_a_time(|_| Duration::from_millis(4));
     let output = throng(&format!(
         "load {address} --size {SIZE} --clients 2 --rate 1000 --duration 500ms --warm-up 0s"

@@ -11,9 +11,9 @@ fn every_metric_of_a_probe_is_in_its_lines() {
             continue;
         };
         let (kind, name) = (find("probe", PROBES, probe).unwrap(), metric.name);
-        assert!(kind.purpose() == metric.purpose, "{name}");
-        let of_network = kind.subject() == Subject::Network;
+        assert!(kind.purpose == metric.purpose, "{name}");
+        let of_network = kind.subject == Subject::Network;
         assert_eq!(metric.subject == Whom::Network, of_network, "{name}");
-        assert!(kind.metrics().iter().any(|one| one.name == name), "{name}");
+        assert!(kind.metrics.iter().any(|one| one.name == name), "{name}");
     }
 }

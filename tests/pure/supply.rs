@@ -105,11 +105,11 @@ fn metadata(more: &[&str]) -> Result<Value, String> {
     command.args(["--filter-platform", "x86_64-unknown-linux-gnu"]);
     command.args(more);
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
-    let told = command.output().expect("cargo is there");
-    if told.status.success() {
-        Ok(serde_json::from_slice(&told.stdout).expect("it is JSON"))
+    let reported = command.output().expect("cargo is there");
+    if reported.status.success() {
+        Ok(serde_json::from_slice(&reported.stdout).expect("it is JSON"))
     } else {
-        Err(String::from_utf8_lossy(&told.stderr).into_owned())
+        Err(String::from_utf8_lossy(&reported.stderr).into_owned())
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 
 /// What a client says of all its connections.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     pub(crate) connections: u64,
     pub(crate) requests: u64,
     pub(crate) replies: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Counted {
 /// Both sides of one client.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Both {
-    pub(crate) told: Told,
+    pub(crate) reported: Reported,
     pub(crate) counted: Counted,
 }
 
@@ -65,7 +65,7 @@ impl Ledger {
                 .parse()
                 .with_context(|| format!("the source in {row:?}"))?;
             let count = |name: &str| number(&row, name);
-            let told = Told {
+            let reported = Reported {
                 connections: count("connections")?,
                 requests: count("requests")?,
                 replies: count("replies")?,
@@ -77,7 +77,7 @@ impl Ledger {
             let before = ledger.clients.insert(
                 source.ip(),
                 Both {
-                    told,
+                    reported,
                     ..Both::default()
                 },
             );
@@ -107,45 +107,45 @@ impl Ledger {
 impl Both {
     /// Whether both sides have counted the same.
     pub(crate) fn agree(&self) -> bool {
-        let (told, counted) = (&self.told, &self.counted);
-        told.connections == counted.connections
-            && told.requests == counted.requests
-            && told.replies == counted.requests
-            && told.sent == counted.bytes_in
-            && told.received == counted.bytes_out
+        let (reported, counted) = (&self.reported, &self.counted);
+        reported.connections == counted.connections
+            && reported.requests == counted.requests
+            && reported.replies == counted.requests
+            && reported.sent == counted.bytes_in
+            && reported.received == counted.bytes_out
     }
 
     /// Whether they have counted what they can have, where a connection was cut: nothing has come that was not
     /// sent, on either way, and no reply without a request.
     pub(crate) fn is_possible(&self) -> bool {
-        let (told, counted) = (&self.told, &self.counted);
-        told.replies <= counted.requests
-            && counted.requests <= told.requests
-            && counted.bytes_in <= told.sent
-            && told.received <= counted.bytes_out
+        let (reported, counted) = (&self.reported, &self.counted);
+        reported.replies <= counted.requests
+            && counted.requests <= reported.requests
+            && counted.bytes_in <= reported.sent
+            && reported.received <= counted.bytes_out
     }
 }
 
 impl fmt::Display for Both {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (told, counted) = (&self.told, &self.counted);
+        let (reported, counted) = (&self.reported, &self.counted);
         write!(
             f,
             "connections {}/{}, requests {}/{}, replies {}, bytes {}/{} in, {}/{} out, {} errors{}, {:?}",
-            told.connections,
+            reported.connections,
             counted.connections,
-            told.requests,
+            reported.requests,
             counted.requests,
-            told.replies,
-            told.sent,
+            reported.replies,
+            reported.sent,
             counted.bytes_in,
-            told.received,
+            reported.received,
             counted.bytes_out,
-            told.errors,
-            if told.error.is_empty() {
+            reported.errors,
+            if reported.error.is_empty() {
                 String::new()
             } else {
-                format!(" ({})", told.error)
+                format!(" ({})", reported.error)
             },
             counted.outcomes
         )

@@ -15,7 +15,7 @@ use super::program::THRONG;
 
 /// How long a server may take until it listens, on a machine that is busy with other tests.
 const START_LIMIT: Duration = Duration::from_mins(2);
-/// How long it may take to end once told to, on a machine that is busy with other tests.
+/// How long it may take to end once asked to, on a machine that is busy with other tests.
 const STOP_LIMIT: Duration = Duration::from_mins(2);
 
 /// A running `throng serve`.

@@ -14,9 +14,7 @@ use super::mix::mix;
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// Its address.
     pub address: IpAddr,
-    /// Its port.
     pub port: u16,
 }
 
@@ -134,7 +132,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
     }
     // How long the packet says that it is. A card that cuts large packets itself is given some
     // that say nothing, and then the frame's length tells.
-    let (told, number, hops) = match &ip {
+    let (stated, number, hops) = match &ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();
             (
@@ -146,17 +144,17 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         LaxIpSlice::Ipv6(ip) => {
             let header = ip.header();
             let payload = usize::from(header.payload_length());
-            let told = if payload == 0 { 0 } else { 40 + payload };
-            (told, 0, header.hop_limit())
+            let stated = if payload == 0 { 0 } else { 40 + payload };
+            (stated, 0, header.hop_limit())
         }
     };
-    let told = match told {
+    let stated = match stated {
         0 => (frame.wire_bytes as usize).saturating_sub(link.bytes),
-        told => told,
+        stated => stated,
     };
     let before_tcp = tcp.as_ptr().addr() - ip_bytes.as_ptr().addr();
     let header_bytes = usize::from(tcp[12] >> 4) * 4;
-    let payload_bytes = told.checked_sub(before_tcp + header_bytes);
+    let payload_bytes = stated.checked_sub(before_tcp + header_bytes);
     let Some(payload_bytes) = payload_bytes.filter(|_| header_bytes >= 20) else {
         return Err(Other::Malformed);
     };

@@ -11,7 +11,6 @@ use super::row::Row;
 pub struct Percentiles {
     /// Flows that have the figure.
     pub flows: u64,
-    /// The least.
     pub least: f64,
     /// Half of the flows have no more.
     pub p50: f64,
@@ -19,7 +18,6 @@ pub struct Percentiles {
     pub p90: f64,
     /// 99 of 100 have no more; absent for fewer than 100 flows.
     pub p99: Option<f64>,
-    /// The greatest.
     pub greatest: f64,
 }
 

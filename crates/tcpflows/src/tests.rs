@@ -37,7 +37,7 @@ fn a_whole_connection_has_every_figure() {
 }
 
 #[test]
-fn every_format_and_link_tells_the_same() {
+fn every_format_and_link_gives_the_same() {
     let wanted = only_row(&connection());
     for link in [0, 1, 101, 108, 113, 276] {
         for bits in 0..8 {
@@ -136,7 +136,7 @@ fn a_repeated_syn_counts_and_makes_the_handshake_long() {
 }
 
 #[test]
-fn endings_are_told_apart() {
+fn endings_are_distinguished() {
     let syn = by_client(0, SYN, 1, 0);
     let data = by_client(9, ACK, 2, 12).with(5);
     for (packets, ending, complete) in [

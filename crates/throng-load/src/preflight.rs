@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_ports_is_enough_to_be_told() {
+    fn half_of_the_ports_is_enough_to_be_reported() {
         let crowded = checked("[::1]:7", 20_000, &RESOURCES).unwrap().unwrap();
         says(&crowded.to_string(), &["20000 clients", "28232 ports"]);
         assert_eq!(checked("[::1]:7", 14_000, &RESOURCES), Ok(None));

@@ -153,7 +153,7 @@ fn cpu_info(key: &str) -> Option<String> {
 
 /// The hypervisor's name where it gives one, "yes" where only the CPU tells.
 fn virtual_machine() -> Option<String> {
-    let told = read("/sys/hypervisor/type").or_else(|| {
+    let reported = read("/sys/hypervisor/type").or_else(|| {
         let vendor = read("/sys/class/dmi/id/sys_vendor")?;
         let known = [
             "QEMU",
@@ -170,7 +170,7 @@ fn virtual_machine() -> Option<String> {
             .then_some(vendor)
     });
     let flag = cpu_info("flags").is_some_and(|flags| flags.split(' ').any(|f| f == "hypervisor"));
-    told.or_else(|| flag.then(|| "yes".to_owned()))
+    reported.or_else(|| flag.then(|| "yes".to_owned()))
 }
 
 fn read(path: &str) -> Option<String> {

@@ -31,7 +31,7 @@ pub struct LiveSnapshot {
     pub client_cpu_percent: Option<f64>,
 }
 
-/// Least time over which a rate is told.
+/// Least time over which a rate is reported.
 const RATE_OVER: Duration = Duration::from_millis(200);
 
 /// Replies a second, over the time since it was last worked out.

@@ -1,9 +1,9 @@
-//! The load of a trial while it runs: a process on this host, or parts of it on the hosts of a crew.
+//! The load of a trial while it runs: a process on this host, or parts of it on the hosts of a cluster.
 
 use std::time::{Duration, Instant};
 
 use super::cluster::{Gathering, News};
-use super::process::{Process, Whom};
+use super::process::{Process, Signalled};
 use super::queue::NoLine;
 use throng_record::LoadEvent;
 use throng_record::load_event::NextSlice;
@@ -16,9 +16,9 @@ pub(super) enum Loading<'a> {
 
 impl Loading<'_> {
     /// What is heard of it, awaited until `deadline`.
-    pub(super) fn heard(&mut self, deadline: Instant) -> News {
+    pub(super) fn receive(&mut self, deadline: Instant) -> News {
         match self {
-            Self::Cluster(parts) => parts.heard(deadline),
+            Self::Cluster(parts) => parts.receive(deadline),
             Self::Here(process) => match process.line(deadline) {
                 // A line that is no event is kept in the output for messages.
                 Ok(line) => match LoadEvent::read(&line) {
@@ -82,7 +82,7 @@ impl Loading<'_> {
     pub(super) fn stop(&mut self, limit: Duration) {
         match self {
             Self::Here(process) => {
-                process.stop(limit, Whom::Leader);
+                process.stop(limit, Signalled::Leader);
             }
             Self::Cluster(parts) => parts.stop(limit),
         }

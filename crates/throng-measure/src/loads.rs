@@ -18,7 +18,7 @@ const COUNTED: Duration = Duration::from_millis(500);
 /// second where that is less: nothing is timed, and counts of a reply differ little.
 fn shortened(full: Duration, purpose: Purpose) -> Duration {
     match purpose {
-        Purpose::Counted => full.min((full / 4).max(COUNTED)),
+        Purpose::Profiled => full.min((full / 4).max(COUNTED)),
         Purpose::Captured => full.min(CAPTURED),
         _ => full,
     }
@@ -61,7 +61,7 @@ pub(super) fn of_trial(plan: &RunSpec, trial: &Trial) -> LoadSpec {
     if !settles(trial.purpose) {
         load.warm_up_limit = Some(load.warm_up);
     }
-    if let Some(rate) = trial.below.and_then(|below| below.rate_per_s) {
+    if let Some(rate) = trial.at_load.and_then(|at_load| at_load.rate_per_s) {
         load.rate = Some(RateRange::constant((rate * 1000.0).round() / 1000.0));
         load.arrival = Some(Spacing::Poisson);
     }
@@ -125,10 +125,10 @@ mod tests {
     fn counting_takes_less_time_than_timing() {
         let ms = Duration::from_millis;
         for (full, purpose, shorter) in [
-            (20_000, Purpose::Counted, 5000),
+            (20_000, Purpose::Profiled, 5000),
             (20_000, Purpose::Captured, 3000),
-            (1000, Purpose::Counted, 500),
-            (100, Purpose::Counted, 100),
+            (1000, Purpose::Profiled, 500),
+            (100, Purpose::Profiled, 100),
             (100, Purpose::Timed, 100),
         ] {
             assert_eq!(shortened(ms(full), purpose), ms(shorter));

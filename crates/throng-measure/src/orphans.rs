@@ -80,8 +80,8 @@ pub(super) fn end_all(limit: Duration) {
         if orphans.is_empty() || Instant::now() >= deadline {
             return;
         }
-        for stray in orphans {
-            if let Some(pid) = Pid::from_raw(stray.pid.cast_signed()) {
+        for orphan in orphans {
+            if let Some(pid) = Pid::from_raw(orphan.pid.cast_signed()) {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
@@ -109,7 +109,7 @@ pub(super) fn of_group(leader: u32) -> Vec<Orphan> {
 pub(super) fn in_words(orphans: &[Orphan]) -> String {
     let names: Vec<String> = orphans
         .iter()
-        .map(|stray| format!("{} {}", stray.name, stray.pid))
+        .map(|orphan| format!("{} {}", orphan.name, orphan.pid))
         .collect();
     let plural = if orphans.len() == 1 { "" } else { "es" };
     format!("{} process{plural} ({})", orphans.len(), names.join(", "))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
-use super::process::{Heard, Process, Whom};
+use super::process::{Captured, Process, Signalled};
 use super::queue::NoLine;
 use super::server::listening_address;
 use throng_sys::signal::Stop;
@@ -51,7 +51,7 @@ impl OwnServer {
         cpus: &[u32],
         stop: Stop,
     ) -> anyhow::Result<Self> {
-        let process = Process::start(what, command, cpus, Heard::Output)?;
+        let process = Process::start(what, command, cpus, Captured::Output)?;
         let deadline = Instant::now() + LIMIT;
         loop {
             match process.line(deadline.min(Instant::now() + LOOK)) {
@@ -88,6 +88,6 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        self.process.stop(GRACE, Whom::Leader);
+        self.process.stop(GRACE, Signalled::Leader);
     }
 }

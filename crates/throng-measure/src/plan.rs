@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_disturbs_comes_after_all_that_is_timed() {
         let timed = rounds(3, 2, Purpose::Timed);
-        let counted = rounds(1, 2, Purpose::Counted);
+        let counted = rounds(1, 2, Purpose::Profiled);
         let trials = interleave(&[1, 2], &[timed.clone(), counted], 1);
         assert_eq!(trials.len(), 16);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn counting_again_has_rounds_of_its_own_and_changes_none_before() {
         let timed = rounds(2, 2, Purpose::Timed);
-        let counted = |runs| rounds(runs, 2, Purpose::Counted);
+        let counted = |runs| rounds(runs, 2, Purpose::Profiled);
         let thrice = interleave(&[1, 2], &[timed.clone(), counted(3)], 1);
         assert_eq!(thrice.len(), 8 + 3 * 4);
         assert!(thrice.is_sorted_by_key(|trial| (trial.purpose, trial.round)));
@@ -128,21 +128,21 @@ mod tests {
         let servers_under_test = (0..2).flat_map(|server| {
             [50, 80].map(|percent| ServerUnderTest {
                 server,
-                purpose: Purpose::Below,
+                purpose: Purpose::AtLoad,
                 percent: Some(percent),
             })
         });
-        let below = Rounds {
+        let at_load = Rounds {
             runs: 1,
             servers_under_test: servers_under_test.collect(),
         };
-        let counted = rounds(1, 2, Purpose::Counted);
-        let trials = interleave(&[1, 2], &[timed.clone(), below, counted], 1);
+        let counted = rounds(1, 2, Purpose::Profiled);
+        let trials = interleave(&[1, 2], &[timed.clone(), at_load, counted], 1);
         assert_eq!(trials.len(), 12 + 8 + 4);
         assert!(trials.is_sorted_by_key(|trial| trial.purpose));
         assert_eq!(trials[..12], interleave(&[1, 2], &[timed], 1));
-        let below = &trials[12..20];
-        let mut pairs: Vec<_> = below
+        let at_load = &trials[12..20];
+        let mut pairs: Vec<_> = at_load
             .iter()
             .map(|trial| (trial.server, trial.clients, trial.percent))
             .collect();

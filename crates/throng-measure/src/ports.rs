@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_told() {
+    fn who_listens_is_reported() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let ports = listened_by(&[std::process::id()]).unwrap();

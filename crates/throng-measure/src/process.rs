@@ -79,7 +79,7 @@ impl Tail {
 
 /// What of its output is heard line by line; all of it is kept to explain a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Captured {
     /// Standard output.
     Output,
     /// Standard error too.
@@ -88,7 +88,7 @@ pub(super) enum Heard {
 
 /// Who is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whom {
+pub(super) enum Signalled {
     /// The process alone; it tells its children.
     Leader,
     /// All of its group, as a terminal or systemd does.
@@ -112,9 +112,9 @@ impl Process {
         what: &str,
         command: Command,
         cpus: &[u32],
-        heard: Heard,
+        captured: Captured,
     ) -> anyhow::Result<Self> {
-        Self::start_prepared(what, command, cpus, heard, || ()).map(|(process, ())| process)
+        Self::start_prepared(what, command, cpus, captured, || ()).map(|(process, ())| process)
     }
 
     /// The same from a thread that has called `prepare` before, does nothing else, and lives as long
@@ -123,28 +123,30 @@ impl Process {
         what: &str,
         mut command: Command,
         cpus: &[u32],
-        heard: Heard,
+        captured: Captured,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> anyhow::Result<(Self, P)> {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         let program = command.get_program().to_owned();
-        watchdog::enlist(&mut command).context("cannot tell the keeper")?;
+        watchdog::enlist(&mut command).context("cannot tell the watchdog")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
-        let (tell, told) = sync_channel(1);
+        let (sender, receiver) = sync_channel(1);
         std::thread::Builder::new()
             .name("parent".to_owned())
             .spawn(move || {
                 let prepared = prepare();
                 // Whoever waits for it is there until it has come.
-                let _ = tell.send((spawn(&mut command, &cpus), prepared));
+                let _ = sender.send((spawn(&mut command, &cpus), prepared));
                 // Nothing is ever sent: this ends when the process is dropped.
                 let _ = until_the_end.recv();
             })
             .context("cannot start a thread")?;
-        let (child, prepared) = told.recv().context("the thread that starts it has ended")?;
+        let (child, prepared) = receiver
+            .recv()
+            .context("the thread that starts it has ended")?;
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         orphans::care_for(child.id());
@@ -152,7 +154,7 @@ impl Process {
         let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let errors = (heard == Heard::Both).then(|| sender.clone());
+        let errors = (captured == Captured::Both).then(|| sender.clone());
         let process = Self {
             what: what.to_owned(),
             input: child.stdin.take(),
@@ -183,7 +185,7 @@ impl Process {
             command.args(["--cpus", &cpus.join(",")]);
         }
         let (mut load, prepared) =
-            Self::start_prepared("the load", command, cpus, Heard::Output, prepare)?;
+            Self::start_prepared("the load", command, cpus, Captured::Output, prepare)?;
         load.say(&line);
         Ok((load, prepared))
     }
@@ -284,11 +286,11 @@ impl Process {
 
     /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
     /// for certain.
-    pub(super) fn stop(&mut self, grace: Duration, whom: Whom) -> Stopped {
+    pub(super) fn stop(&mut self, grace: Duration, signalled: Signalled) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = match whom {
-                Whom::Leader => kill_process(pid, Signal::TERM),
-                Whom::Group => kill_process_group(pid, Signal::TERM),
+            let _ = match signalled {
+                Signalled::Leader => kill_process(pid, Signal::TERM),
+                Signalled::Group => kill_process_group(pid, Signal::TERM),
             };
         }
         // A read that waits for a word goes on after a signal, but not after the end of the stream.
@@ -297,7 +299,7 @@ impl Process {
         self.wait_for_end(grace);
         let stopped = if !self.has_ended() {
             Stopped::Late
-        } else if whom == Whom::Group && self.reaped.is_none() {
+        } else if signalled == Signalled::Group && self.reaped.is_none() {
             self.wait_for_group(deadline)
         } else {
             Stopped::InTime

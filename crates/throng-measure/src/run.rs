@@ -6,7 +6,7 @@ use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
 use super::{limit, loads, side_by_side};
 use throng_record::spec::TrialSpec;
-use throng_record::{Below, Ending, Failure, Run, Store, Trial, to_repeat};
+use throng_record::{AtLoad, Ending, Failure, Run, Store, Trial, to_repeat};
 use throng_sys::signal::Stop;
 
 /// Runs all trials, or as many as there is time for until a signal asks to stop.
@@ -172,13 +172,16 @@ impl Runner<'_> {
             server: server.clone(),
             clients: planned.clients,
             purpose: planned.purpose,
-            below: planned
+            at_load: planned
                 .percent
-                .map(|percent| Below::of(percent, &self.trials, server, planned.clients)),
+                .map(|percent| AtLoad::of(percent, &self.trials, server, planned.clients)),
             started_at: utc_now(),
             ..trial
         };
-        let measured = if trial.below.is_some_and(|below| below.rate_per_s.is_none()) {
+        let measured = if trial
+            .at_load
+            .is_some_and(|at_load| at_load.rate_per_s.is_none())
+        {
             trial.failure = Some(no_rate(planned.clients));
             Measured::Whole
         } else {

@@ -13,7 +13,7 @@ use throng_record::{
     Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
     ServerInfo, Settings, StudyInfo, ThrongProgram, Trial,
 };
-use throng_registry::Unsupported;
+use throng_registry::{Entry as _, Unsupported};
 
 /// A run, resolved and ready to begin.
 pub struct RunSpec {
@@ -32,7 +32,7 @@ pub struct RunSpec {
     /// A server that does least, which says what the clients can reach.
     pub null_server: Option<ServerInfo>,
     /// What measures them.
-    pub probes: Vec<&'static dyn ProbeKind>,
+    pub probes: Vec<&'static ProbeKind>,
     /// The program that generates the load: this one.
     pub program: PathBuf,
     /// What it was made of.
@@ -134,23 +134,28 @@ impl RunSpec {
         timed.extend(null_server.map(|_| of(self.servers.len(), Purpose::Ceiling)));
         let at = |percent: &u32| {
             let percent = Some(*percent);
-            all(Purpose::Below)
+            all(Purpose::AtLoad)
                 .into_iter()
                 .map(move |server| ServerUnderTest { percent, ..server })
         };
-        let below: Vec<ServerUnderTest> = self.settings.below_percent.iter().flat_map(at).collect();
+        let at_load: Vec<ServerUnderTest> = self
+            .settings
+            .latency_at_percent
+            .iter()
+            .flat_map(at)
+            .collect();
         let rounds = |runs, servers_under_test| Rounds {
             runs,
             servers_under_test,
         };
-        let of_other = |purpose| rounds(self.settings.counted_runs, all(purpose));
+        let of_other = |purpose| rounds(self.settings.profiled_runs, all(purpose));
         // Side by side, rounds are of slices.
         let runs = if self.settings.method.is_trials() {
             self.settings.runs
         } else {
             1
         };
-        [rounds(runs, timed), rounds(1, below)]
+        [rounds(runs, timed), rounds(1, at_load)]
             .into_iter()
             .chain(other_purposes(&self.probes).into_iter().map(of_other))
             .collect()
@@ -206,10 +211,10 @@ fn build() -> String {
 }
 
 /// The probes that were chosen and cannot measure here.
-fn unavailable(probes: &[&'static dyn ProbeKind]) -> BTreeMap<String, Unsupported> {
-    let why_not = |kind: &&dyn ProbeKind| {
+fn unavailable(probes: &[&'static ProbeKind]) -> BTreeMap<String, Unsupported> {
+    let why_not = |kind: &&ProbeKind| {
         let unsupported = kind.supported().err()?;
-        Some((kind.info().name.to_owned(), unsupported))
+        Some((kind.info.name.to_owned(), unsupported))
     };
     probes.iter().filter_map(why_not).collect()
 }

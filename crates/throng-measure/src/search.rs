@@ -48,7 +48,7 @@ pub struct Verdict {
 
 /// What the trials of one value said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
+struct Attempts {
     held: u32,
     broke: u32,
     /// Of these, the ones that were to confirm.
@@ -60,7 +60,7 @@ struct Tally {
 #[derive(Debug, Clone)]
 pub struct Search {
     bounds: Bounds,
-    tallies: BTreeMap<u64, Tally>,
+    attempts: BTreeMap<u64, Attempts>,
     used: u32,
 }
 
@@ -80,7 +80,7 @@ impl Search {
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
-            tallies: BTreeMap::new(),
+            attempts: BTreeMap::new(),
             used: 0,
         }
     }
@@ -92,14 +92,14 @@ impl Search {
 
     /// A trial has ended.
     pub fn learn(&mut self, point: Point, verdict: Verdict) {
-        let tally = self.tallies.entry(point.value).or_default();
+        let attempts = self.attempts.entry(point.value).or_default();
         if verdict.held {
-            tally.held += 1;
+            attempts.held += 1;
         } else {
-            tally.broke += 1;
-            tally.reached = verdict.reached;
+            attempts.broke += 1;
+            attempts.reached = verdict.reached;
         }
-        tally.again += u32::from(point.purpose == Purpose::Confirm);
+        attempts.again += u32::from(point.purpose == Purpose::Confirm);
         self.used += 1;
     }
 
@@ -138,7 +138,7 @@ impl Search {
         };
         let tried = |value: u64| Tried {
             value,
-            times: self.tallies.get(&value).map_or(0, Tally::times),
+            times: self.attempts.get(&value).map_or(0, Attempts::times),
         };
         Known {
             ending,
@@ -151,10 +151,10 @@ impl Search {
     fn so_far(&self) -> (Option<u64>, Option<u64>) {
         let (low, _) = self.split();
         let up_to = low.unwrap_or(0);
-        let mut below = self.tallies.range(..=up_to).rev();
-        let held = below.find(|(_, tally)| tally.broke == 0);
-        let mut above = self.tallies.range(up_to + 1..);
-        let broke = above.find(|(_, tally)| tally.held == 0);
+        let mut below = self.attempts.range(..=up_to).rev();
+        let held = below.find(|(_, attempts)| attempts.broke == 0);
+        let mut above = self.attempts.range(up_to + 1..);
+        let broke = above.find(|(_, attempts)| attempts.held == 0);
         (
             held.map(|(value, _)| *value),
             broke.map(|(value, _)| *value),
@@ -165,16 +165,16 @@ impl Search {
     /// below it, and the lowest above. Of several such values the highest, since what broke once may
     /// hold next time, and then the search goes on.
     fn split(&self) -> (Option<u64>, Option<u64>) {
-        let all_held: u32 = self.tallies.values().map(|tally| tally.held).sum();
+        let all_held: u32 = self.attempts.values().map(|attempts| attempts.held).sum();
         // With the limit below everything, each trial that held does not fit.
         let (mut misfits, mut fewest, mut low) = (all_held, all_held, None);
-        for (value, tally) in &self.tallies {
-            misfits = misfits + tally.broke - tally.held;
+        for (value, attempts) in &self.attempts {
+            misfits = misfits + attempts.broke - attempts.held;
             if misfits <= fewest {
                 (fewest, low) = (misfits, Some(*value));
             }
         }
-        let above = |value: u64| self.tallies.keys().find(|other| **other > value).copied();
+        let above = |value: u64| self.attempts.keys().find(|other| **other > value).copied();
         (low, above(low.unwrap_or(0)))
     }
 
@@ -186,7 +186,7 @@ impl Search {
     fn lower(&self, high: u64) -> u64 {
         let next = (high as f64 / self.bounds.factor).round() as u64;
         // What was reached when it broke is nearer to the limit than any guess.
-        let reached = self.tallies[&high]
+        let reached = self.attempts[&high]
             .reached
             .filter(|reached| *reached < high);
         reached.unwrap_or(next).clamp(1, high - 1)
@@ -200,13 +200,13 @@ impl Search {
 
     /// What a broken trial still reached, and once that holds its neighbour, unless they were tried.
     fn hinted(&self, low: u64, high: u64) -> Option<u64> {
-        let reached = self.tallies[&high].reached?;
+        let reached = self.attempts[&high].reached?;
         let neighbour = if self.bounds.exact_hints {
             reached + 1
         } else {
             reached + self.step(reached)
         };
-        let fresh = |value: u64| low < value && value < high && !self.tallies.contains_key(&value);
+        let fresh = |value: u64| low < value && value < high && !self.attempts.contains_key(&value);
         if fresh(reached) {
             Some(reached)
         } else {
@@ -227,7 +227,7 @@ impl Search {
 
     /// The end that was confirmed less often so far, if one is not certain.
     fn unconfirmed(&self) -> Option<Point> {
-        let times = |value: u64| self.tallies.get(&value).map_or(0, Tally::times);
+        let times = |value: u64| self.attempts.get(&value).map_or(0, Attempts::times);
         let open = |end: End| match end {
             End::Open(value) => Some(value),
             End::Certain(_) => None,
@@ -257,9 +257,9 @@ impl Search {
         };
         let (mut value, mut off) = (low, self.step(low));
         loop {
-            match self.tallies.get(&value) {
-                Some(tally) if tally.broke > 0 => {}
-                Some(tally) if tally.again >= self.bounds.confirm => {
+            match self.attempts.get(&value) {
+                Some(attempts) if attempts.broke > 0 => {}
+                Some(attempts) if attempts.again >= self.bounds.confirm => {
                     return End::Certain(Some(value));
                 }
                 _ => return End::Open(value),
@@ -279,9 +279,9 @@ impl Search {
         };
         let (mut value, mut off) = (high, self.step(low.unwrap_or(high)));
         loop {
-            match self.tallies.get(&value) {
-                Some(tally) if tally.held > 0 => {}
-                Some(tally) if tally.again >= self.bounds.confirm => {
+            match self.attempts.get(&value) {
+                Some(attempts) if attempts.held > 0 => {}
+                Some(attempts) if attempts.again >= self.bounds.confirm => {
                     return End::Certain(Some(value));
                 }
                 _ => return End::Open(value),
@@ -318,7 +318,7 @@ enum End {
     Open(u64),
 }
 
-impl Tally {
+impl Attempts {
     fn times(&self) -> u32 {
         self.held + self.broke
     }

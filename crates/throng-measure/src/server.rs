@@ -12,7 +12,7 @@ use rustix::process::Resource;
 use super::orphans;
 use super::ports;
 use super::probes::Tree;
-use super::process::{Heard, Process, Whom};
+use super::process::{Captured, Process, Signalled};
 use super::queue::NoLine;
 use super::stage::{Halt, Stage, failed};
 use throng_protocol::Pattern;
@@ -48,7 +48,7 @@ pub(super) struct Launch<'a> {
     /// How long the commands before and after may take.
     pub(super) hook_limit: Duration,
     pub(super) cpus: &'a [u32],
-    /// Where one that is not ours is told to listen, and expected to.
+    /// Where one that is not ours is asked to listen, and expected to.
     pub(super) address: IpAddr,
     pub(super) state: State,
 }
@@ -56,7 +56,7 @@ pub(super) struct Launch<'a> {
 /// What a launch remembers.
 #[derive(Default)]
 pub(super) struct State {
-    /// The port that a foreign server was told to take.
+    /// The port that a foreign server was asked to take.
     port: Cell<Option<u16>>,
     /// Whether the command before was begun, so that the one after is due.
     prepared: Cell<bool>,
@@ -110,12 +110,12 @@ impl Launch<'_> {
         self.info.foreign.is_none()
     }
 
-    /// Who is told to stop it.
-    pub(super) fn whom(&self) -> Whom {
+    /// Who is asked to stop it.
+    pub(super) fn signalled(&self) -> Signalled {
         if self.is_ours() {
-            Whom::Leader
+            Signalled::Leader
         } else {
-            Whom::Group
+            Signalled::Group
         }
     }
 
@@ -146,7 +146,7 @@ impl Launch<'_> {
         self.state.prepared.set(true);
         self.hook("prepare", &self.info.prepare, Some(stop))?;
         let helpers = orphans::living(&[]);
-        let helpers = helpers.into_iter().map(|stray| stray.pid).collect();
+        let helpers = helpers.into_iter().map(|orphan| orphan.pid).collect();
         self.state.helpers.replace(helpers);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Launch<'_> {
     fn hook(&self, stage: &str, words: &[String], heed: Option<Stop>) -> Stage<()> {
         let what = format!("the command of --{stage}");
         let limit = self.hook_limit;
-        let started = Process::start(&what, self.command(words), &[], Heard::Output);
+        let started = Process::start(&what, self.command(words), &[], Captured::Output);
         let mut process =
             started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
         let deadline = Instant::now() + limit;
@@ -219,14 +219,14 @@ impl Launch<'_> {
     ) -> Stage<(T, Server)> {
         let mut command = self.command(&self.info.command);
         command.arg("--log").arg(&self.log);
-        let (process, first) = self.spawn(command, Heard::Output, before)?;
+        let (process, first) = self.spawn(command, Captured::Output, before)?;
         Ok((first, self.wait_for_word(process, stop)?))
     }
 
     fn spawn<T: Send + 'static>(
         &self,
         mut command: Command,
-        heard: Heard,
+        captured: Captured,
         before: impl FnOnce() -> T + Send + 'static,
     ) -> Stage<(Process, T)> {
         let limits = LIMITS.iter().filter_map(|(name, resource)| {
@@ -237,7 +237,7 @@ impl Launch<'_> {
         if !limits.is_empty() {
             spawn::limit(&mut command, limits);
         }
-        let started = Process::start_prepared("the server", command, self.cpus, heard, before);
+        let started = Process::start_prepared("the server", command, self.cpus, captured, before);
         started.or_else(|error| failed("start", format!("{error:#}"), String::new()))
     }
 
@@ -274,7 +274,7 @@ impl Launch<'_> {
         stop: Stop,
     ) -> Stage<(T, Server)> {
         let command = self.command(&self.info.command);
-        let (mut process, first) = self.spawn(command, Heard::Both, before)?;
+        let (mut process, first) = self.spawn(command, Captured::Both, before)?;
         let deadline = Instant::now() + self.limit;
         let address = self.at(port);
         let mut said_so = pattern.is_none();

@@ -41,7 +41,7 @@ pub(super) fn run(
         .map(|((_, planned), trial)| {
             let mut setup = setup(plan, store, planned, trial, None);
             setup.load.in_slices = true;
-            setup.probes.retain(|kind| looks_at_one_server(*kind));
+            setup.probes.retain(|kind| looks_at_one_server(kind));
             setup
         })
         .collect();
@@ -108,8 +108,8 @@ fn begun(plan: &RunSpec, index: usize, planned: &TrialSpec) -> Trial {
 }
 
 /// Whether a probe sees one server's doings when several run at once: one of the whole machine does not.
-fn looks_at_one_server(kind: &'static dyn ProbeKind) -> bool {
-    kind.info().name != "machine"
+fn looks_at_one_server(kind: &'static ProbeKind) -> bool {
+    kind.info.name != "machine"
 }
 
 /// CPU use is that within the slices, not that of the whole time, in most of which others had theirs.

@@ -407,7 +407,7 @@ impl<'a> Visited<'a> {
 
     fn await_slice(&mut self, deadline: Instant) -> Stage<SliceStats> {
         loop {
-            match self.live.load.heard(deadline) {
+            match self.live.load.receive(deadline) {
                 News::Slice(seen) => return Ok(seen),
                 News::Failed { reason, output } => return failed("load", reason, output),
                 News::Result(_) => {

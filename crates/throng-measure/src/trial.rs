@@ -47,7 +47,7 @@ pub(super) struct Setup<'a> {
     /// What settle, warm-up and steady part take together, at most.
     pub(super) load_limit: Duration,
     pub(super) purpose: Purpose,
-    pub(super) probes: Vec<&'static dyn ProbeKind>,
+    pub(super) probes: Vec<&'static ProbeKind>,
     /// Where probes may leave files, without their ending.
     pub(super) files: PathBuf,
 }
@@ -182,7 +182,7 @@ impl<'a> Live<'a> {
         self.go_on()?;
         self.deadline = Instant::now() + SLACK;
         loop {
-            match self.hear()? {
+            match self.receive()? {
                 News::Phase { waits: true, .. } => self.go_on()?,
                 News::Result(load) => return Ok(*load),
                 _ if Instant::now() >= self.deadline => {
@@ -200,7 +200,7 @@ impl<'a> Live<'a> {
     /// What is heard of the load next, until a sample is due, which is taken then. Whoever asked gives the word for
     /// which the load may wait.
     pub(super) fn step(&mut self, audience: &mut Audience<'_>) -> Stage<News> {
-        let news = self.hear()?;
+        let news = self.receive()?;
         let is_last = matches!(news, News::Result(_));
         // However much is heard.
         if !is_last && Instant::now() >= self.deadline.min(self.follower.due()) {
@@ -210,8 +210,8 @@ impl<'a> Live<'a> {
     }
 
     /// What is heard of the load next, until a sample is due.
-    fn hear(&mut self) -> Stage<News> {
-        let news = self.load.heard(self.deadline.min(self.follower.due()));
+    fn receive(&mut self) -> Stage<News> {
+        let news = self.load.receive(self.deadline.min(self.follower.due()));
         match &news {
             News::Phase {
                 phase, snapshot, ..
@@ -280,7 +280,7 @@ impl<'a> Live<'a> {
         } else {
             STOP_LIMIT
         };
-        let stopped = server.stop(stop_limit, launch.whom());
+        let stopped = server.stop(stop_limit, launch.signalled());
         result.load = Some(watched?);
         result.take(panels);
         whole.or_else(|reason| failed("load", reason, server.output()))?;
@@ -349,10 +349,10 @@ fn begin_load<'a>(
             let names: Vec<String> = setup
                 .probes
                 .iter()
-                .map(|kind| kind.info().name.to_owned())
+                .map(|kind| kind.info.name.to_owned())
                 .collect();
             let leader = rustix::system::uname();
-            let load = cluster::Whole {
+            let load = cluster::WholeLoad {
                 load: &setup.load.load,
                 figures_every: setup.load.figures_every,
                 server: address,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use throng_protocol::{Dialogue, Requester, Settings, Statuses, Tally};
+use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
 
 /// Longest wait for any one reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,9 +43,11 @@ pub(super) fn verify(
         stream: None,
     };
     let mut first = talk(0);
-    first.exchange(1, Pace::Whole).context("a single request")?;
     first
-        .exchange(1, Pace::Pieces)
+        .exchange(1, Pace::AtOnce)
+        .context("a single request")?;
+    first
+        .exchange(1, Pace::Split)
         .context("a request in pieces")?;
     if dialogue.closes() {
         let mut others: Vec<Talk> = (1..=BURST).map(|number| talk(number.into())).collect();
@@ -53,11 +55,11 @@ pub(super) fn verify(
             other.ask().context("several clients at once")?;
         }
         for other in &mut others {
-            other.hear(1).context("several clients at once")?;
+            other.receive(1).context("several clients at once")?;
         }
     } else if rigour != Rigour::OneByOne {
         first
-            .exchange(BURST, Pace::Whole)
+            .exchange(BURST, Pace::AtOnce)
             .context("several requests at once")?;
     }
     if rigour == Rigour::All {
@@ -71,13 +73,13 @@ pub(super) fn verify(
 
 /// Refuses a server none of whose replies had an expected status: it would be timed failing.
 fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Result<()> {
-    let mut tally = Tally::default();
-    requester.tally(&mut tally);
+    let mut counts = ReplyCounts::default();
+    requester.counts(&mut counts);
     let is_expected = |status: &u16| expected.contains(*status);
-    if tally.statuses.is_empty() || tally.statuses.keys().any(is_expected) {
+    if counts.statuses.is_empty() || counts.statuses.keys().any(is_expected) {
         return Ok(());
     }
-    let statuses: Vec<String> = tally.statuses.keys().map(u16::to_string).collect();
+    let statuses: Vec<String> = counts.statuses.keys().map(u16::to_string).collect();
     bail!(
         "all responses were {} instead of {expected}: check the path and the server's log, or say with \
          --expect-status which statuses are right",
@@ -88,8 +90,8 @@ fn check_statuses(requester: &dyn Requester, expected: Statuses) -> anyhow::Resu
 /// How a request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    Whole,
-    Pieces,
+    AtOnce,
+    Split,
     /// Whole, and no other will follow.
     Last,
 }
@@ -119,7 +121,7 @@ impl Talk {
     /// Asks once, of a server whose reply is short.
     fn ask(&mut self) -> anyhow::Result<()> {
         let (wire, stream) = self.prepare(1)?;
-        send(&stream, &wire, Pace::Whole, self.closes)
+        send(&stream, &wire, Pace::AtOnce, self.closes)
     }
 
     /// Asks, and hears the replies meanwhile: a server does not read on while what it has to say is not read.
@@ -128,25 +130,25 @@ impl Talk {
         let closes = self.closes;
         std::thread::scope(|scope| {
             let sending = scope.spawn(|| send(&stream, &wire, pace, closes));
-            let heard = self.hear(requests);
-            if heard.is_err() {
+            let received = self.receive(requests);
+            if received.is_err() {
                 // Nobody waits for what is still to be sent.
                 let _ = stream.shutdown(Shutdown::Both);
             }
             let sent = sending.join().expect("sending does not panic");
-            heard.and(sent)
+            received.and(sent)
         })
     }
 
     /// Hears so many replies; fewer, if the server says that it closes after one.
-    fn hear(&mut self, replies: u32) -> anyhow::Result<()> {
+    fn receive(&mut self, replies: u32) -> anyhow::Result<()> {
         let stream = self.stream.as_mut().context("it is connected")?;
         let mut input = vec![0; 64 * 1024];
         let mut completed = 0;
         while completed < replies {
-            let heard = match stream.read(&mut input) {
+            let received = match stream.read(&mut input) {
                 Ok(0) => match self.requester.finish()? {
-                    heard if heard.completed > 0 => heard,
+                    received if received.completed > 0 => received,
                     _ => bail!("the server closed the connection before its reply was whole"),
                 },
                 Ok(count) => self.requester.receive(&input[..count])?,
@@ -156,8 +158,8 @@ impl Talk {
                 }
                 Err(error) => return Err(error).context("no whole reply"),
             };
-            completed += heard.completed;
-            if heard.close {
+            completed += received.completed;
+            if received.close {
                 return self.hear_the_end();
             }
         }
@@ -178,7 +180,7 @@ impl Talk {
 }
 
 fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
-    let piece = if pace == Pace::Pieces {
+    let piece = if pace == Pace::Split {
         wire.len().div_ceil(4).max(1)
     } else {
         wire.len()
@@ -190,7 +192,7 @@ fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow
             Err(_) if closes => break,
             Err(error) => return Err(error.into()),
         }
-        if pace == Pace::Pieces {
+        if pace == Pace::Split {
             std::thread::sleep(Duration::from_micros(200));
         }
     }
@@ -220,7 +222,7 @@ mod tests {
     use throng_registry as registry;
 
     #[test]
-    fn replies_are_heard_while_requests_larger_than_all_buffers_leave() {
+    fn replies_are_received_while_requests_larger_than_all_buffers_leave() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {

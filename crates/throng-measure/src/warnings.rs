@@ -13,13 +13,13 @@ use throng_stats::paired::FEWEST_PAIRS;
 
 /// Share of its CPUs from which a side counts as full.
 const FULL_PERCENT: f64 = 95.0;
-/// CPU time of others that is told.
+/// CPU time of others that is reported.
 const OTHERS_PERCENT: f64 = 10.0;
-/// CPU time taken by the host that is told.
+/// CPU time taken by the host that is reported.
 const STEAL_PERCENT: f64 = 2.0;
 /// Share of a CPU that probes may take in the steady part.
 const PROBES_SHARE: f64 = 0.02;
-/// Output of a server, in the time of one load, that is told.
+/// Output of a server, in the time of one load, that is reported.
 const MUCH_OUTPUT: u64 = 1 << 20;
 /// Time that one look of all probes may take, so that the next one is not late.
 const PROBES_SAMPLE_MS: f64 = 50.0;
@@ -118,13 +118,13 @@ pub(super) fn of_trial(trial: &Trial, settings: &Settings) -> Vec<Warning> {
         ));
         return warnings;
     }
-    warnings.extend(match &trial.below {
-        Some(below) => load::of_load_below(load, below),
+    warnings.extend(match &trial.at_load {
+        Some(at_load) => load::of_load_at(load, at_load),
         None => of_load(load),
     });
     if trial.purpose.is_timed() {
         // Below the maximum the schedule says how much there is to do, and who is late is told of it.
-        if trial.below.is_none() {
+        if trial.at_load.is_none() {
             warnings.extend(client_limited(trial, load, settings));
         }
         warnings.extend(struggling(trial, load));
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_told_where_it_is_used() {
-        let told = |address: Option<&str>| {
+    fn loopback_is_reported_where_it_is_used() {
+        let warned = |address: Option<&str>| {
             let settings = Settings {
                 server_address: address.map(|address| address.parse().unwrap()),
                 ..Settings::default()
@@ -235,12 +235,12 @@ mod tests {
             let warnings = of_run(&Host::default(), &settings);
             warnings.iter().any(|warning| warning.kind == "loopback")
         };
-        assert!(told(None) && told(Some("127.0.0.2")));
-        assert!(!told(Some("10.213.0.1")));
+        assert!(warned(None) && warned(Some("127.0.0.2")));
+        assert!(!warned(Some("10.213.0.1")));
     }
 
     #[test]
-    fn probes_that_struggle_are_told() {
+    fn probes_that_struggle_are_reported() {
         let mut load = Load {
             served: 1,
             ..Load::default()
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_took_is_told() {
+    fn what_others_took_is_reported() {
         let side = |metrics: &[(&str, f64)]| {
             let metrics = metrics
                 .iter()
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_before_the_first_trial_is_told() {
+    fn what_is_known_before_the_first_trial_is_reported() {
         let mut settings = settings();
         let kinds = |host: &Host, settings: &Settings| -> Vec<String> {
             of_run(host, settings)

@@ -25,14 +25,14 @@ use throng_sys::spawn;
 
 /// The variable whose value marks all processes of a run.
 const MARK: &str = "THRONG_RUN";
-/// The hidden subcommand that a keeper is started with.
+/// The hidden subcommand that a watchdog is started with.
 pub const SUBCOMMAND: &str = "keep";
-/// How long a keeper looks for processes to end, and is waited for.
+/// How long a watchdog looks for processes to end, and is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
 /// What it is told when throng ends and has ended everything itself.
 const IN_ORDER: i32 = 0;
 
-/// The line to the keeper, while there is one.
+/// The line to the watchdog, while there is one.
 static LINE: Mutex<Option<Line>> = Mutex::new(None);
 
 /// How processes are told to it.
@@ -42,7 +42,7 @@ struct Line {
     to: UnixStream,
 }
 
-/// The keeper of this process. It ends when this is dropped.
+/// The watchdog of this process. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Watchdog {
     child: Child,
@@ -78,7 +78,7 @@ impl Drop for Watchdog {
         if let Some(line) = line().take()
             && !std::thread::panicking()
         {
-            line.tell(IN_ORDER);
+            line.send(IN_ORDER);
         }
         let deadline = Instant::now() + LIMIT;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -90,8 +90,8 @@ impl Drop for Watchdog {
 }
 
 impl Line {
-    fn tell(&self, word: i32) {
-        // Without a signal and without waiting: a keeper that somebody killed must cost nothing.
+    fn send(&self, word: i32) {
+        // Without a signal and without waiting: a watchdog that somebody killed must cost nothing.
         let how = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = send(&self.to, &word.to_ne_bytes(), how);
     }
@@ -101,7 +101,7 @@ fn line() -> std::sync::MutexGuard<'static, Option<Line>> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the process that `command` will be, the leader of a group of its own, told to the keeper and marked.
+/// Has the process that `command` will be, the leader of a group of its own, told to the watchdog and marked.
 pub(super) fn enlist(command: &mut Command) -> io::Result<()> {
     if let Some(line) = &*line() {
         command.env(MARK, &line.mark);
@@ -110,23 +110,23 @@ pub(super) fn enlist(command: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the keeper forget a group whose number may soon be somebody else's.
+/// Has the watchdog forget a group whose number may soon be somebody else's.
 pub(super) fn dismiss(group: u32) {
     if let Some(line) = &*line() {
-        line.tell(-group.cast_signed());
+        line.send(-group.cast_signed());
     }
 }
 
-/// The process that is the keeper, where there is one.
+/// The process that is the watchdog, where there is one.
 pub(super) fn pid() -> Option<u32> {
     line().as_ref().map(|line| line.watchdog)
 }
 
-/// Is a keeper: hears of groups from `told` until that ends, and then ends them and whoever has the mark.
-pub fn keep(mark: &str, mut told: impl Read) {
+/// Is a watchdog: hears of groups from `messages` until that ends, and then ends them and whoever has the mark.
+pub fn keep(mark: &str, mut messages: impl Read) {
     let mut groups = BTreeSet::new();
     let mut word = [0; 4];
-    while told.read_exact(&mut word).is_ok() {
+    while messages.read_exact(&mut word).is_ok() {
         match i32::from_ne_bytes(word) {
             IN_ORDER => return,
             group if group > 0 => groups.insert(group),
@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn groups_and_marked_processes_end_with_the_line() {
-        let (mut told, mut marked) = (sleeper("another"), sleeper("keeper-test-1"));
+        let (mut messages, mut marked) = (sleeper("another"), sleeper("watchdog-test-1"));
         let mut dismissed = sleeper("another");
         let group = |child: &Child| child.id().cast_signed();
-        let line = words(&[group(&dismissed), group(&told), -group(&dismissed)]);
+        let line = words(&[group(&dismissed), group(&messages), -group(&dismissed)]);
         // It looks until nobody is left that is not a zombie.
-        keep("keeper-test-1", &line[..]);
-        assert!(!told.wait().unwrap().success());
+        keep("watchdog-test-1", &line[..]);
+        assert!(!messages.wait().unwrap().success());
         assert!(!marked.wait().unwrap().success());
         assert!(dismissed.try_wait().unwrap().is_none());
         dismissed.kill().unwrap();
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn an_end_in_order_ends_nobody() {
-        let mut marked = sleeper("keeper-test-2");
-        keep("keeper-test-2", &words(&[IN_ORDER])[..]);
+        let mut marked = sleeper("watchdog-test-2");
+        keep("watchdog-test-2", &words(&[IN_ORDER])[..]);
         assert!(marked.try_wait().unwrap().is_none());
         marked.kill().unwrap();
         marked.wait().unwrap();

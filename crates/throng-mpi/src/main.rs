@@ -48,7 +48,7 @@ The first rank starts the server, all others are its clients. For a load from th
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    let measures = throng::cli::takes_crew(&arguments);
+    let measures = throng::cli::uses_cluster(&arguments);
     if let Ok(launcher) = std::env::var(LAUNCHER) {
         return see_off(&launcher);
     }

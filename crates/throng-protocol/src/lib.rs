@@ -26,7 +26,7 @@ pub use custom::{Custom, Expectation, Pattern, unescape};
 pub use http::{BodyRule, HttpRequest};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
 pub use spoken::Spoken;
-pub use status::{Statuses, Tally};
+pub use status::{ReplyCounts, Statuses};
 use throng_registry::Entry;
 pub use top::{Busiest, Processes, Used};
 
@@ -222,8 +222,8 @@ pub trait Requester: Send {
         Ok(Replies::default())
     }
 
-    /// Adds to `tally` what was said in all replies so far, over all connections.
-    fn tally(&self, _tally: &mut Tally) {}
+    /// Adds to `counts` what was said in all replies so far, over all connections.
+    fn counts(&self, _counts: &mut ReplyCounts) {}
 }
 
 /// What a requester made of the bytes it was given; it always takes all of them.
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_neither_sent_nor_heard() {
+    fn what_is_forgotten_is_neither_sent_nor_received() {
         let (settings, offer) = (Settings::default(), Offer::default());
         for protocol in PROTOCOLS {
             let name = protocol.info().name;

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn mixes_are_told_in_words() {
+    fn mixes_are_described() {
         let mix = Mix::Several(&[(100_000, 3), (1 << 20, 1), (1_000_000, 1), (999, 2)]);
         assert_eq!(
             mix.sizes_in_words(),

@@ -89,7 +89,7 @@ impl FromStr for Statuses {
 
 /// What one client, or several, had for replies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ReplyCounts {
     /// Replies by status, where they have one.
     pub statuses: BTreeMap<u16, u64>,
     /// Of these, the ones whose status was not expected.

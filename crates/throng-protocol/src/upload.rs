@@ -13,8 +13,8 @@ use super::mix::{following, scatter};
 use super::number::Number;
 use super::pattern::{Kept, noise};
 use super::{
-    Close, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, Requester, Session, Settings,
-    Step, Tally,
+    Close, Dialogue, Mix, Offer, Protocol, ProtocolError, Replies, ReplyCounts, Requester, Session,
+    Settings, Step,
 };
 use throng_registry::{Entry, Info};
 
@@ -253,9 +253,9 @@ impl Requester for UploadRequester {
         })
     }
 
-    fn tally(&self, tally: &mut Tally) {
+    fn counts(&self, counts: &mut ReplyCounts) {
         if self.rejected > 0 {
-            *tally.rejected.entry("over-limit").or_default() += self.rejected;
+            *counts.rejected.entry("over-limit").or_default() += self.rejected;
         }
     }
 }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_told_at_the_last_byte() {
+    fn what_is_taken_is_reported_at_the_last_byte() {
         let wire = request(20);
         assert_eq!(wire[..8], [0, 0, 0, 0, 0, 0, 0, 20]);
         assert_eq!(wire.len(), 28);

@@ -40,7 +40,7 @@ pub enum StoreError {
     Gone(PathBuf),
     /// A part of a trial that wrote to the record itself could not, in its own words.
     #[error("{0}")]
-    Told(String),
+    Reported(String),
     /// There is no record.
     #[error("{0} holds no record (it has no run.json, nor study.json)")]
     Missing(PathBuf),

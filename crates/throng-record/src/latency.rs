@@ -18,7 +18,6 @@ pub struct Latency {
     pub count: u64,
     /// Least.
     pub min_us: f64,
-    /// Mean.
     pub mean_us: f64,
     /// Median.
     pub p50_us: f64,

@@ -3,7 +3,7 @@
 //! A record is a directory. `run.json` is a [`Run`]; each line of `trials.jsonl` is a [`Trial`],
 //! synced to disk before the next trial begins; of an archived record it may be compressed, as
 //! `trials.jsonl.gz`. `samples/`, `clients/` and `server/` hold one CSV file a trial, named after
-//! [`Trial::file_stem`]; in `clients/`, what happened at a time is told since the load began, what took
+//! [`Trial::file_stem`]; in `clients/`, what happened at a time is reported since the load began, what took
 //! a time since the client did. A value that could not be measured is absent,
 //! never 0. A study of several parts is a directory of such records, one a part, with `study.json`
 //! ([`Study`]) beside them. `schemas/*.schema.json` describe the JSON forms. Whoever writes has the
@@ -11,7 +11,7 @@
 //!
 //! Units are part of every name: `_s` seconds, `_ms` milliseconds, `_us` microseconds, `_bytes`.
 
-mod below;
+mod at_load;
 pub mod claim;
 mod comparison;
 mod counts;
@@ -51,7 +51,7 @@ use throng_registry::Unsupported;
 
 use spec::LoadSpec;
 
-pub use below::Below;
+pub use at_load::AtLoad;
 pub use claim::Claim;
 pub use comparison::Comparison;
 pub use counts::{ServerCounts, ServerWorker};
@@ -223,7 +223,7 @@ pub struct Settings {
     pub runs: u32,
     /// How often events are counted, and packets captured, of each pair.
     #[serde(default = "once")]
-    pub counted_runs: u32,
+    pub profiled_runs: u32,
     /// How long a server may take from its start until it listens.
     pub start_timeout_s: f64,
     /// How long a command before or after a trial may take.
@@ -242,7 +242,7 @@ pub struct Settings {
     pub load_threads: u32,
     /// Parts of the rate that each pair reached at which it is tried again, in percent, rising.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub below_percent: Vec<u32>,
+    pub latency_at_percent: Vec<u32>,
     /// The probes that measure, by name.
     #[serde(default)]
     pub probes: Vec<String>,
@@ -349,7 +349,7 @@ pub struct Trial {
     pub attempt: Option<Attempt>,
     /// The load it was given, where that is a part of the rate reached before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub below: Option<Below>,
+    pub at_load: Option<AtLoad>,
     /// UTC, RFC 3339.
     pub started_at: String,
     /// From starting the server to its end.
@@ -403,7 +403,7 @@ impl Trial {
 
     /// Below the maximum: at which part of the rate reached before.
     pub fn percent(&self) -> Option<u32> {
-        self.below.map(|below| below.percent)
+        self.at_load.map(|at_load| at_load.percent)
     }
 
     /// Name of this trial's CSV files, without folder and ending: "0007-epoll-100-r1".

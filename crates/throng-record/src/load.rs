@@ -61,7 +61,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// Connections that ended with an error, by kind. A client ends with its connection, unless it
-    /// was told to connect anew.
+    /// was asked to connect anew.
     pub errors: BTreeMap<String, u64>,
     /// How clients came to an end that had a job each.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ pub enum LoadEvent {
     },
     /// Clients have come or gone, or figures are due.
     Snapshot(LoadSnapshot),
-    /// A [slice](SliceStats) that it was told to load for is over, and it waits for the next one.
+    /// A [slice](SliceStats) that it was asked to load for is over, and it waits for the next one.
     Slice(SliceStats),
     /// It is over.
     Result(Box<LoadStats>),
@@ -94,7 +94,6 @@ pub struct NextSlice {
 }
 
 impl NextSlice {
-    /// The line.
     pub fn line(&self) -> String {
         let text = serde_json::to_string(self);
         text.expect("a number and a truth value") + "\n"

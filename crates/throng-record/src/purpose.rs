@@ -16,9 +16,9 @@ pub enum Purpose {
     Ceiling,
     /// One of the servers at a part of the rate that it reached: what response time it has while it
     /// is not full.
-    Below,
+    AtLoad,
     /// Instructions, system calls and the like are counted in it; nothing is timed.
-    Counted,
+    Profiled,
     /// Its packets are captured; nothing else is timed.
     Captured,
     /// A limit is searched for.
@@ -45,9 +45,9 @@ impl Purpose {
             (Self::Timed, _) => String::new(),
             (Self::Control, _) => "as its own control".to_owned(),
             (Self::Ceiling, _) => "for the clients' ceiling".to_owned(),
-            (Self::Below, Some(percent)) => format!("at {percent} % of its rate"),
-            (Self::Below, None) => "below its rate".to_owned(),
-            (Self::Counted, _) => "counting".to_owned(),
+            (Self::AtLoad, Some(percent)) => format!("at {percent} % of its rate"),
+            (Self::AtLoad, None) => "below its rate".to_owned(),
+            (Self::Profiled, _) => "counting".to_owned(),
             (Self::Captured, _) => "capturing packets".to_owned(),
             (Self::Search, _) => "searching".to_owned(),
             (Self::Confirm, _) => "to confirm".to_owned(),
@@ -57,7 +57,7 @@ impl Purpose {
 
     /// Whether it runs without anything that would slow it.
     pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Counted | Self::Captured)
+        !matches!(self, Self::Profiled | Self::Captured)
     }
 
     /// Whether it is to show if a server holds something: what is known of it counts even where it

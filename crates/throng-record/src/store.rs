@@ -161,7 +161,7 @@ impl Store {
         let words = format!("cannot write {}", self.directory.display());
         let mut lines = failure.output.lines().chain([failure.reason.as_str()]);
         match lines.find_map(|line| line.find(&words).map(|at| &line[at..])) {
-            Some(line) => Err(StoreError::Told(line.to_owned())),
+            Some(line) => Err(StoreError::Reported(line.to_owned())),
             None => Ok(()),
         }
     }

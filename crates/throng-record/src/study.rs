@@ -21,7 +21,6 @@ pub struct Study {
     pub schema_version: u32,
     /// Version of throng that wrote it.
     pub throng_version: String,
-    /// Its name.
     pub name: String,
     /// The question it answers, one line.
     pub question: String,
@@ -100,7 +99,7 @@ pub struct LeftOut {
 impl StudyPart {
     /// Whether it ran in another way than it was written, beyond how often and with how many clients.
     pub fn is_another(&self) -> bool {
-        let same = ["clients ", "runs ", "counted-runs "];
+        let same = ["clients ", "runs ", "profiled-runs "];
         let another = |change: &String| !same.iter().any(|what| change.starts_with(what));
         self.scaled.iter().any(another)
     }
@@ -142,7 +141,6 @@ pub struct Published {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PublishedValue {
-    /// The number.
     Number(f64),
     /// Why there is none.
     Absent(String),

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn rounds_are_gathered() {
         let named = |names: &str| names.split(' ').map(call).collect::<Vec<_>>();
-        let told = |names: &str| {
+        let reported = |names: &str| {
             let gathered = gathered(&named(names));
             let words = gathered.iter().map(|call| match call.times {
                 1 => call.name.clone(),
@@ -148,9 +148,9 @@ mod tests {
             });
             words.collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(told("poll recv send poll"), "poll recv send poll");
-        assert_eq!(told("a b a b a b a c"), "a*3 b*3 a c");
-        assert_eq!(told("x a a a a"), "x a*4");
-        assert_eq!(told("a a b"), "a a b");
+        assert_eq!(reported("poll recv send poll"), "poll recv send poll");
+        assert_eq!(reported("a b a b a b a c"), "a*3 b*3 a c");
+        assert_eq!(reported("x a a a a"), "x a*4");
+        assert_eq!(reported("a a b"), "a a b");
     }
 }

@@ -3,7 +3,7 @@
 //! Never ranked: a server that did not serve every client, rates that the load generator limited, and anything
 //! of a run that is not fit for it (see [`crate::grade`]). A difference that is not significant is inconclusive.
 
-mod below;
+mod at_load;
 mod checked;
 mod completion;
 mod paced;
@@ -59,7 +59,7 @@ impl Answer {
         }
         let rankings = Rankings::of(summary);
         answer.headline = headline(summary, &rankings, *largest);
-        answer.headline.extend(below::sentences(summary));
+        answer.headline.extend(at_load::sentences(summary));
         answer.headline.extend(scalability::sentences(summary));
         answer.headline.extend(failed(summary, *largest));
         answer.headline.extend(connecting(summary));
@@ -88,7 +88,7 @@ impl Answer {
             return Self::without_ranking(summary, grade);
         }
         let mut headline = sentences(most);
-        headline.extend(below::sentences(summary));
+        headline.extend(at_load::sentences(summary));
         headline.extend(starved(&summary.rows_at(largest).collect::<Vec<_>>()));
         headline.extend(ceiling(summary, largest));
         let control = summary.checks_at(largest).and_then(control);
@@ -388,7 +388,7 @@ fn notes(summary: &Summary) -> Vec<String> {
         ));
     }
     notes.extend(summary.invalid());
-    notes.extend(warm_up::told(summary).map(|took| format!("Warm-up: {took}.")));
+    notes.extend(warm_up::reported(summary).map(|took| format!("Warm-up: {took}.")));
     let missing = summary.trials_planned.saturating_sub(summary.trials_run);
     if missing > 0 {
         notes.push(format!(

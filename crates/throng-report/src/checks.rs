@@ -51,7 +51,6 @@ pub struct Off {
 /// What the clients reach against a server that does least.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ceiling {
-    /// The server.
     pub server: String,
     /// What they reached, median over trials.
     pub requests_per_s: f64,

@@ -254,7 +254,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         for trial in trials
             .iter_mut()
-            .filter(|trial| trial.purpose == Purpose::Counted)
+            .filter(|trial| trial.purpose == Purpose::Profiled)
         {
             let side = trial.server_side.as_mut().unwrap();
             side.metrics.remove("instructions");

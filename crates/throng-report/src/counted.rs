@@ -12,7 +12,7 @@ const PROBES: [&str; 2] = ["counters", "syscalls"];
 pub(super) fn not_here(run: &Run, trials: &[Trial]) -> Vec<(String, Unsupported)> {
     let sides = trials
         .iter()
-        .filter(|trial| trial.purpose == Purpose::Counted)
+        .filter(|trial| trial.purpose == Purpose::Profiled)
         .flat_map(|trial| [&trial.server_side, &trial.client_side])
         .flatten();
     let mut reasons: Vec<(Unsupported, BTreeSet<String>)> = Vec::new();
@@ -46,7 +46,7 @@ mod tests {
     use throng_record::metrics;
 
     #[test]
-    fn a_reason_is_told_once_for_all_that_it_keeps_from_us() {
+    fn a_reason_is_reported_once_for_all_that_it_keeps_from_us() {
         let (mut run, mut trials) = fixture::record();
         assert_eq!(not_here(&run, &trials), []);
         let none = Unsupported {
@@ -74,7 +74,7 @@ mod tests {
             remedy: "buy one".to_owned(),
         };
         for trial in &mut trials {
-            if let (Purpose::Counted, Some(side)) = (trial.purpose, &mut trial.server_side) {
+            if let (Purpose::Profiled, Some(side)) = (trial.purpose, &mut trial.server_side) {
                 let name = "counters: cycles".to_owned();
                 side.unavailable.insert(name, none.clone());
             }

@@ -1,19 +1,16 @@
 //! A made-up record for tests: nine servers, three loads, seven rounds.
 
-mod below;
+mod at_load;
 mod files;
 mod purposes;
 mod searched;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
-
-pub(crate) use below::below;
+pub(crate) use at_load::at_load;
+use throng_record::load_stats::Times;
 use throng_record::spec::{LoadSpec, Sizes};
 use throng_record::{
     Correlation, Ending, Failure, Fairness, Host, Latency, Load, OtherProcess, Purpose, Run,
@@ -116,29 +113,26 @@ pub(crate) fn failure() -> Failure {
     }
 }
 
-/// A distribution of these times, given in nanoseconds.
+/// A distribution of these times, given in nanoseconds. Each is made once: unoptimised, that takes a while.
 pub(crate) fn latency(nanoseconds: &[u64]) -> Latency {
-    let mut histogram = Histogram::<u64>::new(3).unwrap();
-    for value in nanoseconds {
-        histogram.record(*value).unwrap();
-    }
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(&histogram, &mut bytes)
-        .unwrap();
-    let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-    Latency {
-        count: histogram.len(),
-        min_us: histogram.min() as f64 / 1e3,
-        mean_us: histogram.mean() / 1e3,
-        p50_us: at(0.5),
-        p90_us: at(0.9),
-        p99_us: Some(at(0.99)),
-        p999_us: None,
-        p9999_us: None,
-        max_us: histogram.max() as f64 / 1e3,
-        histogram: BASE64_STANDARD.encode(bytes),
-    }
+    static MADE: Mutex<BTreeMap<Vec<u64>, Latency>> = Mutex::new(BTreeMap::new());
+    let distribution = || {
+        let mut times = Times::default();
+        for time in nanoseconds {
+            times.record(*time);
+        }
+        let histogram = times.histogram();
+        Latency {
+            p99_us: Some(histogram.value_at_quantile(0.99) as f64 / 1e3),
+            p999_us: None,
+            p9999_us: None,
+            ..Latency::of(&histogram).unwrap()
+        }
+    };
+    let mut made = MADE.lock().unwrap();
+    made.entry(nanoseconds.to_vec())
+        .or_insert_with(distribution)
+        .clone()
 }
 
 fn run(servers: &[Server]) -> Run {
@@ -173,7 +167,7 @@ fn run(servers: &[Server]) -> Run {
                 ..LoadSpec::default()
             },
             clients: LOADS.to_vec(),
-            counted_runs: 1,
+            profiled_runs: 1,
             runs: 7,
             start_timeout_s: 10.0,
             hook_timeout_s: 60.0,

@@ -4,7 +4,7 @@
 //! data) → [`sections`] (what a report says) → [`document`] (how a medium shows it) and [`exporters`] (files).
 
 pub mod answer;
-pub mod below;
+pub mod at_load;
 pub mod checks;
 pub mod clients;
 mod columns;
@@ -17,6 +17,7 @@ pub mod exporters;
 mod facts;
 pub mod figures;
 pub mod grade;
+#[cfg(test)]
 mod histograms;
 pub mod limit;
 mod lines;
@@ -66,7 +67,6 @@ use throng_registry::Unsupported;
 /// Everything an exporter needs.
 #[derive(Debug, Clone)]
 pub struct Report<'a> {
-    /// The run.
     pub run: &'a Run,
     /// Its trials, as they are in the record.
     pub trials: &'a [Trial],
@@ -195,9 +195,7 @@ pub struct Logs {
 /// A record read from disk, to make a [`Report`] of.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The run.
     pub run: Run,
-    /// Its trials.
     pub trials: Vec<Trial>,
     /// What single trials left beside them.
     pub logs: Logs,
@@ -245,7 +243,7 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
 /// # Errors
 /// When a file cannot be written, naming it.
 pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = export(dir, |exporter, to| exporter.render(report, to))?;
+    let mut written = export(dir, |exporter, to| (exporter.render)(report, to))?;
     if !report.figures.is_empty() {
         let pictures = dir.join("figures");
         record::refuse_link(&pictures)?;
@@ -272,7 +270,7 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
 /// # Errors
 /// When a file cannot be written, naming it.
 pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut written = export(dir, |exporter, to| exporter.render_study(report, to))?;
+    let mut written = export(dir, |exporter, to| (exporter.render_study)(report, to))?;
     for part in &report.parts {
         if let Some(of_part) = &part.report {
             written.extend(write_all(of_part, &dir.join(&part.record.name))?);
@@ -335,14 +333,14 @@ pub fn page(directory: &Path) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When a file of the record is missing or damaged, naming it.
-pub fn exported(directory: &Path, exporter: &dyn Exporter) -> anyhow::Result<Vec<u8>> {
+pub fn exported(directory: &Path, exporter: &Exporter) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if record::Study::is_in(directory) {
         let loaded = study::load(directory)?;
-        exporter.render_study(&loaded.report()?, &mut bytes)?;
+        (exporter.render_study)(&loaded.report()?, &mut bytes)?;
     } else {
         let loaded = load(directory)?;
-        exporter.render(&loaded.report()?, &mut bytes)?;
+        (exporter.render)(&loaded.report()?, &mut bytes)?;
     }
     Ok(bytes)
 }
@@ -355,15 +353,15 @@ pub fn page_diff(diff: &Diff) -> String {
 /// Writes a file in each form.
 fn export(
     dir: &Path,
-    render: impl Fn(&dyn Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
+    render: impl Fn(&Exporter, &mut dyn io::Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for exporter in EXPORTERS {
-        let path = dir.join(exporter.file_name());
+        let path = dir.join(exporter.file_name);
         let cannot_write = || format!("cannot write {}", path.display());
         record::refuse_link(&path)?;
         let mut to = BufWriter::new(fs::File::create(&path).with_context(cannot_write)?);
-        render(*exporter, &mut to).with_context(cannot_write)?;
+        render(exporter, &mut to).with_context(cannot_write)?;
         to.flush().with_context(cannot_write)?;
         written.push(path);
     }
@@ -398,7 +396,7 @@ mod tests {
     #[test]
     fn one_load_and_one_server_are_drawn_too() {
         let dir = tempfile::tempdir().unwrap();
-        let (run, mut trials) = fixture::below();
+        let (run, mut trials) = fixture::at_load();
         trials.extend(fixture::captured(&trials));
         trials.retain(|trial| trial.clients == 100 && trial.server == "epoll");
         let report = Report::of(&run, &trials, &fixture::logs(&run)).unwrap();
@@ -444,7 +442,7 @@ mod tests {
         let report = Report::of(&run, &failed, &Logs::default()).unwrap();
         assert!(report.figures.is_empty());
         for exporter in EXPORTERS {
-            exporter.render(&report, &mut Vec::new()).unwrap();
+            (exporter.render)(&report, &mut Vec::new()).unwrap();
         }
         let text = document::terminal::text(&sections::of_run(&report), 80, false);
         assert!(text.contains("failed"), "{text}");

@@ -25,11 +25,11 @@ fn in_all_forms(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let text = terminal::text(&sections::of_run(report), 300, false);
     let forms = EXPORTERS
         .iter()
-        .filter(|form| form.info().name != "openmetrics");
+        .filter(|form| form.info.name != "openmetrics");
     let rendered = forms.map(|form| {
         let mut text = Vec::new();
-        form.render(report, &mut text).unwrap();
-        (form.info().name, String::from_utf8(text).unwrap())
+        (form.render)(report, &mut text).unwrap();
+        (form.info.name, String::from_utf8(text).unwrap())
     });
     rendered.chain([("terminal", text)]).collect()
 }

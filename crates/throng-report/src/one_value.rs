@@ -11,7 +11,7 @@ use crate::document::terminal;
 use crate::exporters::EXPORTERS;
 use crate::render::interactive;
 use crate::summary::Row;
-use crate::{Logs, Report, fixture, histograms, sections};
+use crate::{Logs, Report, fixture, sections};
 
 /// Six rounds, so that intervals are drawn; events are counted and packets captured too.
 fn record() -> (Run, Vec<Trial>) {
@@ -32,9 +32,9 @@ fn record() -> (Run, Vec<Trial>) {
 }
 
 fn exported(report: &Report<'_>, name: &str) -> String {
-    let exporter = EXPORTERS.iter().find(|one| one.info().name == name);
+    let exporter = EXPORTERS.iter().find(|one| one.info.name == name);
     let mut text = Vec::new();
-    exporter.unwrap().render(report, &mut text).unwrap();
+    (exporter.unwrap().render)(report, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
@@ -119,9 +119,9 @@ fn every_number_is_the_same_in_every_file() {
     {
         assert_eq!(in_json["server"], row.server);
         for metric in METRICS {
-            let told = &in_json["metrics"][metric.name];
+            let given = &in_json["metrics"][metric.name];
             let Some(quantity) = row.quantity(metric.name) else {
-                assert!(told.is_null(), "{}", metric.name);
+                assert!(given.is_null(), "{}", metric.name);
                 continue;
             };
             let ends = [
@@ -130,7 +130,7 @@ fn every_number_is_the_same_in_every_file() {
                 ("high", quantity.high),
             ];
             for (end, value) in ends {
-                assert_eq!(told[end].as_f64(), value, "{} {end}", metric.name);
+                assert_eq!(given[end].as_f64(), value, "{} {end}", metric.name);
                 let Some(value) = value else { continue };
                 let sample = format!(
                     "{}{{study=\"{}\",server=\"{}\",clients=\"{}\",estimate=\"{end}\"}}",
@@ -235,10 +235,10 @@ fn points_are_those_of(row: &Row, figure: &crate::figures::Figure) -> usize {
         // An axis has a unit of its own, so that all three numbers differ by one factor.
         let factor = point.y / value.value;
         let of = |end: Option<f64>| end.map(|end| end * factor);
-        for (drawn, told) in [(point.low, of(value.low)), (point.high, of(value.high))] {
+        for (drawn, given) in [(point.low, of(value.low)), (point.high, of(value.high))] {
             assert!(
-                drawn.zip(told).is_none_or(|(one, other)| same(one, other)),
-                "{} of {}: {drawn:?} and {told:?}",
+                drawn.zip(given).is_none_or(|(one, other)| same(one, other)),
+                "{} of {}: {drawn:?} and {given:?}",
                 figure.id,
                 row.server
             );
@@ -268,7 +268,9 @@ fn a_percentile_is_that_of_the_merged_histogram_in_tables_ratios_and_thresholds(
             trial.server == server && trial.clients == 100 && trial.purpose == Purpose::Timed
         });
         let latencies = own.filter_map(|trial| trial.load.as_ref()?.service_time.as_ref());
-        let merged = histograms::whole(latencies).unwrap().unwrap();
+        let merged = throng_record::load_stats::Times::merged(latencies)
+            .unwrap()
+            .unwrap();
         merged.value_at_quantile(0.99) as f64 / 1e3
     };
     let comparison = report.comparison.as_ref().unwrap();

@@ -16,7 +16,6 @@ pub struct Look {
     pub dark: Rgb,
     /// Whether its lines are dashed.
     pub dashed: bool,
-    /// Its marker.
     pub marker: Marker,
 }
 
@@ -155,7 +154,7 @@ pub fn shades(parts: &[String]) -> Vec<(Rgb, Rgb)> {
 }
 
 /// The colours of a heat map, on a light page and on a dark one, each with the share that has it. Small
-/// shares are told apart best: what befalls one request in a hundred is what people look for.
+/// shares are distinguished best: what befalls one request in a hundred is what people look for.
 pub const HEAT: [(f64, Rgb, Rgb); 6] = [
     (0.0, (226, 238, 248), (24, 38, 52)),
     (0.01, (190, 217, 240), (28, 58, 86)),

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_with_what_is_known_of_them() {
+    fn files_are_reported_with_what_is_known_of_them() {
         let file = |word: &str, sha256: Option<&str>| UsedFile {
             word: word.to_owned(),
             path: format!("/bin/{word}"),

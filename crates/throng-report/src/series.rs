@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        for (line, told) in [
+        for (line, given) in [
             (
                 "0.1,server,cpu_percent",
                 "line 2: `0.1,server,cpu_percent` has",
@@ -241,13 +241,13 @@ mod tests {
             ),
         ] {
             let error = parsed(&format!("at_s,side,metric,value\n{line}\n")).unwrap_err();
-            assert!(error.to_string().starts_with(told), "{error}");
+            assert!(error.to_string().starts_with(given), "{error}");
         }
         assert!(parsed("time,value\n").is_err());
     }
 
     #[test]
-    fn early_and_late_clients_are_told_against_the_mean_client() {
+    fn early_and_late_clients_are_reported_against_the_mean_client() {
         let load = Load {
             clients: 25,
             window: throng_record::Window {

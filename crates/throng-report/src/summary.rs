@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::below::Share;
+use super::at_load::Share;
 use super::checks::Checks;
 use super::completion::{CompletionRow, served};
 use super::pace::Pacer;
@@ -184,7 +184,7 @@ pub struct Row {
     pub unexpected: BTreeMap<String, u64>,
     /// Response times at parts of this rate, each from a trial of its own, rising.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub below: Vec<Share>,
+    pub at_load: Vec<Share>,
 }
 
 impl Summary {
@@ -220,7 +220,7 @@ impl Summary {
                         .filter(|trial| !trial.purpose.is_timed())
                         .collect();
                     let mut row = Row::of(run, &of_row, &untimed)?;
-                    row.below = Share::all(of_pair())?;
+                    row.at_load = Share::all(of_pair())?;
                     row.structural_limit = unserved::by_design(server, of_row.iter().copied());
                     let rate = row.value("requests_per_s");
                     row.near_ceiling = rate.and_then(|rate| checks.near_ceiling(rate));
@@ -335,7 +335,7 @@ impl Row {
             replies: loads().map(Load::replies).sum(),
             verified,
             all_verified: requests == verified && requests > 0,
-            below: Vec::new(),
+            at_load: Vec::new(),
         })
     }
 

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_by_design_is_told_only_where_it_was_the_cause() {
+    fn a_limit_by_design_is_reported_only_where_it_was_the_cause() {
         let select = server("its sets hold descriptors below 1024");
         let by = |server: &ServerInfo, trial: Trial| by_design(server, [&trial]).is_some();
         assert!(by(&select, failing("reset", "set-size")));

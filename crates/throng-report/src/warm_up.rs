@@ -8,7 +8,7 @@ use throng_record::format::time;
 const LONGER: f64 = 1.2;
 
 /// "0.30 s; node 4.20 s": the least of all, and who took longer; none where nobody was warmed up like this.
-pub(crate) fn told(summary: &Summary) -> Option<String> {
+pub(crate) fn reported(summary: &Summary) -> Option<String> {
     let of_server = |server: &String| {
         let rows = summary.rows.iter().filter(|row| row.server == *server);
         let took = rows.filter_map(|row| row.value("warm_up_s"));
@@ -50,16 +50,16 @@ mod tests {
         }
     }
 
-    fn rendered(exporter: &dyn Exporter, report: &Report<'_>) -> String {
+    fn rendered(exporter: &Exporter, report: &Report<'_>) -> String {
         let mut text = Vec::new();
-        exporter.render(report, &mut text).unwrap();
+        (exporter.render)(report, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 
     #[test]
     fn how_long_it_took_is_in_every_report() {
         let (run, mut trials) = fixture::record();
-        assert_eq!(told(&Summary::of(&run, &trials).unwrap()), None);
+        assert_eq!(reported(&Summary::of(&run, &trials).unwrap()), None);
         let mut of_hosts = run.clone();
         assert_eq!(why_not(&of_hosts), None);
         let host = throng_record::ClientHost::default();
@@ -68,12 +68,12 @@ mod tests {
         assert!(why_not(&of_hosts).is_some());
         trials.iter_mut().for_each(warmed_up);
         let report = Report::of(&run, &trials, &crate::Logs::default()).unwrap();
-        assert_eq!(told(&report.summary).unwrap(), "300 ms; thread 4.20 s");
+        assert_eq!(reported(&report.summary).unwrap(), "300 ms; thread 4.20 s");
         let notes = report.answer.notes.join("\n");
         assert!(notes.contains("Warm-up: 300 ms; thread 4.20 s."), "{notes}");
         for name in ["html", "markdown"] {
-            let exporter = EXPORTERS.iter().find(|one| one.info().name == name);
-            let text = rendered(*exporter.unwrap(), &report);
+            let exporter = EXPORTERS.iter().find(|one| one.info.name == name);
+            let text = rendered(exporter.unwrap(), &report);
             assert!(text.contains("300 ms; thread 4.20 s"), "{name}");
         }
     }

@@ -26,31 +26,35 @@ use lifecycle::Drain;
 use listen::Listener;
 use server_stats::ServerStats;
 use throng_protocol::{self as protocol, Protocol, Session};
-use throng_registry::Entry;
+use throng_registry::{Entry, Info, Unsupported};
 use throng_sys::signal::Stop;
 use tuning::Tuning;
 use worker::Worker;
 
 /// One way to wait for and divide I/O.
-pub trait Model: Entry + Sync {
+pub struct Model {
+    /// Name and summary.
+    pub info: Info,
     /// What a reader should know about it.
-    fn card(&self) -> Card;
-
+    pub card: Card,
     /// How many threads or processes serve, in models that have a number of them.
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::AsNeeded
-    }
-
+    pub worker_layout: WorkerLayout,
     /// The flags of `throng serve` that only some models know, and this one does.
-    fn knobs(&self) -> &'static [&'static str] {
-        &[]
+    pub knobs: &'static [&'static str],
+    supported: fn() -> Result<(), Unsupported>,
+    /// Serves until it should stop, and returns once drained. Its errors are what breaks the whole server; a
+    /// broken peer costs one connection.
+    pub run: fn(Server) -> anyhow::Result<()>,
+}
+
+impl Entry for Model {
+    fn info(&self) -> Info {
+        self.info
     }
 
-    /// Serves until told to stop, and returns once drained.
-    ///
-    /// # Errors
-    /// Only what breaks the whole server; a broken peer costs one connection.
-    fn run(&self, server: Server) -> anyhow::Result<()>;
+    fn supported(&self) -> Result<(), Unsupported> {
+        (self.supported)()
+    }
 }
 
 /// The fixed block that opens each model's file.
@@ -133,7 +137,7 @@ pub struct Server {
     pub workers: usize,
     /// What only single models are told.
     pub tuning: Tuning,
-    /// How long clients have to take their last answers once told to stop.
+    /// How long clients have to take their last answers once asked to stop.
     pub drain: Duration,
     /// How long a connection may say and take nothing before it is closed.
     pub idle_timeout: Option<Duration>,

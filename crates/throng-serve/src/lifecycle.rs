@@ -82,7 +82,7 @@ impl Lifecycle {
             .is_none_or(|drain| !no_connection && !drain.over())
     }
 
-    /// Whether it has been told to stop: nobody is accepted any more.
+    /// Whether it has been asked to stop: nobody is accepted any more.
     pub fn draining(&self) -> bool {
         self.drain.is_some()
     }

@@ -217,7 +217,6 @@ fn reserve() -> Option<OwnedFd> {
 /// An accepted connection.
 #[derive(Debug)]
 pub struct Client<S = OwnedFd> {
-    /// Its socket.
     pub socket: S,
     /// Its place among all clients.
     pub id: ConnectionId,

@@ -58,7 +58,7 @@ pub fn fairness(counts: &[u64]) -> Option<Fairness> {
 
 /// Counts of clients that are added up in several places and merged.
 ///
-/// Counts from 2048 on are told apart by their 11 highest bits, so that it stays small however many
+/// Counts from 2048 on are distinguished by their 11 highest bits, so that it stays small however many
 /// clients there are. Mean, least, greatest and Jain's index are exact all the same, as is the rest where no
 /// count is that great; beyond, the share of the slowest tenth is within 1 in 1024 of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub struct Counts {
     steps: BTreeMap<u64, (u64, u64)>,
 }
 
-/// Bits by which counts are told apart.
+/// Bits by which counts are distinguished.
 const BITS: u32 = 11;
 
 impl Counts {

@@ -105,7 +105,6 @@ pub fn rough_ratio(pairs: &[(f64, f64)]) -> Option<f64> {
 }
 
 impl LogRatio {
-    /// The ratio.
     pub fn ratio(&self) -> f64 {
         self.log.exp()
     }
@@ -161,17 +160,8 @@ impl LogRatio {
 
     /// Pairs needed to show a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread.
     pub fn rounds_needed(&self, difference: f64) -> usize {
-        self.scaled(self.quantiles_of_power() * self.error / difference.ln_1p())
-    }
-
-    /// Pairs needed for an interval of this half width (0.01 is ±1 %), with the same spread.
-    pub fn rounds_for_width(&self, half_width: f64) -> usize {
-        self.scaled(self.half_width() / half_width)
-            .max(FEWEST_TO_STOP)
-    }
-
-    /// The error falls with the root of the number of pairs.
-    fn scaled(&self, factor: f64) -> usize {
+        // The error falls with the root of the number of pairs.
+        let factor = self.quantiles_of_power() * self.error / difference.ln_1p();
         let pairs = (self.pairs as f64 * factor.powi(2)).ceil();
         (pairs as usize).max(FEWEST_PAIRS)
     }
@@ -393,7 +383,6 @@ mod tests {
         assert_eq!(found.rounds_needed(seen), 100);
         let half = (found.rounds_needed(seen.ln_1p() / 2.0_f64).abs_diff(400)) < 12;
         assert!(half, "half the difference takes four times the rounds");
-        assert_eq!(found.rounds_for_width(found.half_width() / 2.0), 400);
     }
 
     #[test]

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bell_tells_which_one_ended() {
+    fn the_bell_reports_which_one_ended() {
         let completion_pipe = completion_pipe::CompletionPipe::open().unwrap();
         assert!(
             completion_pipe::CompletionPipe::open().is_err(),

@@ -46,9 +46,7 @@ impl Event {
     pub const STALLED_BACK: Self = Self::hardware(8);
     /// Time on a CPU, in nanoseconds.
     pub const TASK_CLOCK: Self = Self::software(1);
-    /// Page faults.
     pub const PAGE_FAULTS: Self = Self::software(2);
-    /// Context switches.
     pub const CONTEXT_SWITCHES: Self = Self::software(3);
     /// Moves from one CPU to another.
     pub const CPU_MIGRATIONS: Self = Self::software(4);

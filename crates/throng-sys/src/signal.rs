@@ -1,4 +1,4 @@
-//! Being told to stop (SIGINT, SIGTERM) and that a child ended (SIGCHLD), in a form that can be
+//! Being asked to stop (SIGINT, SIGTERM) and that a child ended (SIGCHLD), in a form that can be
 //! waited for together with sockets: the self-pipe of D. J. Bernstein.
 
 use std::io;
@@ -12,7 +12,7 @@ static STOP_READ: AtomicI32 = AtomicI32::new(-1);
 static STOP_WRITE: AtomicI32 = AtomicI32::new(-1);
 static CHILD_READ: AtomicI32 = AtomicI32::new(-1);
 static CHILD_WRITE: AtomicI32 = AtomicI32::new(-1);
-/// The socket on which this process is blocked, to be shut for reading when told to stop.
+/// The socket on which this process is blocked, to be shut for reading when asked to stop.
 static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
 /// Seconds after which it is shut for writing too.
 static GRACE_S: AtomicU32 = AtomicU32::new(0);

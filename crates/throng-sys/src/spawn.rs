@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_child_tells_its_number_before_it_runs() {
+    fn the_child_reports_its_number_before_it_runs() {
         use std::io::Read as _;
         let (to, mut from) = std::os::unix::net::UnixStream::pair().unwrap();
         let mut command = Command::new("true");

@@ -13,7 +13,7 @@ const SEIZE: libc::c_long = 0x4206;
 const INTERRUPT: libc::c_long = 0x4207;
 const GET_SYSCALL_INFO: libc::c_long = 0x420e;
 
-/// System calls are told apart from signals; forks and threads are followed; nobody outlives us.
+/// System calls are distinguished from signals; forks and threads are followed; nobody outlives us.
 const OPTIONS: libc::c_long = 1 | FORK | VFORK | CLONE | (1 << 20);
 const FORK: libc::c_long = 1 << 1;
 const VFORK: libc::c_long = 1 << 2;
@@ -42,7 +42,6 @@ pub enum What {
     Signal(i32),
     /// It stands still for some other reason.
     Stands,
-    /// It is gone.
     Gone,
 }
 
@@ -51,7 +50,6 @@ pub enum What {
 pub struct Happened {
     /// The number of the thread.
     pub thread: i32,
-    /// What.
     pub what: What,
 }
 
@@ -88,7 +86,7 @@ impl Tracer {
         request(INTERRUPT, thread, 0, 0).map(drop)
     }
 
-    /// What has happened, if anything has: that thread stands still until told to go on, unless it is gone.
+    /// What has happened, if anything has: that thread stands still until asked to go on, unless it is gone.
     ///
     /// # Errors
     /// As wait4(2): ECHILD when nothing is traced any more.
@@ -122,8 +120,8 @@ fn what_of(thread: i32, status: libc::c_int) -> What {
     if BIRTHS.contains(&event) {
         let mut number: libc::c_ulong = 0;
         let place = (&raw mut number).addr() as libc::c_long;
-        let told = request(GET_EVENT_MESSAGE, thread, 0, place);
-        return told.map_or(What::Stands, |_| What::Bears(number as i32));
+        let reported = request(GET_EVENT_MESSAGE, thread, 0, place);
+        return reported.map_or(What::Stands, |_| What::Bears(number as i32));
     }
     match (event, signal) {
         (0, AT_CALL) => at_call(thread),
@@ -209,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_a_process_and_its_children_are_told() {
+    fn calls_of_a_process_and_its_children_are_reported() {
         let numbers = calls("cat /dev/null; exit 0");
         for call in [libc::SYS_execve, libc::SYS_exit_group, libc::SYS_wait4] {
             assert!(numbers.contains(&(call as u64)), "{call}: {numbers:?}");

@@ -9,7 +9,7 @@ use super::runs::{Listed, Listing, State};
 use throng_record::format::{ABSENT, counted};
 use throng_record::metrics::of_trial;
 
-/// What a browser is told to refuse: all but what comes from here, and no script or style within a page.
+/// What a browser is asked to refuse: all but what comes from here, and no script or style within a page.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                                  img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

@@ -34,7 +34,7 @@ pub(super) struct Progress {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) part: Option<String>,
     /// The last trials, the last of all first.
-    pub(super) last: Vec<Told>,
+    pub(super) last: Vec<EndedTrial>,
     /// Why these cannot be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) unread: Option<String>,
@@ -42,8 +42,7 @@ pub(super) struct Progress {
 
 /// A trial that has ended.
 #[derive(Debug, Serialize)]
-pub(super) struct Told {
-    /// Its server.
+pub(super) struct EndedTrial {
     pub(super) server: String,
     /// Number of clients.
     pub(super) clients: u32,
@@ -91,7 +90,7 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
         percent,
         left_s: left,
         part: current.and_then(|(part, ..)| part.name.clone()),
-        last: last.iter().rev().map(Told::of).collect(),
+        last: last.iter().rev().map(EndedTrial::of).collect(),
         unread,
         run,
     })
@@ -118,7 +117,7 @@ impl Progress {
     }
 }
 
-impl Told {
+impl EndedTrial {
     fn of(trial: &Trial) -> Self {
         let text = |metric: &Metric| or_absent(metric.of(trial), |value| metric.text(value));
         Self {

@@ -35,7 +35,7 @@ pub(super) struct Runs {
 #[derive(Debug, Default)]
 struct Known {
     read_from: Vec<Option<Stamp>>,
-    told: Option<Result<Told, String>>,
+    contents: Option<Result<Contents, String>>,
     lines: BTreeMap<PathBuf, Lines>,
 }
 
@@ -60,7 +60,7 @@ struct Lines {
 
 /// What a record says of itself.
 #[derive(Debug, Clone)]
-struct Told {
+struct Contents {
     study: String,
     question: String,
     started_at: String,
@@ -120,7 +120,6 @@ pub(super) struct Listed {
     pub(super) name: String,
     /// How it is.
     pub(super) state: State,
-    /// The study.
     pub(super) study: String,
     /// The question it answers.
     pub(super) question: String,
@@ -228,10 +227,10 @@ impl Runs {
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.entry(name.to_owned()).or_default();
-        let Some(Ok(told)) = known.told.clone() else {
+        let Some(Ok(contents)) = known.contents.clone() else {
             return Vec::new();
         };
-        let parts = told.parts.into_iter();
+        let parts = contents.parts.into_iter();
         parts
             .map(|part| {
                 let trials = known.trials(&directory, &part);
@@ -267,18 +266,21 @@ impl Known {
             // A run that has just begun has its lock before anything is written.
             return Lock::is_taken(directory).then(|| Listed::starting(name));
         }
-        if self.told.is_none() || stamps != self.read_from {
-            let told = Told::read(directory).map_err(|error| format!("{error:#}"));
-            self.told = Some(told);
+        if self.contents.is_none() || stamps != self.read_from {
+            let contents = Contents::read(directory).map_err(|error| format!("{error:#}"));
+            self.contents = Some(contents);
             // Parts may have become known, or others.
             let files = self.files(directory);
             self.read_from = files.iter().map(|file| Stamp::of(file)).collect();
         }
-        match self.told.clone()? {
-            Ok(told) => {
-                let trials = told.parts.iter().map(|part| self.trials(directory, part));
+        match self.contents.clone()? {
+            Ok(contents) => {
+                let trials = contents
+                    .parts
+                    .iter()
+                    .map(|part| self.trials(directory, part));
                 let trials = trials.sum();
-                Some(told.listed(name, directory, trials))
+                Some(contents.listed(name, directory, trials))
             }
             Err(problem) => Some(Listed {
                 state: State::Broken,
@@ -291,9 +293,9 @@ impl Known {
     /// All files that tell of it.
     fn files(&self, directory: &Path) -> Vec<PathBuf> {
         let mut files = vec![directory.join("run.json"), directory.join("study.json")];
-        match &self.told {
-            Some(Ok(told)) => {
-                let parts = told.parts.iter().filter(|part| part.name.is_some());
+        match &self.contents {
+            Some(Ok(contents)) => {
+                let parts = contents.parts.iter().filter(|part| part.name.is_some());
                 files.extend(parts.map(|part| part.place(directory).join("run.json")));
             }
             // Whichever of them is wrong may be mended.
@@ -371,7 +373,7 @@ impl Lines {
     }
 }
 
-impl Told {
+impl Contents {
     fn read(directory: &Path) -> anyhow::Result<Self> {
         let run = |directory: &Path| -> anyhow::Result<Run> {
             let path = directory.join("run.json");

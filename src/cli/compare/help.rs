@@ -42,7 +42,7 @@ fn conditions() -> String {
     let greatest = names(&|metric| metric.combine == Combine::Greatest);
     format!(
         "Conditions of --fail-if: METRIC OPERATOR VALUE, of every server or NAME:METRIC ... Metrics are \
-         {}, and those of counted and captured trials; `throng list metrics` explains them all. \
+         {}, and those of profiled and captured trials; `throng list metrics` explains them all. \
          Operators are > >= < <=; times and sizes have units. The median over trials is judged; {} are \
          added up, and of {} the worst trial is judged.",
         timed.join(", "),

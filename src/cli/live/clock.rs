@@ -22,7 +22,7 @@ enum Known {
         since: Instant,
         pace: Option<f64>,
     },
-    /// A share done is told, of so many seconds, if that is known.
+    /// A share done is reported, of so many seconds, if that is known.
     Share {
         full_s: Option<f64>,
     },
@@ -76,7 +76,6 @@ impl Forecast {
         }
     }
 
-    /// It has ended.
     pub(in crate::cli) fn end(&mut self, now: Instant) {
         if let Some((foreseen, since)) = self.current.take() {
             self.foreseen += foreseen.this;
@@ -86,7 +85,7 @@ impl Forecast {
 }
 
 impl Clock {
-    /// That of something of which a share is told.
+    /// That of something of which a share is reported.
     pub(in crate::cli) fn of_share(full_s: Option<f64>) -> Self {
         Self {
             began: Instant::now(),
@@ -94,14 +93,14 @@ impl Clock {
         }
     }
 
-    /// The times now, with the share that was told.
-    pub(super) fn times(&self, told: Option<f64>, now: Instant) -> Times {
+    /// The times now, with the share that was reported.
+    pub(super) fn times(&self, reached: Option<f64>, now: Instant) -> Times {
         let passed = now.saturating_duration_since(self.began);
         let (left, share) = match &self.known {
             Known::Nothing => (None, None),
             Known::Share { full_s } => {
-                let left = told.and_then(|share| left_of(share, *full_s, passed));
-                (left, told)
+                let left = reached.and_then(|share| left_of(share, *full_s, passed));
+                (left, reached)
             }
             Known::Trials {
                 foreseen,
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_told_says_what_is_left() {
+    fn a_share_that_is_reported_says_what_is_left() {
         let clock = Clock::of_share(Some(10.0));
         let at = clock.began + Duration::from_secs(100);
         let times = |clock: &Clock, share| clock.times(share, at).left.map(|left| left.as_secs());

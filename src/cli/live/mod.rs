@@ -111,7 +111,7 @@ impl Drop for Live {
         if let Some(thread) = thread
             && !std::thread::panicking()
         {
-            // It ends by itself; if it panicked, that was told.
+            // It ends by itself; if it panicked, that was reported.
             let _ = thread.join();
         }
     }

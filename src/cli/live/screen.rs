@@ -255,10 +255,10 @@ mod tests {
     }
 
     /// What a terminal of this size shows after it was told this.
-    fn seen(terminal: Terminal, told: &str) -> Vec<String> {
+    fn seen(terminal: Terminal, printed: &str) -> Vec<String> {
         let size = |cells: u16| cells.try_into().expect("it has a size");
         let mut parser = vt100::Parser::new(size(terminal.rows), size(terminal.columns), 100);
-        parser.process(told.as_bytes());
+        parser.process(printed.as_bytes());
         let screen = parser.screen();
         let rows = screen.rows(0, terminal.columns);
         let mut rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_drawn_again() {
-        let told = shown(|screen| {
+        let printed = shown(|screen| {
             screen.draw(view(&["one 1", "two", "three"]), NARROW);
             screen.draw(view(&["one 2", "two", "THREE 3"]), NARROW);
             screen.draw(view(&["one 2", "two 2", "THREE"]), NARROW);
         });
-        assert_eq!(seen(NARROW, &told), ["one 2", "two 2", "THREE"]);
-        assert_eq!(told.matches("one").count(), 1, "{told:?}");
+        assert_eq!(seen(NARROW, &printed), ["one 2", "two 2", "THREE"]);
+        assert_eq!(printed.matches("one").count(), 1, "{printed:?}");
         let same = shown(|screen| {
             screen.draw(view(&["one"]), NARROW);
             screen.draw(view(&["one"]), NARROW);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_stays_above_and_the_view_goes() {
-        let told = shown(|screen| {
+        let printed = shown(|screen| {
             screen.above("before any view", NARROW);
             screen.draw(view(&["running", "1"]), NARROW);
             screen.above("first ended", NARROW);
@@ -299,14 +299,17 @@ mod tests {
             "running",
             "2",
         ];
-        assert_eq!(seen(NARROW, &told), lines);
-        let told = shown(|screen| {
+        assert_eq!(seen(NARROW, &printed), lines);
+        let printed = shown(|screen| {
             screen.draw(view(&["running", "1"]), NARROW);
             screen.above("ended", NARROW);
             screen.clear(NARROW);
         });
-        assert_eq!(seen(NARROW, &told), ["ended"]);
-        assert!(!told.contains("\x1b[?"), "no mode is changed: {told:?}");
+        assert_eq!(seen(NARROW, &printed), ["ended"]);
+        assert!(
+            !printed.contains("\x1b[?"),
+            "no mode is changed: {printed:?}"
+        );
     }
 
     #[test]
@@ -315,13 +318,13 @@ mod tests {
             columns: 20,
             rows: 4,
         };
-        let told = shown(|screen| {
+        let printed = shown(|screen| {
             for trial in 0..9 {
                 screen.draw(view(&["running", &trial.to_string()]), low);
                 screen.above(&format!("ended {trial}"), low);
             }
         });
-        assert_eq!(seen(low, &told), ["ended 8", "running", "8"]);
+        assert_eq!(seen(low, &printed), ["ended 8", "running", "8"]);
     }
 
     #[test]
@@ -332,11 +335,11 @@ mod tests {
         };
         // As a terminal shows it that wraps its lines anew.
         let wrapped = "above\r\n0123456789\r\n01234567\r\nshort\r\n";
-        let told = shown(|screen| {
+        let printed = shown(|screen| {
             screen.draw(view(&["012345678901234567", "short"]), NARROW);
             screen.clear(half);
         });
-        let erases = &told[told.find('\x1b').unwrap()..];
+        let erases = &printed[printed.find('\x1b').unwrap()..];
         assert_eq!(seen(half, &format!("{wrapped}{erases}")), ["above"]);
     }
 

@@ -61,7 +61,7 @@ impl State {
         }
     }
 
-    /// How it is, and which share of it is done where that is told.
+    /// How it is, and which share of it is done where that is reported.
     pub(super) fn see(&mut self, live_snapshot: &LiveSnapshot, share: Option<f64>, now: Instant) {
         self.live_snapshot = *live_snapshot;
         self.share = share;

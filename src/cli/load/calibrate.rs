@@ -11,7 +11,7 @@ use crate::measure::host;
 use crate::measure::own_server::OwnServer;
 use crate::record::spec::LoadSpec;
 use crate::record::{Ceiling, Load};
-use crate::registry;
+use crate::registry::{self, Entry as _};
 use crate::serve::models::MODELS;
 use crate::sys::signal::Stop;
 

@@ -106,7 +106,7 @@ pub(super) struct Controlled {
     /// Whether to wait for a word before the steady part too: it begins with the first client, or comes in slices.
     waits_at_start: bool,
     /// When clients were last told of, and how many were there.
-    told: Option<(Instant, u64)>,
+    last_reported: Option<(Instant, u64)>,
     /// How often to tell figures, where somebody wants to see them.
     figures_every: Option<Duration>,
     times: TimesSoFar,
@@ -120,7 +120,7 @@ impl Controlled {
         Self {
             stop,
             waits_at_start,
-            told: None,
+            last_reported: None,
             figures_every,
             times: TimesSoFar::default(),
         }
@@ -134,8 +134,8 @@ impl Controlled {
         }
     }
 
-    fn tell(&mut self, phase: Option<Phase>, progress: &Progress) -> anyhow::Result<()> {
-        self.told = Some((Instant::now(), progress.present()));
+    fn report(&mut self, phase: Option<Phase>, progress: &Progress) -> anyhow::Result<()> {
+        self.last_reported = Some((Instant::now(), progress.present()));
         let has_figures = self.figures_every.is_some();
         let snapshot = LoadSnapshot {
             present: progress.present(),
@@ -160,7 +160,7 @@ impl Controlled {
 
 impl Watcher for Controlled {
     fn enter(&mut self, phase: Phase, progress: &Progress) -> anyhow::Result<()> {
-        self.tell(Some(phase), progress)?;
+        self.report(Some(phase), progress)?;
         if self.waits(phase) {
             // End of input means the same as a line: whoever waited has gone.
             let _ = std::io::stdin().lock().read_line(&mut String::new());
@@ -169,14 +169,14 @@ impl Watcher for Controlled {
     }
 
     fn watch(&mut self, _: Phase, progress: &Progress, _: f64) {
-        let is_news = self.told.is_some_and(|(at, count)| {
+        let is_news = self.last_reported.is_some_and(|(at, count)| {
             let passed = at.elapsed();
             let is_due = self.figures_every.is_some_and(|every| passed >= every);
             is_due || count != progress.present() && passed >= NEWS
         });
         if is_news {
-            // Whoever does not listen any more shows when the next phase is told.
-            let _ = self.tell(None, progress);
+            // Whoever does not listen any more shows when the next phase is reported.
+            let _ = self.report(None, progress);
         }
     }
 

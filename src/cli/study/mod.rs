@@ -1,12 +1,12 @@
 //! A study of several parts from its first trial to its report: each part a run with a record of its own.
 
+mod mistakes;
 pub(super) mod resolve;
 mod search;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Accepted;
-use crate::cli::measuring::Measuring;
 use crate::cli::runner::{self, Shown};
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;
@@ -29,7 +29,8 @@ pub(super) fn run(
     scale: Option<Scale>,
     parts: Vec<Resolved>,
     origin: &mut Origin,
-    measuring: &Measuring,
+    directory: impl FnOnce() -> anyhow::Result<PathBuf>,
+    accepted: Accepted,
 ) -> anyhow::Result<Exit> {
     if let Some(first) = parts.iter().find_map(|part| part.record.skipped.as_ref())
         && parts.iter().all(|part| part.plan.is_err())
@@ -50,7 +51,7 @@ pub(super) fn run(
         parts: parts.iter().map(|part| part.record.clone()).collect(),
         claims: study.claims.clone(),
     };
-    let directory = &measuring.directory(&study.name)?;
+    let directory = &directory()?;
     let lock = whole.create(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in parts {
@@ -66,13 +67,7 @@ pub(super) fn run(
             store,
         });
     }
-    begin(
-        ready,
-        origin,
-        directory,
-        (&whole, lock),
-        measuring.accepted(),
-    )
+    begin(ready, origin, directory, (&whole, lock), accepted)
 }
 
 /// Runs a study from its first part on.
@@ -126,7 +121,7 @@ fn runner(
     (whole, _lock): (&record::Study, Lock),
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
-    let (stop, _keeper) = runner::prepare()?;
+    let (stop, _watchdog) = runner::prepare()?;
     for part in &whole.parts {
         if let Some(why) = &part.skipped {
             output::note(&format!("part {} does not run here: {why}", part.name));

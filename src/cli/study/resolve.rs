@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::ops::Range;
 use std::path::PathBuf;
 
+use super::mistakes::{at_option, no_option, wrong_load};
 use super::search;
 use crate::cli::Usage;
 use crate::cli::built::built;
-use crate::cli::limit::NEEDED;
 use crate::cli::load::calibrate::cheapest;
-use crate::cli::load_flags::say_protocol;
+use crate::cli::load_flags::default_protocol;
 use crate::cli::runner;
+use crate::cli::search_flags::NEEDED;
 use crate::cli::servers::{self, Kind, Wanted};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
@@ -21,9 +21,9 @@ use crate::record::spec::{LoadSpec, SpecError};
 use crate::record::{
     ClientHost, Host, LeftOut, Method, Resources, ServerInfo, Settings, StudyInfo, StudyPart,
 };
-use crate::registry::{self, Unsupported};
+use crate::registry::{self, Entry as _, Unsupported};
 use crate::serve::models::MODELS;
-use crate::study::{Options, Part, ServerKind, ServerSpec, Study};
+use crate::study::{Options, Part, ServerKind, ServerSpec, Study, StudyError};
 
 /// What is the same for all parts.
 pub(in crate::cli) struct Common {
@@ -124,7 +124,13 @@ fn plan_of(
     record: &mut StudyPart,
 ) -> anyhow::Result<RunSpec> {
     let mut settings = settings(study, part, common)?;
-    let limit = search::limit(study, part, common, &mut settings)?;
+    let limit = search::limit(
+        study,
+        part,
+        common.client_hosts.len(),
+        &common.resources,
+        &mut settings,
+    )?;
     settings.dialogue = runner::said(&settings)?;
     if limit.is_none() {
         settings.clients = possible(part, common, &mut record.left_out)?;
@@ -187,13 +193,13 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
         client_cpus,
-        below_percent: part.latency_at.clone(),
+        latency_at_percent: part.latency_at.clone(),
         probes: probes
             .iter()
-            .map(|kind| kind.info().name.to_owned())
+            .map(|kind| kind.info.name.to_owned())
             .collect(),
         control: None,
-        counted_runs: part.counted_runs,
+        profiled_runs: part.profiled_runs,
         fail_if: common.fail_if.clone(),
         retries: common.retries,
     })
@@ -221,7 +227,7 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
         return Err(NoLoad::Wrong(SpecError::key("send", why)));
     }
     runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
-    say_protocol(&mut load, part.servers.iter().all(is_ours));
+    default_protocol(&mut load, part.servers.iter().all(is_ours));
     let load = load.checked().map_err(NoLoad::Wrong)?;
     if !part.is_search() {
         load.check_arrival().map_err(NoLoad::Wrong)?;
@@ -237,14 +243,6 @@ enum NoLoad {
     Usage(Usage),
 }
 
-/// What is wrong with a load, at its place in the file if it stands there.
-pub(super) fn wrong_load(study: &Study, part: &Part, error: &SpecError) -> anyhow::Error {
-    match part.load_place(error.key, error.is_value) {
-        Some(place) => study.file.wrong(&place, &error.why).into(),
-        None => Usage(error.of_flags()).into(),
-    }
-}
-
 /// The names of what measures: a search needs some to tell what gave way.
 fn probe_names(part: &Part) -> Vec<String> {
     let mut names = part.probes.get_ref().clone();
@@ -252,43 +250,6 @@ fn probe_names(part: &Part) -> Vec<String> {
         names.extend(NEEDED.map(str::to_owned));
     }
     names
-}
-
-/// What clap says of an option that a command does not have, in other words.
-pub(super) fn no_option(message: &str, command: &str) -> String {
-    match message.split_once("unexpected argument ") {
-        Some((_, rest)) => {
-            let name = rest.trim_end_matches(" found");
-            format!("`throng {command}` has no option {name}")
-        }
-        None => message.to_owned(),
-    }
-}
-
-/// The error at the option that a message is about; else at `otherwise`.
-pub(super) fn at_option(
-    study: &Study,
-    options: &Options,
-    message: &str,
-    why: &str,
-    otherwise: Range<usize>,
-) -> crate::study::StudyError {
-    let about = |name: &str| {
-        let dashed = format!("--{name}");
-        message.match_indices(&dashed).any(|(at, _)| {
-            let next = message[at + dashed.len()..].chars().next();
-            !next.is_some_and(|next| next.is_alphanumeric() || next == '-')
-        })
-    };
-    let found = options.iter().find(|choice| about(&choice.name));
-    let at = found.map_or(otherwise, |choice| {
-        if why.contains("invalid value") {
-            choice.value_at.clone()
-        } else {
-            choice.name_at.clone()
-        }
-    });
-    study.file.wrong(&at, why)
 }
 
 /// The numbers of clients that this machine can hold.
@@ -345,7 +306,7 @@ fn take_part(
     if part.servers.is_empty() {
         let supported = MODELS.iter().filter(|model| model.supported().is_ok());
         return supported
-            .map(|model| servers::own(model.info().name, &[], settings, &common.program))
+            .map(|model| servers::own(model.info.name, &[], settings, &common.program))
             .collect();
     }
     let mut servers = Vec::new();
@@ -374,11 +335,7 @@ fn take_part(
 }
 
 /// What is wrong with a server, at the option that it is about.
-fn wrong_server(
-    study: &Study,
-    spec: &ServerSpec,
-    error: &anyhow::Error,
-) -> crate::study::StudyError {
+fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> StudyError {
     let why = no_option(&error.to_string(), "serve");
     let none = Options::default();
     let options = match &spec.kind {
@@ -432,7 +389,6 @@ fn control(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Entry as _;
     use crate::study::{STUDIES, Scale};
 
     #[test]

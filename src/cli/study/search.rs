@@ -1,11 +1,11 @@
 //! A part of a study that searches for the limit of its servers: its table `limit` as what is searched
 //! for.
 
-use super::resolve::{Common, at_option, no_option, wrong_load};
-use crate::cli::limit::{Sought, to_search};
+use super::mistakes::{at_option, no_option, wrong_load};
 use crate::cli::load_flags::LoadFlags;
+use crate::cli::search_flags::{SearchFlags, to_search};
 use crate::cli::{Usage, runner};
-use crate::record::{Limit, Settings};
+use crate::record::{Limit, Resources, Settings};
 use crate::study::{Choice, Part, Study};
 
 /// Options of `throng limit` that a part says in another way.
@@ -19,14 +19,15 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "probes",
 ];
 
-/// What a part searches for, if it does, with the settings made those of a search.
+/// What a part searches for, if it does, on so many client hosts, with the settings made those of a search.
 ///
 /// # Errors
 /// What is wrong in the file, with its place; or that this machine has no room for any of it.
 pub(super) fn limit(
     study: &Study,
     part: &Part,
-    common: &Common,
+    hosts: usize,
+    resources: &Resources,
     settings: &mut Settings,
 ) -> anyhow::Result<Option<Limit>> {
     if !part.is_search() {
@@ -40,12 +41,12 @@ pub(super) fn limit(
         }
     }
     let wrong = |message: &str, why: &str| at_option(study, options, message, why, 0..0);
-    let sought = Sought::read(&options.words()).map_err(|error| {
+    let flags = SearchFlags::read(&options.words()).map_err(|error| {
         let message = runner::first_line(&error);
         wrong(&message, &no_option(&message, "limit"))
     })?;
     let threads = settings.load_threads as usize;
-    let limit = sought.limit(threads, common.client_hosts.len(), &common.resources);
+    let limit = flags.limit(threads, hosts, resources);
     let limit = limit.map_err(|error| match error.downcast::<Usage>() {
         Ok(Usage(why)) => wrong(&why, &why).into(),
         Err(error) => error,

@@ -124,8 +124,8 @@ fn expectations_are_read_or_refused() {
         let text = format!("{HEAD}{}", claim(&written.join(", ")));
         match Study::parse(Path::new("x.toml"), &text) {
             Err(error) => {
-                let told = error.to_string();
-                assert!(told.contains("line 9, column "), "{text}\n{told}");
+                let reported = error.to_string();
+                assert!(reported.contains("line 9, column "), "{text}\n{reported}");
             }
             Ok(study) => {
                 read += 1;

@@ -1,10 +1,10 @@
-//! A crew of threads.
+//! A cluster of threads.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use throng::measure::cluster::{Agent, Cluster, Heard, HostAssignment, Report, this_host};
+use throng::measure::cluster::{Agent, Cluster, HostAssignment, Received, Report, this_host};
 use throng::record::{ClientHost, ClockOffset};
 
 use crate::support::program::THRONG;
@@ -23,7 +23,7 @@ pub(crate) enum Trouble {
 pub(crate) struct Threads {
     hosts: Vec<ClientHost>,
     words: Vec<Sender<Word>>,
-    heard: Receiver<(u32, usize, Vec<u8>)>,
+    receive: Receiver<(u32, usize, Vec<u8>)>,
     trial: u32,
     trouble: Trouble,
     lost_told: bool,
@@ -39,11 +39,11 @@ enum Word {
 
 impl Threads {
     pub(crate) fn new(count: u32, trouble: Trouble) -> Self {
-        let (tell, heard) = channel();
+        let (tell, receive) = channel();
         let words = (0..count as usize).map(|place| {
-            let (words, told) = channel();
+            let (words, reported) = channel();
             let tell = tell.clone();
-            std::thread::spawn(move || serve(place, &told, &tell));
+            std::thread::spawn(move || serve(place, &reported, &tell));
             words
         });
         let host = |rank| ClientHost {
@@ -57,7 +57,7 @@ impl Threads {
         Self {
             words: words.collect(),
             hosts: (1..=count).map(host).collect(),
-            heard,
+            receive,
             trial: 0,
             trouble,
             lost_told: false,
@@ -97,13 +97,13 @@ impl Cluster for Threads {
         Ok(())
     }
 
-    fn heard(&mut self, deadline: Instant) -> Heard {
+    fn receive(&mut self, deadline: Instant) -> Received {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let (trial, host, bytes) = match self.heard.recv_timeout(left) {
-                Ok(heard) => heard,
+            let (trial, host, bytes) = match self.receive.recv_timeout(left) {
+                Ok(receive) => receive,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    return Heard::Late;
+                    return Received::Late;
                 }
             };
             if trial < self.trial {
@@ -114,10 +114,10 @@ impl Cluster for Threads {
                     continue;
                 }
                 let reason = "no sign of life".to_owned();
-                return Heard::Lost { host, reason };
+                return Received::Lost { host, reason };
             }
             let report: Report = serde_json::from_slice(&bytes).expect("a report");
-            return Heard::From { host, report };
+            return Received::From { host, report };
         }
     }
 
@@ -136,11 +136,11 @@ impl Cluster for Threads {
 }
 
 /// What a client host does.
-fn serve(place: usize, told: &Receiver<Word>, tell: &Sender<(u32, usize, Vec<u8>)>) {
+fn serve(place: usize, reported: &Receiver<Word>, tell: &Sender<(u32, usize, Vec<u8>)>) {
     let mut agent: Option<(u32, Agent)> = None;
     loop {
         let word = match &mut agent {
-            None => told.recv().map_err(|_| ()),
+            None => reported.recv().map_err(|_| ()),
             Some((trial, at_work)) => {
                 let report = at_work.next(Instant::now() + Duration::from_millis(5));
                 let over = at_work.is_over();
@@ -154,7 +154,7 @@ fn serve(place: usize, told: &Receiver<Word>, tell: &Sender<(u32, usize, Vec<u8>
                     agent = None;
                     continue;
                 }
-                match told.try_recv() {
+                match reported.try_recv() {
                     Ok(word) => Ok(word),
                     Err(std::sync::mpsc::TryRecvError::Empty) => continue,
                     Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(()),

@@ -1,7 +1,7 @@
-//! Loads that come from several hosts: a crew of threads on this machine, each a client host with a hand
+//! Loads that come from several hosts: a cluster of threads on this machine, each a client host with an agent
 //! that starts real loads.
 //!
-//! `cluster TROUBLE HOSTS SUBCOMMAND ...` is the program with such a crew, for tests of whole subcommands.
+//! `cluster TROUBLE HOSTS SUBCOMMAND ...` is the program with such a cluster, for tests of whole subcommands.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,12 +28,12 @@ use throng::sys::signal::Stop;
 use crate::support::program::THRONG;
 use crate::support::schemas::Schemas;
 
-/// What this program does where it stands for throng with a crew; otherwise none.
+/// What this program does where it stands for throng with a cluster; otherwise none.
 pub(crate) fn as_program() -> Option<ExitCode> {
     let words: Vec<OsString> = std::env::args_os().collect();
     match words.get(1)?.to_str()? {
         "serve" | "load" if words.len() > 2 => Some(throng::cli::main_with(words, None)),
-        "crew" if words.len() > 4 => Some(with_threads(&words)),
+        "cluster" if words.len() > 4 => Some(with_threads(&words)),
         _ => None,
     }
 }
@@ -70,15 +70,15 @@ pub(crate) fn trials() -> Vec<libtest_mimic::Trial> {
         ),
         (
             "servers_are_compared_over_a_crew",
-            subcommands::servers_are_compared_over_a_crew,
+            subcommands::servers_are_compared_over_a_cluster,
         ),
         (
             "a_study_runs_over_a_crew",
-            subcommands::a_study_runs_over_a_crew,
+            subcommands::a_study_runs_over_a_cluster,
         ),
         (
-            "a_lost_host_is_told_and_the_run_can_go_on",
-            subcommands::a_lost_host_is_told_and_the_run_can_go_on,
+            "a_lost_host_is_reported_and_the_run_can_go_on",
+            subcommands::a_lost_host_is_reported_and_the_run_can_go_on,
         ),
         (
             "what_client_hosts_could_not_do_is_refused",
@@ -86,7 +86,7 @@ pub(crate) fn trials() -> Vec<libtest_mimic::Trial> {
         ),
     ];
     let tests = tests.into_iter().map(|(name, test)| {
-        libtest_mimic::Trial::test(format!("crew::{name}"), move || {
+        libtest_mimic::Trial::test(format!("cluster::{name}"), move || {
             test();
             Ok(())
         })
@@ -94,7 +94,7 @@ pub(crate) fn trials() -> Vec<libtest_mimic::Trial> {
     tests.collect()
 }
 
-/// The program with its clients on a crew of threads.
+/// The program with its clients on a cluster of threads.
 fn with_threads(words: &[OsString]) -> ExitCode {
     let word = |place: usize| words[place].to_str().expect("it is a number");
     let trouble = match word(2) {
@@ -154,7 +154,7 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
         null_server: None,
         probes: probes::choose(&["cpu".to_owned()]).expect("there is one"),
         study: StudyInfo {
-            name: "crew".to_owned(),
+            name: "cluster".to_owned(),
             question: "is it one load?".to_owned(),
         },
         settings: Settings {
@@ -165,7 +165,7 @@ fn plan(load: LoadSpec, cluster: &dyn Cluster) -> RunSpec {
             backlog: 128,
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            counted_runs: 1,
+            profiled_runs: 1,
             ..Settings::default()
         },
         comparison: None,

@@ -1,4 +1,4 @@
-//! Whole subcommands over a crew, each in a process of its own.
+//! Whole subcommands over a cluster, each in a process of its own.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use throng::record::Ending;
 
 use crate::support::program::THRONG;
 
-/// This program, as throng with a crew of so many hosts.
-fn with_crew(trouble: &str, hosts: u32, words: &[&str]) -> Command {
+/// This program, as throng with a cluster of so many hosts.
+fn with_cluster(trouble: &str, hosts: u32, words: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["crew", trouble, &hosts.to_string()]);
+    command.args(["cluster", trouble, &hosts.to_string()]);
     command.args(words);
     command
 }
 
 /// What it wrote on standard error.
-fn told(command: &mut Command, code: i32) -> String {
+fn reported(command: &mut Command, code: i32) -> String {
     let output = command.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{told}");
-    told
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{reported}");
+    reported
 }
 
-pub(super) fn servers_are_compared_over_a_crew() {
+pub(super) fn servers_are_compared_over_a_cluster() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("record");
     let path = output.to_str().unwrap();
@@ -51,7 +51,7 @@ pub(super) fn servers_are_compared_over_a_crew() {
         "-o",
         path,
     ];
-    told(&mut with_crew("none", 2, &words), 0);
+    reported(&mut with_cluster("none", 2, &words), 0);
     let run = throng::record::read(&output).unwrap();
     assert_eq!((run.ending, run.client_hosts.len()), (Ending::Complete, 2));
     let trials = throng::record::read_trials(&output).unwrap();
@@ -66,7 +66,7 @@ pub(super) fn servers_are_compared_over_a_crew() {
     assert!(page.contains("Client hosts") && page.contains("(rank 2)"));
 }
 
-pub(super) fn a_study_runs_over_a_crew() {
+pub(super) fn a_study_runs_over_a_cluster() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("mine.toml");
     std::fs::write(
@@ -102,7 +102,7 @@ warm-up = "0s"
         "-o",
         output.to_str().unwrap(),
     ];
-    told(&mut with_crew("none", 3, &words), 0);
+    reported(&mut with_cluster("none", 3, &words), 0);
     let trials = throng::record::read_trials(&output).unwrap();
     assert_eq!(trials.len(), 2);
     assert!(
@@ -112,7 +112,7 @@ warm-up = "0s"
     );
 }
 
-pub(super) fn a_lost_host_is_told_and_the_run_can_go_on() {
+pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("record");
     let path = output.to_str().unwrap();
@@ -141,17 +141,17 @@ pub(super) fn a_lost_host_is_told_and_the_run_can_go_on() {
         "-o",
         path,
     ];
-    let text = told(&mut with_crew("lost-in-second", 2, &words), 1);
+    let text = reported(&mut with_cluster("lost-in-second", 2, &words), 1);
     assert!(text.contains("(rank 1): it was lost"), "{text}");
     assert!(text.contains("--resume"), "{text}");
     assert_eq!(ending(&output), Ending::HostLost);
     let again = ["run", "--allow-rough", "--resume", path];
-    let text = told(&mut with_crew("none", 3, &again), 2);
+    let text = reported(&mut with_cluster("none", 3, &again), 2);
     assert!(
         text.contains("had 2 client hosts and there are 3 now"),
         "{text}"
     );
-    let text = told(Command::new(THRONG).args(again), 2);
+    let text = reported(Command::new(THRONG).args(again), 2);
     assert!(text.contains("on 2 client hosts"), "{text}");
 }
 
@@ -163,13 +163,13 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
     let refused = |words: &[&str]| {
         let mut words = words.to_vec();
         words.insert(0, "run");
-        told(&mut with_crew("none", 2, &words), 2)
+        reported(&mut with_cluster("none", 2, &words), 2)
     };
     let text = refused(&["--server-address", "192.0.2.1"]);
     assert!(text.contains("say --allow-remote"), "{text}");
     let text = refused(&["--server-address", "0.0.0.0"]);
     assert!(text.contains("names the one that"), "{text}");
-    let text = told(&mut with_crew("none", 0, &["run"]), 2);
+    let text = reported(&mut with_cluster("none", 0, &["run"]), 2);
     assert!(text.contains("no client host"), "{text}");
     let alone = [
         "run",
@@ -179,9 +179,9 @@ pub(super) fn what_client_hosts_could_not_do_is_refused() {
         "--server-address",
         "127.0.0.1",
     ];
-    let text = told(Command::new(THRONG).args(alone), 2);
+    let text = reported(Command::new(THRONG).args(alone), 2);
     assert!(text.contains("there is only this one"), "{text}");
-    let help = with_crew(
+    let help = with_cluster(
         "none",
         1,
         &["run", "--allow-rough", "--retries", "0", "--help"],

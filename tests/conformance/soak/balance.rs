@@ -60,9 +60,9 @@ pub(crate) fn check(record: &Path, model: &str, soak: Soak) -> anyhow::Result<Ba
     );
     let sum = |value: fn(&Both) -> u64| ledger.clients.values().map(value).sum::<u64>();
     let by_clients = [
-        sum(|client| client.told.connections),
-        sum(|client| client.told.requests),
-        sum(|client| client.told.replies),
+        sum(|client| client.reported.connections),
+        sum(|client| client.reported.requests),
+        sum(|client| client.reported.replies),
     ];
     let by_record = [load.connections, load.requests, load.verified];
     ensure!(
@@ -88,12 +88,12 @@ pub(crate) fn check(record: &Path, model: &str, soak: Soak) -> anyhow::Result<Ba
         counts.accepted,
         counts.outcomes
     );
-    let sent = sum(|client| client.told.sent);
-    let told = [
+    let sent = sum(|client| client.reported.sent);
+    let seen = [
         load.connections,
         load.verified,
         sent,
-        sum(|client| client.told.received),
+        sum(|client| client.reported.received),
     ];
     if !one_at_a_time {
         ensure!(
@@ -102,7 +102,7 @@ pub(crate) fn check(record: &Path, model: &str, soak: Soak) -> anyhow::Result<Ba
             load.verified,
             load.requests
         );
-        ensure!(by_server == told, "clients {told:?}, server {by_server:?}");
+        ensure!(by_server == seen, "clients {seen:?}, server {by_server:?}");
     }
     // Beyond so many connections the server has totals only.
     if counts.unlogged == 0 {
@@ -159,8 +159,8 @@ fn served(
 fn each_agrees(ledger: &Ledger, one_at_a_time: bool) -> anyhow::Result<()> {
     for (address, client) in &ledger.clients {
         let waited = one_at_a_time
-            && client.told.errors == 1
-            && client.told.requests == client.told.replies + 1;
+            && client.reported.errors == 1
+            && client.reported.requests == client.reported.replies + 1;
         ensure!(
             client.agree() || (waited && client.is_possible()),
             "{address}: {client}"

@@ -15,7 +15,7 @@ pub(crate) struct Metric {
     slack: u64,
 }
 
-/// Least time from which anything is told: threads that have nothing to do stay for a second in aio's pool.
+/// Least time from which anything is reported: threads that have nothing to do stay for a second in aio's pool.
 const LEAST: Duration = Duration::from_secs(5);
 /// The share by which anything may grow: clients come and go at random, so that sometimes a few more of them, or of
 /// those who have just gone, are there at once.

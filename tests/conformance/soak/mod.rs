@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use libtest_mimic::{Arguments, Failed, Trial};
+use throng::registry::Entry as _;
 use throng::serve::Model;
 use throng::serve::models::MODELS;
 
@@ -78,7 +79,7 @@ impl Soak {
         };
         let chosen = Arguments::from_iter(rest.clone());
         let models = MODELS.iter().filter(|model| {
-            let name = name(**model);
+            let name = name(model);
             let filter = chosen.filter.as_deref();
             filter.is_none_or(|filter| {
                 if chosen.exact {
@@ -105,7 +106,7 @@ impl Soak {
     pub(crate) fn trials(self) -> Vec<Trial> {
         let mut trials = Vec::new();
         for model in MODELS {
-            let (trial, name) = (name(*model), model.info().name);
+            let (trial, name) = (name(model), model.info.name);
             if let Err(unsupported) = model.supported() {
                 println!("not here: {trial}: {unsupported}");
                 continue;
@@ -118,8 +119,8 @@ impl Soak {
     }
 }
 
-fn name(model: &dyn Model) -> String {
-    format!("soak::{}", model.info().name)
+fn name(model: &Model) -> String {
+    format!("soak::{}", model.info.name)
 }
 
 /// A time like 90s or 60m.
@@ -166,7 +167,7 @@ fn soak_one(model: &'static str, soak: Soak) -> anyhow::Result<()> {
         return Ok(());
     }
     println!("{model}: {balance}; {}", in_words(&looks));
-    growth::check(&looks, &balance).with_context(|| told(&looks))
+    growth::check(&looks, &balance).with_context(|| reported(&looks))
 }
 
 /// One model, which is given room for the whole crowd where it has to be said how much there is.
@@ -248,7 +249,7 @@ fn in_words(looks: &[Look]) -> String {
 }
 
 /// All looks, for whoever has to find out what grew.
-fn told(looks: &[Look]) -> String {
+fn reported(looks: &[Look]) -> String {
     let mut text = String::from("what was seen:\n");
     for look in looks.iter().step_by((looks.len() / 12).max(1)) {
         let _ = writeln!(text, "{look:?}");

@@ -207,11 +207,11 @@ fn a_lab_used_wrongly_says_how() {
         ("cut", "", "cut takes a host"),
         ("begin", "", "there is no command begin"),
     ] {
-        let Some(told) = lab.does(command, options) else {
+        let Some(reported) = lab.does(command, options) else {
             return;
         };
-        let said = String::from_utf8_lossy(&told.stderr);
-        let code = told.status.code();
+        let said = String::from_utf8_lossy(&reported.stderr);
+        let code = reported.status.code();
         if code == Some(LACKING) {
             println!("not tried: {said}");
             return;
@@ -219,8 +219,8 @@ fn a_lab_used_wrongly_says_how() {
         assert_eq!(code, Some(2), "{command} {options}: {said}");
         assert!(said.contains(says), "{command} {options}: {said}");
     }
-    let told = lab.does("exec", "server true").expect("bash is there");
-    let said = String::from_utf8_lossy(&told.stderr);
+    let reported = lab.does("exec", "server true").expect("bash is there");
+    let said = String::from_utf8_lossy(&reported.stderr);
     assert!(said.contains("is not up"), "{said}");
 }
 
@@ -241,12 +241,12 @@ fn a_lab_needs_root_and_says_so() {
     }
     // Whoever is not root may not be allowed to read the file.
     let script = std::fs::File::open(SCRIPT).expect("it is there");
-    let told = command.args(["-s", "--", "up"]).stdin(script).output();
-    let Ok(told) = told else {
+    let reported = command.args(["-s", "--", "up"]).stdin(script).output();
+    let Ok(reported) = reported else {
         println!("not tried: there is no bash, or no setpriv");
         return;
     };
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert_eq!(told.status.code(), Some(LACKING), "{said}");
+    let said = String::from_utf8_lossy(&reported.stderr);
+    assert_eq!(reported.status.code(), Some(LACKING), "{said}");
     assert!(said.contains("needs root"), "{said}");
 }

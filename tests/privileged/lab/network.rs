@@ -32,7 +32,7 @@ fn uploads_of_several_hosts_arrive_whole() {
 
 /// Each way of keeping clients out is another kind of error, and the server serves on when it ends.
 #[test]
-fn what_a_firewall_does_is_told_by_kind() {
+fn what_a_firewall_does_is_reported_by_kind() {
     let Some(lab) = Lab::up("--clients 1 --loss 0") else {
         return;
     };

@@ -15,9 +15,9 @@ fn load(options: &str) -> Value {
     let address = server.address().to_string();
     let mut arguments = vec!["load", &address, "--json", "-c", "20", "--warm-up", "0s"];
     arguments.extend(options.split_whitespace());
-    let told = throng(&arguments);
-    let result = told.json();
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&arguments);
+    let result = finished.json();
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["errors"], serde_json::json!({}), "{result}");
     assert_eq!(result["verified"], result["requests"], "{result}");
     let counts = server.stop().expect("it ends well");

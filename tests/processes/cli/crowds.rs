@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{Told, throng};
+use super::{Finished, throng};
 use crate::hostile::servers::{Hostile, echo_once};
 use crate::support::program::THRONG;
 use crate::support::server::Server;
@@ -24,17 +24,17 @@ pub(super) fn engines() -> Vec<&'static str> {
 }
 
 /// The result of a load with these options; its server, which has ended, counted the same.
-fn load(options: &[&str]) -> (Told, Value) {
+fn load(options: &[&str]) -> (Finished, Value) {
     let server = Server::start(&["epoll"]).expect("it can be started");
     let address = server.address().to_string();
-    let told = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
-    let result = told.json();
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
+    let result = finished.json();
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["errors"], serde_json::json!({}), "{result}");
     let counts = server.stop().expect("it ends well");
     assert_eq!(counts["requests"], result["requests"], "{result}");
     assert_eq!(counts["accepted"], result["connections"], "{result}");
-    (told, result)
+    (finished, result)
 }
 
 fn count(value: &Value) -> u64 {
@@ -55,8 +55,8 @@ fn engines_do_the_same() {
             let mixed = options.contains(&"--size");
             let server = Server::start(&["epoll-et"]).expect("it can be started");
             let address = server.address().to_string();
-            let told = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
-            let result = told.json();
+            let finished = throng(&[&["load", &address, "--json", "-c", "20"], options].concat());
+            let result = finished.json();
             assert_eq!(result["verified"], 1000, "{result}");
             assert_eq!(result["engine"], engine, "{result}");
             let counts = server.stop().expect("it ends well");
@@ -139,12 +139,12 @@ fn an_interrupt_leaves_the_result_so_far() {
 }
 
 #[test]
-fn probe_clients_are_told_apart_from_the_crowd() {
+fn probe_clients_are_distinguished_from_the_crowd() {
     let server = Server::start(&["epoll"]).expect("it can be started");
     let address = server.address().to_string();
     let options = ["--probe-clients", "3", "--probe-rate", "100", "-d", "1s"];
-    let told = throng(&[&["load", &address, "--json", "-c", "20"], &options[..]].concat());
-    let result = told.json();
+    let finished = throng(&[&["load", &address, "--json", "-c", "20"], &options[..]].concat());
+    let result = finished.json();
     let probe = &result["probe"];
     assert_eq!(probe["clients"], 3, "{result}");
     assert_eq!(result["served"], 20, "{result}");
@@ -166,15 +166,15 @@ fn a_ceiling_is_measured_against_a_server_of_our_own() {
         assert!(result["cpu_s"].as_f64() > Some(0.0), "{result}");
     }
     let send = ["--send", "x", "--expect", "bytes:1", "--calibrate"];
-    let told = throng(&[&["load", "127.0.0.1:9"], &send[..]].concat());
-    told.is_usage_error(&["--calibrate", "--send"]);
+    let finished = throng(&[&["load", "127.0.0.1:9"], &send[..]].concat());
+    finished.is_usage_error(&["--calibrate", "--send"]);
 }
 
 #[test]
 fn errors_say_when_they_began() {
-    let told = throng(&["load", "127.0.0.1:9", "--json", "-c", "3", "-d", "200ms"]);
-    let result = told.json();
-    assert_eq!(told.code, 1, "{told:?}");
+    let finished = throng(&["load", "127.0.0.1:9", "--json", "-c", "3", "-d", "200ms"]);
+    let result = finished.json();
+    assert_eq!(finished.code, 1, "{finished:?}");
     for (kind, _) in result["errors"].as_object().expect("kinds") {
         let began = result["errors_first_s"][kind].as_f64();
         assert!(began >= Some(0.0), "{result}");

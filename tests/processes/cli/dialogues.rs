@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use serde_json::Value;
 
-use super::{Told, throng};
+use super::{Finished, throng};
 use crate::support::server::Server;
 
 /// Answers each line that comes over any connection with `reply`; after `closes` of them, if that
@@ -37,11 +37,11 @@ fn answer_lines(mut stream: TcpStream, reply: &[u8], closes: usize) {
 }
 
 /// A load of 200 requests from 4 clients, and what came of it.
-fn load(address: &str, options: &[&str]) -> (Told, Value) {
+fn load(address: &str, options: &[&str]) -> (Finished, Value) {
     let arguments = ["load", address, "--json", "-c", "4", "-n", "200"];
-    let told = throng(&[&arguments, options].concat());
-    let result = told.json();
-    (told, result)
+    let finished = throng(&[&arguments, options].concat());
+    let result = finished.json();
+    (finished, result)
 }
 
 #[test]
@@ -62,23 +62,23 @@ fn what_is_sent_and_expected_is_said_by_the_user() {
                 "--pipeline",
                 pipeline,
             ];
-            let (told, result) = load(&address, &options);
-            assert_eq!(told.code, 0, "{expect}: {told:?}");
+            let (finished, result) = load(&address, &options);
+            assert_eq!(finished.code, 0, "{expect}: {finished:?}");
             assert_eq!(result["verified"], 200, "{expect}: {result}");
             assert_eq!(result["errors"], serde_json::json!({}), "{expect}");
         }
     }
     let arguments = ["load", &address, "-n", "50", "--send", "PING\\r\\n"];
-    let told = throng(&[&arguments[..], &["--expect", "until:\\n"]].concat());
+    let finished = throng(&[&arguments[..], &["--expect", "until:\\n"]].concat());
     let words = "\"PING\\r\\n\" answered by until:\\n";
-    assert!(told.out.contains(words), "{told:?}");
+    assert!(finished.out.contains(words), "{finished:?}");
 }
 
 #[test]
 fn replies_may_end_with_their_connections() {
     let address = serve_lines(b"any bytes", 1).to_string();
-    let (told, result) = load(&address, &["--send", "GET /\\n", "--expect", "close"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let (finished, result) = load(&address, &["--send", "GET /\\n", "--expect", "close"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["verified"], 200, "{result}");
     assert_eq!(result["errors"], serde_json::json!({}), "{result}");
 }
@@ -89,8 +89,8 @@ fn a_file_can_be_sent() {
     std::fs::write(&file, "a line\\n\n").unwrap();
     let address = serve_lines(b"ok\n", 0).to_string();
     let sent = format!("@{}", file.path().display());
-    let (told, result) = load(&address, &["--send", &sent, "--expect", "text:ok\\n"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let (finished, result) = load(&address, &["--send", &sent, "--expect", "text:ok\\n"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["verified"], 200, "{result}");
 }
 
@@ -98,8 +98,8 @@ fn a_file_can_be_sent() {
 fn replies_that_are_not_expected_are_counted() {
     let address = serve_lines(b"-ERR\r\n", 0).to_string();
     for expect in ["text:+PONG\\r\\n", "regex:^\\+", "bytes:5"] {
-        let (told, result) = load(&address, &["--send", "PING\\r\\n", "--expect", expect]);
-        assert_eq!(result["errors"]["wrong-reply"], 4, "{expect}: {told:?}");
+        let (finished, result) = load(&address, &["--send", "PING\\r\\n", "--expect", expect]);
+        assert_eq!(result["errors"]["wrong-reply"], 4, "{expect}: {finished:?}");
     }
 }
 
@@ -150,8 +150,8 @@ fn sizes_are_mixed_by_weight() {
     let server = Server::start(&["epoll", "--protocol", "upload"]).unwrap();
     let address = server.address().to_string();
     let options = ["--protocol", "upload", "--size", "1kB:3,64KiB:1"];
-    let (told, result) = load(&address, &options);
-    assert_eq!(told.code, 0, "{told:?}");
+    let (finished, result) = load(&address, &options);
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["verified"], 200, "{result}");
     assert_eq!(server.stop().unwrap()["requests"], 200);
     // Of each client 50 of the 1024 in its order, which need not have the exact shares.
@@ -161,18 +161,24 @@ fn sizes_are_mixed_by_weight() {
 
     let server = Server::start(&["thread"]).unwrap();
     let address = server.address().to_string();
-    let told = throng(&["load", &address, "-n", "200", "--size", "1:7,100kB:1"]);
-    assert!(told.out.contains("echo of 1 B (7), 100 kB (1)"), "{told:?}");
-    assert!(told.out.contains("200 right of 200"), "{told:?}");
+    let finished = throng(&["load", &address, "-n", "200", "--size", "1:7,100kB:1"]);
+    assert!(
+        finished.out.contains("echo of 1 B (7), 100 kB (1)"),
+        "{finished:?}"
+    );
+    assert!(finished.out.contains("200 right of 200"), "{finished:?}");
 }
 
 #[test]
 fn paths_are_mixed_by_weight() {
     let server = Server::start(&["epoll", "--protocol", "http"]).unwrap();
     let url = format!("http://{}", server.address());
-    let told = throng(&["load", &url, "-n", "200", "--path", "/:3", "--path", "/a"]);
-    assert!(told.out.contains("http GET / (3), /a (1)"), "{told:?}");
-    assert!(told.out.contains("200 right of 200"), "{told:?}");
+    let finished = throng(&["load", &url, "-n", "200", "--path", "/:3", "--path", "/a"]);
+    assert!(
+        finished.out.contains("http GET / (3), /a (1)"),
+        "{finished:?}"
+    );
+    assert!(finished.out.contains("200 right of 200"), "{finished:?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn every_exit_code_is_provoked() {
     ];
 
     let mut provoked = BTreeSet::new();
-    for (told, code, says) in [
+    for (finished, code, says) in [
         (load(&["--fail-if", "errors > 0.1%"]), 0, "met"),
         (
             load(&["--expect-status", "404"]),
@@ -91,8 +91,11 @@ fn every_exit_code_is_provoked() {
         (compare("4", &broken), 4, "1 of 3 trials failed"),
         (interrupted(), 130, ""),
     ] {
-        assert_eq!(told.code, code, "{told:?}");
-        assert!(told.err.contains(says), "`{says}` is not in {told:?}");
+        assert_eq!(finished.code, code, "{finished:?}");
+        assert!(
+            finished.err.contains(says),
+            "`{says}` is not in {finished:?}"
+        );
         provoked.insert(u8::try_from(code).unwrap());
     }
     std::fs::remove_file(&count).unwrap();
@@ -117,26 +120,26 @@ fn a_run_may_have_thresholds_too() {
             "--allow-rough",
         ];
         let all = [&run[..], &QUICK, &["-o", &place, "--fail-if", condition]].concat();
-        let told = throng(&all);
-        assert_eq!(told.code, code, "{condition}: {told:?}");
+        let finished = throng(&all);
+        assert_eq!(finished.code, code, "{condition}: {finished:?}");
     }
 }
 
 #[test]
 fn help_and_manual_list_the_codes() {
-    let told = throng(&["--help"]);
-    let text: Vec<&str> = told.out.split_whitespace().collect();
+    let finished = throng(&["--help"]);
+    let text: Vec<&str> = finished.out.split_whitespace().collect();
     for (code, what) in EXIT_CODES {
         let said = format!("{code} {what}");
         assert!(
             text.join(" ").contains(&said),
-            "`{said}` is not in {told:?}"
+            "`{said}` is not in {finished:?}"
         );
     }
 }
 
 /// A load that is stopped once its clients are connected.
-fn interrupted() -> super::Told {
+fn interrupted() -> super::Finished {
     let silent = TcpListener::bind("127.0.0.1:0").expect("it is there");
     let address = silent.local_addr().expect("it is there").to_string();
     let mut command = Command::new(THRONG);
@@ -147,7 +150,7 @@ fn interrupted() -> super::Told {
     client.read_exact(&mut [0; 3]).expect("it is there");
     kill_process(Pid::from_child(&load), Signal::INT).expect("it is there");
     let output = load.wait_with_output().expect("it is there");
-    super::Told {
+    super::Finished {
         code: output.status.code().expect("it handles the signal"),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),

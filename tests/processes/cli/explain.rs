@@ -12,13 +12,13 @@ use crate::support::program::THRONG;
 
 #[test]
 fn without_a_name_it_lists_the_models() {
-    let told = throng(&["explain"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&["explain"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
     for model in MODELS {
-        let info = model.info();
+        let info = model.info;
         assert!(
-            told.out.contains(info.name) && told.out.contains(info.summary),
-            "{told:?}"
+            finished.out.contains(info.name) && finished.out.contains(info.summary),
+            "{finished:?}"
         );
     }
 }
@@ -29,7 +29,7 @@ fn a_name_that_is_nearly_right_is_guessed() {
     throng(&["explain", "poll", "--json", "--markdown"]).is_refused();
 }
 
-impl super::Told {
+impl super::Finished {
     fn is_refused(&self) {
         assert_eq!(self.code, 2, "{self:?}");
     }
@@ -38,13 +38,13 @@ impl super::Told {
 #[test]
 fn every_part_of_a_page_is_there_and_fits_a_terminal() {
     for model in MODELS {
-        let name = model.info().name;
+        let name = model.info.name;
         let mut command = assert_cmd::Command::new(THRONG);
         command
             .args(["explain", name, "--no-trace"])
             .env("COLUMNS", "80");
-        let told = super::finish(command);
-        assert_eq!(told.code, 0, "{told:?}");
+        let finished = super::finish(command);
+        assert_eq!(finished.code, 0, "{finished:?}");
         for heading in [
             "Who waits where",
             "System calls of one request",
@@ -52,12 +52,12 @@ fn every_part_of_a_page_is_there_and_fits_a_terminal() {
             "Measured",
             "To try",
         ] {
-            assert!(told.out.contains(heading), "{name}: no `{heading}`");
+            assert!(finished.out.contains(heading), "{name}: no `{heading}`");
         }
-        assert!(!told.out.contains('\u{1b}'), "a pipe has no colours");
+        assert!(!finished.out.contains('\u{1b}'), "a pipe has no colours");
         // A command stays in one piece, to be copied.
         let is_command = |line: &str| line.trim_start().starts_with("throng ");
-        for line in told.out.lines().filter(|line| !is_command(line)) {
+        for line in finished.out.lines().filter(|line| !is_command(line)) {
             let columns = line.chars().count();
             assert!(columns <= 80, "{name}: {columns} columns: {line}");
         }
@@ -67,15 +67,15 @@ fn every_part_of_a_page_is_there_and_fits_a_terminal() {
 #[test]
 fn what_cannot_be_traced_says_why_and_the_rest_is_shown() {
     // No descriptor is left for a server's pipes.
-    let told = super::throng_in_shell("ulimit -n 6; \"$@\"", &["explain", "poll"]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = super::throng_in_shell("ulimit -n 6; \"$@\"", &["explain", "poll"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
     for what in [
         "Not traced here: ",
         "Too many open files",
         "Who waits where",
         "To try",
     ] {
-        assert!(told.out.contains(what), "no `{what}`: {told:?}");
+        assert!(finished.out.contains(what), "no `{what}`: {finished:?}");
     }
 }
 
@@ -184,8 +184,8 @@ fn exercises_can_be_done() {
             "--output",
             place.to_str().expect("it is UTF-8"),
         ]);
-        let told = throng(&arguments);
-        assert_eq!(told.code, 0, "{quick}: {told:?}");
-        assert!(told.out.contains(model), "{quick}: {told:?}");
+        let finished = throng(&arguments);
+        assert_eq!(finished.code, 0, "{quick}: {finished:?}");
+        assert!(finished.out.contains(model), "{quick}: {finished:?}");
     }
 }

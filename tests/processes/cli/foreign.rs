@@ -15,13 +15,13 @@ use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Told, throng};
+use super::{Finished, throng};
 
 /// So many requests over four clients for a path on a server.
-fn load(server: SocketAddr, path: &str, requests: u32) -> (Told, Value) {
+fn load(server: SocketAddr, path: &str, requests: u32) -> (Finished, Value) {
     let url = format!("http://{server}{path}");
     let requests = requests.to_string();
-    let told = throng(&[
+    let finished = throng(&[
         "load",
         &url,
         "--clients",
@@ -30,17 +30,17 @@ fn load(server: SocketAddr, path: &str, requests: u32) -> (Told, Value) {
         &requests,
         "--json",
     ]);
-    let result = told.json();
-    (told, result)
+    let result = finished.json();
+    (finished, result)
 }
 
 /// All were answered, these with an unexpected status.
 fn all_are_answered(server: SocketAddr, path: &str, requests: u32, unexpected: &Value) {
-    let (told, result) = load(server, path, requests);
+    let (finished, result) = load(server, path, requests);
     let others = unexpected.as_object().into_iter().flatten();
     let others: u64 = others.filter_map(|(_, count)| count.as_u64()).sum();
     let right = u64::from(requests) - others;
-    assert_eq!(told.code, i32::from(right == 0), "{path}: {told:?}");
+    assert_eq!(finished.code, i32::from(right == 0), "{path}: {finished:?}");
     assert_eq!(result["errors"], json!({}), "{path}: {result}");
     assert_eq!(result["verified"], right, "{path}: {result}");
     assert_eq!(result["unexpected"], *unexpected, "{path}: {result}");
@@ -157,8 +157,11 @@ fn unexpected_statuses_are_counted_and_no_closed_connections() {
     all_are_answered(server, "/sometimes", 40, &json!({"503": 20}));
     // It closes after it has refused, without a word about that.
     all_are_answered(server, "/gone", 40, &json!({"503": 40}));
-    let told = load(server, "/nowhere", 40).0;
-    assert!(told.err.contains("no reply was right: 40 404"), "{told:?}");
+    let finished = load(server, "/nowhere", 40).0;
+    assert!(
+        finished.err.contains("no reply was right: 40 404"),
+        "{finished:?}"
+    );
 }
 
 #[test]
@@ -167,9 +170,9 @@ fn a_status_that_is_expected_is_right() {
     let url = format!("http://{server}/nowhere");
     for (statuses, code, right) in [("2xx,404", 0, 50), ("500", 1, 0)] {
         let flags = ["-n", "50", "--json", "--expect-status", statuses];
-        let told = throng(&[&["load", &url], &flags[..]].concat());
-        assert_eq!(told.code, code, "{told:?}");
-        let result = told.json();
+        let finished = throng(&[&["load", &url], &flags[..]].concat());
+        assert_eq!(finished.code, code, "{finished:?}");
+        let result = finished.json();
         assert_eq!(result["verified"], right, "{result}");
         assert_eq!(result["statuses"], json!({"404": 50}));
     }
@@ -205,11 +208,11 @@ fn replies_may_differ_unless_a_rule_says_so() {
         ),
         (["--expect-body", "regex:^x+y"], "not regex:^x+y but `xxxxx"),
     ] {
-        let told = throng(&[&["load", &url, "-n", "400"], &rule[..]].concat());
-        let said = told.out.clone() + &told.err;
+        let finished = throng(&[&["load", &url, "-n", "400"], &rule[..]].concat());
+        let said = finished.out.clone() + &finished.err;
         assert!(said.contains("wrong-reply") && said.contains(why), "{said}");
     }
-    let told = throng(&[
+    let finished = throng(&[
         "load",
         &url,
         "-n",
@@ -218,7 +221,7 @@ fn replies_may_differ_unless_a_rule_says_so() {
         "contains:xxx",
         "--json",
     ]);
-    assert_eq!(told.json()["verified"], 400, "{told:?}");
+    assert_eq!(finished.json()["verified"], 400, "{finished:?}");
 }
 
 #[test]
@@ -238,9 +241,9 @@ fn a_server_that_speaks_something_else_is_known_by_it() {
         (&address, "this server speaks HTTP: write http://"),
         (&garbage, "this server speaks SMTP or FTP"),
     ] {
-        let told = throng(&["load", target, "-c", "2"]);
-        assert_eq!(told.code, 1, "{told:?}");
-        assert!(told.err.contains(why), "{told:?}");
+        let finished = throng(&["load", target, "-c", "2"]);
+        assert_eq!(finished.code, 1, "{finished:?}");
+        assert!(finished.err.contains(why), "{finished:?}");
     }
 }
 
@@ -265,8 +268,8 @@ fn mirrored(flags: &[&str]) -> String {
         head + &String::from_utf8(body).expect("text")
     });
     let url = format!("http://{address}/a?b=c");
-    let told = throng(&[&["load", &url, "-c", "1", "-n", "1"], flags].concat());
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&[&["load", &url, "-c", "1", "-n", "1"], flags].concat());
+    assert_eq!(finished.code, 0, "{finished:?}");
     asked.join().expect("it does not panic")
 }
 
@@ -347,11 +350,14 @@ fn what_is_wrong_is_an_error() {
 fn text_names_what_was_asked_for() {
     let (server, _) = start();
     let url = format!("http://{server}/counted?a=b");
-    let told = throng(&["load", &url, "--requests", "50"]);
-    assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.out.contains("http GET /counted?a=b"), "{told:?}");
-    assert!(told.out.contains("50 of them: 50 404"), "{told:?}");
-    let told = throng(&[
+    let finished = throng(&["load", &url, "--requests", "50"]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(
+        finished.out.contains("http GET /counted?a=b"),
+        "{finished:?}"
+    );
+    assert!(finished.out.contains("50 of them: 50 404"), "{finished:?}");
+    let finished = throng(&[
         "load",
         &server.to_string(),
         "--protocol",
@@ -359,7 +365,7 @@ fn text_names_what_was_asked_for() {
         "-n",
         "50",
     ]);
-    assert!(told.out.contains("http GET /,"), "{told:?}");
+    assert!(finished.out.contains("http GET /,"), "{finished:?}");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn bash_completes_commands_options_and_names() {
         .output()
         .unwrap();
     demand_success(&output);
-    let told = text(&output.stdout);
+    let finished = text(&output.stdout);
     for line in [
         "comp: compare completions",
         "serve io-u: io-uring io-uring-reactors",
@@ -81,31 +81,37 @@ fn bash_completes_commands_options_and_names() {
         "list models tok: tokio",
         "explain prefo: prefork",
     ] {
-        let found = told.lines().any(|told| told.trim_end() == line.trim_end());
-        assert!(found, "`{line}` is not in:\n{told}{}", text(&output.stderr));
+        let found = finished
+            .lines()
+            .any(|finished| finished.trim_end() == line.trim_end());
+        assert!(
+            found,
+            "`{line}` is not in:\n{finished}{}",
+            text(&output.stderr)
+        );
     }
 }
 
 #[test]
 fn every_shell_has_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let told = throng(&["completions", shell]);
-        assert_eq!(told.code, 0, "{told:?}");
-        assert!(told.out.contains("THRONG_COMPLETE"), "{told:?}");
+        let finished = throng(&["completions", shell]);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        assert!(finished.out.contains("THRONG_COMPLETE"), "{finished:?}");
     }
-    let told = throng(&["completions", "csh"]);
-    assert_eq!(told.code, 2, "{told:?}");
-    assert!(told.err.contains("possible values"), "{told:?}");
+    let finished = throng(&["completions", "csh"]);
+    assert_eq!(finished.code, 2, "{finished:?}");
+    assert!(finished.err.contains("possible values"), "{finished:?}");
 }
 
 #[test]
 fn manual_pages_are_right() {
     let directory = tempfile::tempdir().unwrap();
     let pages = directory.path().join("man/man1");
-    let told = throng(&["man", pages.to_str().unwrap()]);
-    assert_eq!(told.code, 0, "{told:?}");
-    let pages: Vec<PathBuf> = told.out.lines().map(PathBuf::from).collect();
-    assert!(pages.len() > 10, "{told:?}");
+    let finished = throng(&["man", pages.to_str().unwrap()]);
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let pages: Vec<PathBuf> = finished.out.lines().map(PathBuf::from).collect();
+    assert!(pages.len() > 10, "{finished:?}");
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     throng(&["man", file.to_str().unwrap()]).is_usage_error(&["cannot write", "file"]);
@@ -237,13 +243,13 @@ fn the_notebook_reads_a_record() {
         .output()
         .unwrap();
     demand_success(&output);
-    let told = text(&output.stdout);
+    let finished = text(&output.stdout);
     for what in [
         "overview, 1 trials",
         "replies/s",
         "epoll                  3",
         "served all of them",
     ] {
-        assert!(told.contains(what), "`{what}` is not in:\n{told}");
+        assert!(finished.contains(what), "`{what}` is not in:\n{finished}");
     }
 }

@@ -13,9 +13,9 @@ fn load(server: &[&str], options: &str) -> (Value, Value) {
     let server = Server::start(server).expect("it can be started");
     let address = server.address().to_string();
     let options: Vec<&str> = options.split_whitespace().collect();
-    let told = throng(&[&["load", &address, "--json"], &options[..]].concat());
-    let result = told.json();
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&[&["load", &address, "--json"], &options[..]].concat());
+    let result = finished.json();
+    assert_eq!(finished.code, 0, "{finished:?}");
     (result, server.stop().expect("it ends well"))
 }
 
@@ -93,7 +93,7 @@ fn uploads_of_several_sizes_are_one_connection_each() {
             counts["bytes_in"], result["window"]["bytes_sent"],
             "{counts}"
         );
-        // The largest are a quarter, and which client has which is told by its number.
+        // The largest are a quarter, and which client has which is reported by its number.
         assert!(counts["bytes_in"].as_u64() > Some(10_000_000), "{counts}");
     }
 }
@@ -139,8 +139,8 @@ fn probe_clients_stand_beside() {
 fn what_goes_not_with_a_job_is_refused() {
     let refused = |options: &str, says: &[&str]| {
         let options: Vec<&str> = options.split_whitespace().collect();
-        let told = throng(&[&["load", "127.0.0.1:9"], &options[..]].concat());
-        told.is_usage_error(says);
+        let finished = throng(&[&["load", "127.0.0.1:9"], &options[..]].concat());
+        finished.is_usage_error(says);
     };
     for other in [
         "--duration 1s",

@@ -8,10 +8,10 @@ use super::throng;
 #[test]
 fn every_subcommand_has_help_with_examples() {
     for subcommand in ["run", "serve", "load", "report", "list", "doctor"] {
-        let told = throng(&[subcommand, "--help"]);
-        assert_eq!(told.code, 0, "{told:?}");
-        assert!(told.out.contains("Usage: throng"), "{told:?}");
-        assert!(told.out.contains("Examples:"), "{told:?}");
+        let finished = throng(&[subcommand, "--help"]);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        assert!(finished.out.contains("Usage: throng"), "{finished:?}");
+        assert!(finished.out.contains("Examples:"), "{finished:?}");
     }
     assert_eq!(throng(&["--help"]).code, 0);
     assert_eq!(
@@ -32,9 +32,9 @@ fn lists_are_arrays_of_named_objects() {
         "figures",
         "metrics",
     ] {
-        let told = throng(&["list", kind, "--json"]);
-        assert_eq!(told.code, 0, "{told:?}");
-        let list = told.json();
+        let finished = throng(&["list", kind, "--json"]);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        let list = finished.json();
         for entry in list.as_array().expect("a list is an array") {
             assert!(entry["name"].is_string(), "{kind}: {entry}");
             assert!(entry["summary"].is_string(), "{kind}: {entry}");
@@ -44,7 +44,7 @@ fn lists_are_arrays_of_named_objects() {
             }
         }
     }
-    let names: Vec<&str> = MODELS.iter().map(|model| model.info().name).collect();
+    let names: Vec<&str> = MODELS.iter().map(|model| model.info.name).collect();
     let listed = throng(&["list", "models", "--json"]).json();
     let listed: Vec<&str> = listed
         .as_array()
@@ -71,9 +71,9 @@ fn a_listed_study_is_a_file_that_can_be_run() {
 
 #[test]
 fn doctor_finds_and_judges() {
-    let told = throng(&["doctor", "--json"]);
-    assert_eq!(told.code, 0, "{told:?}");
-    let findings = told.json();
+    let finished = throng(&["doctor", "--json"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let findings = finished.json();
     let findings = findings.as_array().expect("findings are an array");
     assert!(findings.iter().any(|finding| finding["subject"] == "CPUs"));
     for finding in findings {
@@ -86,10 +86,10 @@ fn doctor_finds_and_judges() {
 #[test]
 fn no_colours_where_nobody_looks() {
     for arguments in [&["list"][..], &["doctor"], &["serve", "epol"]] {
-        let told = throng(arguments);
+        let finished = throng(arguments);
         assert!(
-            !told.out.contains('\x1b') && !told.err.contains('\x1b'),
-            "{told:?}"
+            !finished.out.contains('\x1b') && !finished.err.contains('\x1b'),
+            "{finished:?}"
         );
     }
 }

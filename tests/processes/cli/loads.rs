@@ -10,18 +10,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::super::hostile::servers::bound;
-use super::{Told, throng};
+use super::{Finished, throng};
 use crate::support::program::THRONG;
 use crate::support::server::Server;
 
 /// The result of a load and its errors by kind, once it has ended by itself.
-fn load(address: SocketAddr, options: &[&str]) -> (Told, Value, BTreeMap<String, u64>) {
+fn load(address: SocketAddr, options: &[&str]) -> (Finished, Value, BTreeMap<String, u64>) {
     let address = address.to_string();
     let arguments = [&["load", &address, "--json"], options].concat();
-    let told = throng(&arguments);
-    let result = told.json();
+    let finished = throng(&arguments);
+    let result = finished.json();
     let errors = serde_json::from_value(result["errors"].clone()).expect("errors are counts");
-    (told, result, errors)
+    (finished, result, errors)
 }
 
 fn one(kind: &str, clients: u64) -> BTreeMap<String, u64> {
@@ -39,8 +39,8 @@ fn every_reply_of_a_crowd_is_verified() {
         "--warm-up",
         "50ms",
     ];
-    let (told, result, errors) = load(server.address(), &options);
-    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    let (finished, result, errors) = load(server.address(), &options);
+    assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["served"], 500, "{result}");
     assert_eq!(result["verified"], result["requests"], "{result}");
     assert_eq!(result["stopped_by"], "duration", "{result}");
@@ -67,8 +67,8 @@ fn ten_thousand_clients_or_as_many_as_descriptors_allow() {
         "--warm-up",
         "1ms",
     ];
-    let (told, result, errors) = load(server.address(), &options);
-    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    let (finished, result, errors) = load(server.address(), &options);
+    assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["served"].to_string(), clients, "{result}");
     assert_eq!(result["verified"], result["requests"], "{result}");
     let counts = server.stop().unwrap();
@@ -102,8 +102,8 @@ fn select_serves_more_than_1024_when_its_sets_are_larger_on_purpose() {
 fn a_number_of_requests_is_kept_exactly() {
     let server = Server::start(&["thread"]).unwrap();
     let options = ["--requests", "1000", "--clients", "10"];
-    let (told, result, errors) = load(server.address(), &options);
-    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    let (finished, result, errors) = load(server.address(), &options);
+    assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["requests"], 1000, "{result}");
     assert_eq!(result["verified"], 1000, "{result}");
     assert_eq!(result["window"]["replies"], 1000, "{result}");
@@ -115,11 +115,11 @@ fn a_number_of_requests_is_kept_exactly() {
 fn a_closed_port_is_an_error_that_is_counted() {
     // Held, so that nobody else listens there meanwhile.
     let (_held, free) = bound();
-    let (told, result, errors) = load(free, &["--clients", "3", "--duration", "200ms"]);
-    assert_eq!((told.code, errors), (1, one("refused", 3)), "{result}");
+    let (finished, result, errors) = load(free, &["--clients", "3", "--duration", "200ms"]);
+    assert_eq!((finished.code, errors), (1, one("refused", 3)), "{result}");
     assert!(
-        told.err.contains("no client was served") && told.err.contains("3 refused"),
-        "{told:?}"
+        finished.err.contains("no client was served") && finished.err.contains("3 refused"),
+        "{finished:?}"
     );
     assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
 }
@@ -165,8 +165,8 @@ fn every_upload_has_a_connection_of_its_own() {
     let server = Server::start(&["epoll-et", "--protocol", "upload"]).unwrap();
     let options = ["--protocol", "upload", "--size", "3000000"];
     let options = [&options[..], &["--requests", "20", "--clients", "5"]].concat();
-    let (told, result, errors) = load(server.address(), &options);
-    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    let (finished, result, errors) = load(server.address(), &options);
+    assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["verified"], 20, "{result}");
     assert_eq!(result["rejected"], Value::Null, "{result}");
     let counts = server.stop().unwrap();
@@ -183,17 +183,23 @@ fn rejected_uploads_are_counted_and_no_error() {
         let server = server.unwrap();
         let options = ["--protocol", "upload", "--size", "20000000"];
         let options = [&options[..], &["--requests", "60", "--clients", "20"]].concat();
-        let (told, result, errors) = load(server.address(), &options);
-        assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+        let (finished, result, errors) = load(server.address(), &options);
+        assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
         assert_eq!(result["verified"], 60, "{result}");
         assert_eq!(result["rejected"]["over-limit"], 60, "{result}");
         assert_eq!(server.stop().unwrap()["requests"], 60);
     }
     let server = Server::start(&["epoll", "--protocol", "upload", "--max-upload", "9"]).unwrap();
     let address = server.address().to_string();
-    let told = throng(&["load", &address, "--protocol", "upload", "--requests", "50"]);
-    assert!(told.out.contains("50 of them: 50 over-limit"), "{told:?}");
-    assert!(told.out.contains("upload of 1000 bytes"), "{told:?}");
+    let finished = throng(&["load", &address, "--protocol", "upload", "--requests", "50"]);
+    assert!(
+        finished.out.contains("50 of them: 50 over-limit"),
+        "{finished:?}"
+    );
+    assert!(
+        finished.out.contains("upload of 1000 bytes"),
+        "{finished:?}"
+    );
 }
 
 /// A server that rejects an upload and closes though the client still sends: the client's kernel hears a
@@ -206,8 +212,8 @@ fn a_reset_after_the_reply_is_no_error() {
     };
     let options = ["--protocol", "upload", "--size", "50000000"];
     let options = [&options[..], &["--requests", "6", "--clients", "2"]].concat();
-    let (told, result, errors) = load(garbage(serve), &options);
-    assert_eq!((told.code, errors), (0, BTreeMap::new()), "{result}");
+    let (finished, result, errors) = load(garbage(serve), &options);
+    assert_eq!((finished.code, errors), (0, BTreeMap::new()), "{result}");
     assert_eq!(result["rejected"]["over-limit"], 6, "{result}");
 }
 
@@ -240,8 +246,8 @@ fn two_victims(
         "--patience",
         patience,
     ];
-    let (told, result, errors) = load(garbage(serve), &options);
-    assert_eq!(told.code, 1, "{told:?}");
+    let (finished, result, errors) = load(garbage(serve), &options);
+    assert_eq!(finished.code, 1, "{finished:?}");
     assert_eq!(result["served"], 0, "{result}");
     assert_eq!(result["verified"], 0, "{result}");
     assert_eq!(result["stopped_by"], "no-clients-left", "{result}");
@@ -329,8 +335,12 @@ fn a_server_that_stops_answering_leaves_requests_unanswered() {
         Ok(())
     };
     let options = ["--clients", "2", "--duration", "2s", "--warm-up", "0s"];
-    let (told, result, errors) = load(garbage(serve), &options);
-    assert_eq!((told.code, errors), (0, one("unanswered", 2)), "{result}");
+    let (finished, result, errors) = load(garbage(serve), &options);
+    assert_eq!(
+        (finished.code, errors),
+        (0, one("unanswered", 2)),
+        "{result}"
+    );
     assert_eq!(result["verified"], 6, "{result}");
     assert_eq!(result["requests"], 8, "{result}");
 }

@@ -32,31 +32,31 @@ fn full() -> bool {
 
 /// How the program ended and what it said.
 #[derive(Debug)]
-struct Told {
+struct Finished {
     code: i32,
     out: String,
     err: String,
 }
 
 /// Runs the program to its end.
-fn throng(arguments: &[&str]) -> Told {
+fn throng(arguments: &[&str]) -> Finished {
     let mut command = assert_cmd::Command::new(THRONG);
     command.args(arguments);
     finish(command)
 }
 
 /// Runs the program from a shell command in which "$@" is the program with its arguments.
-fn throng_in_shell(script: &str, arguments: &[&str]) -> Told {
+fn throng_in_shell(script: &str, arguments: &[&str]) -> Finished {
     let mut command = assert_cmd::Command::new("sh");
     command.args(["-c", script, "sh", THRONG]).args(arguments);
     finish(command)
 }
 
-fn finish(mut command: assert_cmd::Command) -> Told {
+fn finish(mut command: assert_cmd::Command) -> Finished {
     command.timeout(Duration::from_mins(4));
     let output: Output = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
-    Told {
+    Finished {
         code: output
             .status
             .code()
@@ -66,7 +66,7 @@ fn finish(mut command: assert_cmd::Command) -> Told {
     }
 }
 
-impl Told {
+impl Finished {
     /// Wrong usage: exit code 2 and one line that says these things.
     fn is_usage_error(&self, says: &[&str]) {
         assert_eq!(self.code, 2, "{self:?}");

@@ -15,9 +15,9 @@ fn all_are_served(server: Server, limit: u64, clients: u64, options: &[&str]) ->
     let always = ["--clients", &count, "--json", "--warm-up", "1ms"];
     let patient = ["--patience", "20s", "--connect-timeout", "30s"];
     let arguments = [&["load", &address], &always[..], &patient, options].concat();
-    let told = throng_in_shell(&format!("ulimit -n {limit}; exec \"$@\""), &arguments);
-    let result = told.json();
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng_in_shell(&format!("ulimit -n {limit}; exec \"$@\""), &arguments);
+    let result = finished.json();
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert_eq!(result["errors"], serde_json::json!({}), "{result}");
     assert_eq!(result["served"], clients, "{result}");
     let counts = server.stop().expect("it ends in time");
@@ -79,8 +79,8 @@ fn clients_take_targets_in_turn() {
         &addresses[..],
         &["-c", "10", "-n", "10", "--json"],
     ];
-    let told = throng(&arguments.concat());
-    assert_eq!(told.json()["served"], 10, "{told:?}");
+    let finished = throng(&arguments.concat());
+    assert_eq!(finished.json()["served"], 10, "{finished:?}");
     let accepted = servers.map(|server| server.stop().unwrap()["accepted"].as_u64().unwrap());
     assert_eq!(accepted, [4, 3, 3]);
 }
@@ -93,8 +93,8 @@ fn connections_end_though_other_threads_go_on() {
     let address = server.address().to_string();
     let options = ["--protocol", "upload", "--clients", "100", "-n", "1000"];
     let arguments = [&["load", &address, "--json"], &options[..]].concat();
-    let told = throng_in_shell("ulimit -n 64; exec \"$@\"", &arguments);
-    let result = told.json();
+    let finished = throng_in_shell("ulimit -n 64; exec \"$@\"", &arguments);
+    let result = finished.json();
     assert_eq!(result["verified"], 1000, "{result}");
     assert_eq!(result["threads"], 4, "{result}");
     let counts = server.stop().unwrap();
@@ -102,7 +102,7 @@ fn connections_end_though_other_threads_go_on() {
 }
 
 #[test]
-fn sources_that_cannot_be_are_told() {
+fn sources_that_cannot_be_are_reported() {
     let load = |options: &[&str]| throng(&[&["load", "127.0.0.1:1"], options].concat());
     load(&["--source", "127.0.0.0/33"]).is_usage_error(&["`127.0.0.0/33` is no address"]);
     load(&["--source", "192.0.2.1"]).is_usage_error(&["cannot connect from 192.0.2.1"]);

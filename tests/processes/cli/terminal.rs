@@ -22,7 +22,7 @@ struct OnTerminal {
     child: Child,
     terminal: std::fs::File,
     screen: vt100::Parser,
-    told: String,
+    finished: String,
     /// What came and was not looked at yet.
     pending: Vec<u8>,
 }
@@ -65,7 +65,7 @@ impl OnTerminal {
             child,
             terminal: terminal.into(),
             screen: vt100::Parser::new(size(ROWS), size(COLUMNS), 0),
-            told: String::new(),
+            finished: String::new(),
             pending: Vec::new(),
         }
     }
@@ -80,7 +80,7 @@ impl OnTerminal {
         let end = end.map_or(self.pending.len(), |end| end + 1);
         let piece: Vec<u8> = self.pending.drain(..end).collect();
         self.screen.process(&piece);
-        self.told += &String::from_utf8_lossy(&piece);
+        self.finished += &String::from_utf8_lossy(&piece);
         true
     }
 
@@ -130,7 +130,7 @@ impl OnTerminal {
         let status = self.child.wait().expect("it was started");
         let screen = self.screen.screen();
         assert!(!screen.hide_cursor() && !screen.alternate_screen());
-        assert!(!self.told.contains("\x1b[?"), "a mode was changed");
+        assert!(!self.finished.contains("\x1b[?"), "a mode was changed");
         let shown = self.shown();
         for of_view in ["client CPU", "p50, p99", "so far", "━"] {
             assert!(!shown.contains(of_view), "{of_view} is left:\n{shown}");
@@ -148,8 +148,8 @@ impl Drop for OnTerminal {
 }
 
 /// Whether colours or other styles are set anywhere.
-fn has_styles(told: &str) -> bool {
-    let mut sequences = told.split("\x1b[").skip(1);
+fn has_styles(finished: &str) -> bool {
+    let mut sequences = finished.split("\x1b[").skip(1);
     sequences.any(|sequence| {
         let end = sequence.find(|c: char| !c.is_ascii_digit() && c != ';');
         end.is_some_and(|end| sequence[end..].starts_with('m'))
@@ -180,7 +180,7 @@ fn a_terminal_shows_a_run_while_it_runs_and_keeps_what_came_of_it() {
     let shown = terminal.shown();
     assert_eq!(shown.matches("3 of 3 clients served").count(), 2, "{shown}");
     assert!(shown.contains("Report:"), "{shown}");
-    assert!(has_styles(&terminal.told));
+    assert!(has_styles(&terminal.finished));
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn whoever_stops_a_run_gets_the_terminal_back() {
         terminal.signal(signal);
         assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
         assert!(terminal.shown().contains("interrupted: 0 of 1 trials"));
-        let has_styles = has_styles(&terminal.told);
-        assert_eq!(has_styles, no_colour.is_empty(), "{:?}", terminal.told);
+        let has_styles = has_styles(&terminal.finished);
+        assert_eq!(has_styles, no_colour.is_empty(), "{:?}", terminal.finished);
     }
 }
 
@@ -207,12 +207,15 @@ fn what_cannot_draw_gets_plain_lines() {
     let piped = directory.path().join("piped");
     let mut arguments = run(piped.to_str().unwrap(), "100ms");
     arguments.extend(["--runs", "1"]);
-    let told = throng(&arguments);
-    assert_eq!(told.code, 0, "{told:?}");
-    assert!(told.err.contains("3 of 3 clients served"), "{told:?}");
+    let finished = throng(&arguments);
+    assert_eq!(finished.code, 0, "{finished:?}");
     assert!(
-        !told.err.contains('\x1b') && !told.out.contains('\x1b'),
-        "{told:?}"
+        finished.err.contains("3 of 3 clients served"),
+        "{finished:?}"
+    );
+    assert!(
+        !finished.err.contains('\x1b') && !finished.out.contains('\x1b'),
+        "{finished:?}"
     );
     let dumb = directory.path().join("dumb");
     let mut arguments = run(dumb.to_str().unwrap(), "100ms");
@@ -220,5 +223,9 @@ fn what_cannot_draw_gets_plain_lines() {
     let mut terminal = OnTerminal::start(&arguments, &[("TERM", "dumb")]);
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     assert!(terminal.shown().contains("3 of 3 clients served"));
-    assert!(!terminal.told.contains("\x1b["), "{:?}", terminal.told);
+    assert!(
+        !terminal.finished.contains("\x1b["),
+        "{:?}",
+        terminal.finished
+    );
 }

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
-use super::{Told, full, throng};
+use super::{Finished, full, throng};
 use crate::support::program::THRONG;
 use crate::support::server::Server;
 
@@ -40,7 +40,7 @@ fn server(options: &[&str]) -> Server {
     Server::start(&[options, &protocol].concat()).unwrap_or_else(|e| panic!("{options:?}: {e:#}"))
 }
 
-fn load(server: &Server, clients: u64, requests: u64, sizes: &str, more: &[&str]) -> Told {
+fn load(server: &Server, clients: u64, requests: u64, sizes: &str, more: &[&str]) -> Finished {
     let numbers = [clients, requests].map(|number| number.to_string());
     let address = server.address().to_string();
     let asked = ["load", &address, "--protocol", "upload", "--size", sizes];
@@ -63,9 +63,9 @@ fn all_arrive(clients: u64, requests: u64, sizes: &str) {
     for options in SERVERS {
         let server = server(options);
         let log = ["--clients-csv", csv.to_str().expect("it is UTF-8")];
-        let told = load(&server, clients, requests, sizes, &log);
-        assert_eq!(told.code, 0, "{options:?}: {told:?}");
-        let result = told.json();
+        let finished = load(&server, clients, requests, sizes, &log);
+        assert_eq!(finished.code, 0, "{options:?}: {finished:?}");
+        let result = finished.json();
         assert_eq!(result["errors"], serde_json::json!({}), "{result}");
         assert_eq!(result["served"], clients, "{options:?}: {result}");
         assert_eq!(result["verified"], requests, "{options:?}: {result}");
@@ -161,9 +161,9 @@ fn clients_over_the_limit_are_rejected_and_others_served() {
             (1, 1, over.to_string(), 1..=1),
             (10, 10, LIMIT.to_string(), 0..=0),
         ] {
-            let told = load(&server, clients, requests, &sizes, &[]);
-            let result = told.json();
-            assert_eq!(told.code, 0, "{options:?}, {sizes}: {told:?}");
+            let finished = load(&server, clients, requests, &sizes, &[]);
+            let result = finished.json();
+            assert_eq!(finished.code, 0, "{options:?}, {sizes}: {finished:?}");
             assert_eq!(result["errors"], serde_json::json!({}), "{result}");
             assert_eq!(result["verified"], requests, "{options:?}: {result}");
             let found = result["rejected"]["over-limit"].as_u64().unwrap_or(0);
@@ -176,7 +176,7 @@ fn clients_over_the_limit_are_rejected_and_others_served() {
 /// Those who find the table of descriptors full learn it at once, those inside stay, whoever comes when
 /// there is room again is served, and the server says at its end what was missing.
 #[test]
-fn too_many_open_files_are_told_and_service_goes_on() {
+fn too_many_open_files_are_reported_and_service_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let complaints = directory.path().join("stderr");
     for options in SERVERS {
@@ -189,15 +189,15 @@ fn too_many_open_files_are_told_and_service_goes_on() {
         let silent: Vec<TcpStream> = (0..100)
             .map(|_| TcpStream::connect(server.address()).unwrap())
             .collect();
-        let told = load(&server, 10, 10, "1000", &[]);
-        assert_eq!(told.code, 1, "{options:?}: {told:?}");
-        let errors = told.json()["errors"].clone();
+        let finished = load(&server, 10, 10, "1000", &[]);
+        assert_eq!(finished.code, 1, "{options:?}: {finished:?}");
+        let errors = finished.json()["errors"].clone();
         let count = |kind: &str| errors[kind].as_u64().unwrap_or(0);
         assert_eq!(count("closed-early") + count("reset"), 10, "{errors}");
         drop(silent);
         // Whoever comes before the server has seen all of them leave tries again.
-        let told = load(&server, 10, 10, "1000", &["--reconnect"]);
-        assert_eq!(told.json()["verified"], 10, "{options:?}: {told:?}");
+        let finished = load(&server, 10, 10, "1000", &["--reconnect"]);
+        assert_eq!(finished.json()["verified"], 10, "{options:?}: {finished:?}");
         let counts = server.stop().unwrap();
         let away = counts["refused"]["descriptors"].as_u64().unwrap();
         assert!(away > 10, "{options:?}: {counts}");

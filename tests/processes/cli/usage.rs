@@ -1,11 +1,11 @@
-//! Wrong usage is told before anything is started: exit code 2 and what to do about it.
+//! Wrong usage is reported before anything is started: exit code 2 and what to do about it.
 
 use std::net::TcpListener;
 
 use super::{throng, throng_in_shell};
 
 #[test]
-fn unknown_names_are_told_with_the_nearest() {
+fn unknown_names_are_reported_with_the_nearest() {
     throng(&["serve", "epol"])
         .is_usage_error(&["there is no model `epol`", "did you mean `epoll`?"]);
     throng(&["serve", "quux"])
@@ -24,37 +24,37 @@ fn sets_of_select_are_for_select_and_never_smaller() {
 }
 
 #[test]
-fn a_taken_port_is_told() {
+fn a_taken_port_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let told = throng(&["serve", "epoll", "--listen", &address.to_string()]);
-    told.is_usage_error(&[
+    let finished = throng(&["serve", "epoll", "--listen", &address.to_string()]);
+    finished.is_usage_error(&[
         "cannot listen on",
         &format!("port {} is taken", address.port()),
     ]);
 }
 
 #[test]
-fn an_address_of_another_machine_is_told() {
-    let told = throng(&[
+fn an_address_of_another_machine_is_reported() {
+    let finished = throng(&[
         "serve",
         "epoll",
         "--listen",
         "192.0.2.1:0",
         "--allow-remote",
     ]);
-    told.is_usage_error(&["192.0.2.1 is no address of this machine", "ip address"]);
+    finished.is_usage_error(&["192.0.2.1 is no address of this machine", "ip address"]);
 }
 
 #[test]
-fn a_privileged_port_is_told() {
+fn a_privileged_port_is_reported() {
     let first_free = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
     if first_free.is_ok_and(|port| port.trim().parse().is_ok_and(|port: u16| port <= 25)) {
         println!("not tried: on this machine every user may take port 25");
         return;
     }
     let arguments = ["serve", "epoll", "--listen", "127.0.0.1:25"];
-    let told = if rustix::process::geteuid().is_root() {
+    let finished = if rustix::process::geteuid().is_root() {
         // Root without the one capability that it takes.
         let script = "exec setpriv --bounding-set=-net_bind_service \"$@\"";
         if throng_in_shell("command -v setpriv", &[]).code != 0 {
@@ -65,11 +65,11 @@ fn a_privileged_port_is_told() {
     } else {
         throng(&arguments)
     };
-    told.is_usage_error(&["port 25 is privileged", "1024"]);
+    finished.is_usage_error(&["port 25 is privileged", "1024"]);
 }
 
 #[test]
-fn senseless_crowds_are_told() {
+fn senseless_crowds_are_reported() {
     let zero = throng(&["load", "127.0.0.1:1", "--clients", "0"]);
     assert_eq!(zero.code, 2, "{zero:?}");
     assert!(zero.err.contains("it must be at least 1"), "{zero:?}");
@@ -78,7 +78,7 @@ fn senseless_crowds_are_told() {
 }
 
 #[test]
-fn more_clients_than_descriptors_are_told_before_the_load() {
+fn more_clients_than_descriptors_are_reported_before_the_load() {
     let says = [
         "33 clients need 65 descriptors",
         "may have 64",
@@ -94,8 +94,8 @@ fn more_clients_than_descriptors_are_told_before_the_load() {
 
 #[test]
 fn other_machines_are_not_loaded_unasked() {
-    let told = throng(&["load", "192.0.2.1:80"]);
-    told.is_usage_error(&[
+    let finished = throng(&["load", "192.0.2.1:80"]);
+    finished.is_usage_error(&[
         "192.0.2.1 is not on this machine's loopback",
         "--allow-remote",
     ]);
@@ -103,7 +103,7 @@ fn other_machines_are_not_loaded_unasked() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_before_the_run() {
+fn a_place_that_cannot_be_written_is_reported_before_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "in the way").unwrap();
@@ -125,26 +125,26 @@ fn a_record_is_not_overwritten() {
 }
 
 #[test]
-fn a_wrong_study_is_told_with_line_and_column() {
+fn a_wrong_study_is_reported_with_line_and_column() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("mine.toml");
     let text = "name = \"mine\"\nquestion = \"why\"\nclients = [1]\n  clinets = [2]\n";
     std::fs::write(&file, text).unwrap();
-    let told = throng(&["run", file.to_str().unwrap()]);
-    told.is_usage_error(&["mine.toml", "line 4, column 3", "clinets"]);
+    let finished = throng(&["run", file.to_str().unwrap()]);
+    finished.is_usage_error(&["mine.toml", "line 4, column 3", "clinets"]);
     let missing = directory.path().join("missing.toml");
     throng(&["run", missing.to_str().unwrap()])
         .is_usage_error(&["cannot read the study", "missing.toml"]);
 }
 
 #[test]
-fn parts_of_a_maximum_that_make_no_sense_are_told() {
+fn parts_of_a_maximum_that_make_no_sense_are_reported() {
     for wrong in ["0", "100", "50,", "half", "-5", "50;80", "none,50"] {
-        let told = throng(&["run", &format!("--latency-at={wrong}")]);
-        assert_eq!(told.code, 2, "{wrong}: {told:?}");
+        let finished = throng(&["run", &format!("--latency-at={wrong}")]);
+        assert_eq!(finished.code, 2, "{wrong}: {finished:?}");
         assert!(
-            told.err.contains("write percentages from 1 to 99"),
-            "{told:?}"
+            finished.err.contains("write percentages from 1 to 99"),
+            "{finished:?}"
         );
     }
     let directory = tempfile::tempdir().unwrap();
@@ -163,9 +163,9 @@ fn parts_of_a_maximum_that_make_no_sense_are_told() {
 }
 
 #[test]
-fn a_directory_without_a_record_is_told() {
+fn a_directory_without_a_record_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let told = throng(&["report", directory.path().to_str().unwrap()]);
-    assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.err.contains("holds no record"), "{told:?}");
+    let finished = throng(&["report", directory.path().to_str().unwrap()]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(finished.err.contains("holds no record"), "{finished:?}");
 }

@@ -106,8 +106,8 @@ impl View {
         patience.expect("it is a socket");
         let mut bytes = Vec::new();
         // What is refused need not be read to its end.
-        let told = stream.write_all(request.as_bytes());
-        let told = told.and_then(|()| stream.read_to_end(&mut bytes));
+        let finished = stream.write_all(request.as_bytes());
+        let finished = finished.and_then(|()| stream.read_to_end(&mut bytes));
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -117,7 +117,7 @@ impl View {
             body: if status.is_some() {
                 body.to_owned()
             } else {
-                format!("{told:?}")
+                format!("{finished:?}")
             },
         }
     }
@@ -173,15 +173,15 @@ fn two_records_are_put_side_by_side() {
     write(&old, &record(0, "2026-01-01T00:00:00Z"));
     write(&new, &record(0, "2026-01-02T00:00:00Z"));
     write(&another, &record(1, "2026-01-02T00:00:00Z"));
-    let told = throng(&["report", word(&new), "--diff", word(&old)]);
-    assert_eq!(told.code, 0, "{told:?}");
+    let finished = throng(&["report", word(&new), "--diff", word(&old)]);
+    assert_eq!(finished.code, 0, "{finished:?}");
     for said in [
         "thread in A",
         "Ratio (95 %)",
         "not interleaved",
         "diff.html",
     ] {
-        assert!(told.out.contains(said), "{said}: {told:?}");
+        assert!(finished.out.contains(said), "{said}: {finished:?}");
     }
     for file in ["diff.html", "diff.md", "diff.json"] {
         assert!(
@@ -206,9 +206,12 @@ fn two_records_are_put_side_by_side() {
         throng(&line).is_usage_error(&[says]);
     }
     let missing = directory.path().join("nothing");
-    let told = throng(&["report", word(&new), "--diff", word(&missing)]);
-    assert_eq!(told.code, 1, "{told:?}");
-    assert!(told.err.contains("nothing holds no record"), "{told:?}");
+    let finished = throng(&["report", word(&new), "--diff", word(&missing)]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(
+        finished.err.contains("nothing holds no record"),
+        "{finished:?}"
+    );
 }
 
 #[test]

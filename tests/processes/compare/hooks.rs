@@ -74,7 +74,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
     assert_eq!(words(&log), ["cleared"; 3]);
     for trial in ran.trials() {
-        let told = trial.failure.map_or_else(
+        let reported = trial.failure.map_or_else(
             || "fine".to_owned(),
             |failure| format!("{}: {} {}", failure.stage, failure.reason, failure.output),
         );
@@ -84,7 +84,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
             _ => ["fine", "", ""],
         };
         for expected in expected {
-            assert!(told.contains(expected), "{expected}: {told}");
+            assert!(reported.contains(expected), "{expected}: {reported}");
         }
     }
 }

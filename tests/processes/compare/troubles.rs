@@ -55,7 +55,7 @@ fn failures(servers: &[(&str, &str)], more: &[&str]) -> Vec<(String, String, Str
 }
 
 #[test]
-fn every_trouble_is_told_and_ended() {
+fn every_trouble_is_reported_and_ended() {
     let occupied = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let taken = occupied.local_addr().expect("it has an address").port();
     let Some([crashing, stubborn, daemon, stray, plain]) =
@@ -198,7 +198,7 @@ impl Drop for Group {
 
 /// Lines, and on the other stream one line without an end: neither is kept, and neither holds up the server.
 #[test]
-fn a_flood_of_output_costs_no_memory_and_is_told() {
+fn a_flood_of_output_costs_no_memory_and_is_reported() {
     const MOST_KIB: u64 = 400 << 10;
     let Some(flooding) = python("flood") else {
         return;
@@ -242,9 +242,9 @@ fn a_flood_of_output_costs_no_memory_and_is_told() {
     let load = trial.load.as_ref().expect("figures");
     assert_eq!(load.served, 8, "{:?}", load.errors);
     let mut warnings = trial.warnings.iter();
-    let told = warnings.find(|warning| warning.kind == "output");
-    let told = &told.expect("a warning").message;
-    assert!(told.contains("of output under load"), "{told}");
+    let reported = warnings.find(|warning| warning.kind == "output");
+    let reported = &reported.expect("a warning").message;
+    assert!(reported.contains("of output under load"), "{reported}");
     let written = std::fs::metadata(record.join("trials.jsonl"))
         .unwrap()
         .len();

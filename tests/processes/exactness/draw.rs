@@ -4,6 +4,7 @@ use std::fmt;
 
 use fastrand::Rng;
 use throng::protocol::PROTOCOLS;
+use throng::registry::Entry as _;
 use throng::serve::models::MODELS;
 
 use super::fault::Fault;
@@ -41,7 +42,7 @@ impl Drawn {
         let models: Vec<&str> = MODELS
             .iter()
             .filter(|model| model.supported().is_ok())
-            .map(|model| model.info().name)
+            .map(|model| model.info.name)
             .collect();
         let model = models[number as usize % models.len()];
         let protocol = random_protocol(random);

@@ -173,12 +173,12 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
     };
     let counts = counts.context("the server")?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let told: Value =
+    let reported: Value =
         serde_json::from_slice(&output.stdout).with_context(|| format!("the load said {said}"))?;
     let text = |path: &str| std::fs::read_to_string(path);
     verdict::judge(
         drawn,
-        &told,
+        &reported,
         &counts,
         (&text(&clients_csv)?, &text(&server_csv)?),
         &strangers,
@@ -187,7 +187,7 @@ fn carry_out(drawn: &Drawn) -> anyhow::Result<Verdict> {
         format!(
             "the load ended with {} and {said}\nload: {}\nserver: {counts}",
             output.status,
-            verdict::brief(&told)
+            verdict::brief(&reported)
         )
     })
 }

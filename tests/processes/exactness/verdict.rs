@@ -36,7 +36,7 @@ const CUTS: [&str; 6] = [
 
 pub(crate) fn judge(
     drawn: &Drawn,
-    told: &Value,
+    reported: &Value,
     counts: &Value,
     (clients_csv, server_csv): (&str, &str),
     strangers: &[Strange],
@@ -49,7 +49,7 @@ pub(crate) fn judge(
         ..Verdict::default()
     };
     server_adds_up(&ledger, counts)?;
-    clients_add_up(&ledger, told)?;
+    clients_add_up(&ledger, reported)?;
     for (address, client) in &ledger.clients {
         if client.agree() {
             verdict.agreed += 1;
@@ -61,7 +61,7 @@ pub(crate) fn judge(
         );
         // Who is interrupted before its first reply counts as never served, without an error.
         let left_waiting =
-            drawn.fault == Fault::Interrupted && client.told.replies < client.told.requests;
+            drawn.fault == Fault::Interrupted && client.reported.replies < client.reported.requests;
         ensure!(
             left_waiting || has_been_cut(client),
             "{address} agrees not, and was not cut: {client}"
@@ -70,7 +70,7 @@ pub(crate) fn judge(
         verdict.cut.push(format!("{address}: {client}"));
     }
     if drawn.fault == Fault::None {
-        let (clients, errors) = (number(told, "clients")?, &told["errors"]);
+        let (clients, errors) = (number(reported, "clients")?, &reported["errors"]);
         ensure!(
             errors.as_object().is_some_and(serde_json::Map::is_empty),
             "clients had errors: {errors}"
@@ -89,7 +89,10 @@ pub(crate) fn judge(
     if drawn.fault == Fault::FewMayBe {
         // Whom the server has turned away it has counted, and whoever came it has either let in or not.
         let refused: u64 = sum_of(&counts["refused"]);
-        let (connections, accepted) = (number(told, "connections")?, number(counts, "accepted")?);
+        let (connections, accepted) = (
+            number(reported, "connections")?,
+            number(counts, "accepted")?,
+        );
         ensure!(
             connections == accepted + refused,
             "{connections} came, {accepted} were let in, {refused} not"
@@ -125,31 +128,31 @@ fn server_adds_up(ledger: &Ledger, counts: &Value) -> anyhow::Result<()> {
             *outcomes.entry(outcome.clone()).or_default() += connections;
         }
     }
-    let told: BTreeMap<String, u64> = serde_json::from_value(counts["outcomes"].clone())?;
-    ensure!(told == outcomes, "the rows end as {outcomes:?}");
+    let reported: BTreeMap<String, u64> = serde_json::from_value(counts["outcomes"].clone())?;
+    ensure!(reported == outcomes, "the rows end as {outcomes:?}");
     ensure!(
-        !told.contains_key("open"),
-        "at the end nothing is open: {told:?}"
+        !reported.contains_key("open"),
+        "at the end nothing is open: {reported:?}"
     );
     Ok(())
 }
 
 /// A load's totals are those of its clients.
-fn clients_add_up(ledger: &Ledger, told: &Value) -> anyhow::Result<()> {
+fn clients_add_up(ledger: &Ledger, reported: &Value) -> anyhow::Result<()> {
     let sum = |value: fn(&Both) -> u64| ledger.clients.values().map(value).sum::<u64>();
     for (name, rows) in [
-        ("connections", sum(|client| client.told.connections)),
-        ("requests", sum(|client| client.told.requests)),
-        ("verified", sum(|client| client.told.replies)),
+        ("connections", sum(|client| client.reported.connections)),
+        ("requests", sum(|client| client.reported.requests)),
+        ("verified", sum(|client| client.reported.replies)),
     ] {
-        let total = number(told, name)?;
+        let total = number(reported, name)?;
         ensure!(
             total == rows,
             "of {name} the load has {total} in all, and {rows} in its rows"
         );
     }
-    let errors = sum(|client| client.told.errors);
-    let total = sum_of(&told["errors"]);
+    let errors = sum(|client| client.reported.errors);
+    let total = sum_of(&reported["errors"]);
     ensure!(
         errors <= total,
         "{total} errors in all, and {errors} of clients with an address"
@@ -160,15 +163,15 @@ fn clients_add_up(ledger: &Ledger, told: &Value) -> anyhow::Result<()> {
 /// Whether either side says that a connection of this client did not end in order.
 fn has_been_cut(client: &Both) -> bool {
     let outcomes = &client.counted.outcomes;
-    client.told.errors > 0 || CUTS.iter().any(|cut| outcomes.contains_key(*cut))
+    client.reported.errors > 0 || CUTS.iter().any(|cut| outcomes.contains_key(*cut))
         // It was connected as its kernel has it, and never accepted.
-        || client.counted.connections < client.told.connections
+        || client.counted.connections < client.reported.connections
 }
 
 fn is_possible(client: &Both) -> bool {
     // What a process had sent when it was killed it may not have written down yet.
     let killed = client.counted.outcomes.contains_key("process-died");
-    let untold = client.counted.connections <= client.told.connections + client.told.errors;
+    let untold = client.counted.connections <= client.reported.connections + client.reported.errors;
     untold && (killed || client.is_possible())
 }
 
@@ -203,7 +206,7 @@ fn strangers_add_up(ledger: &Ledger, strangers: &[Strange]) -> anyhow::Result<()
 }
 
 /// A load's result without its long parts.
-pub(crate) fn brief(told: &Value) -> String {
+pub(crate) fn brief(reported: &Value) -> String {
     let names = [
         "connections",
         "requests",
@@ -216,7 +219,7 @@ pub(crate) fn brief(told: &Value) -> String {
     ];
     names
         .iter()
-        .map(|name| format!("{name} {} ", told[name]))
+        .map(|name| format!("{name} {} ", reported[name]))
         .collect()
 }
 

@@ -151,7 +151,7 @@ fn clients_that_lose_their_connection_while_they_rest_have_ended() {
     assert_eq!(ended.result["stopped_by"], "no-clients-left", "{ended:?}");
 }
 
-/// One that is told to end answers what it has heard. The load ends, too.
+/// One that is asked to end answers what it has heard. The load ends, too.
 #[test]
 fn a_server_that_ends_in_order_ends_the_load() {
     let server = crate::support::server::Server::start(&["epoll"]).unwrap();

@@ -67,10 +67,10 @@ impl Hostile {
         let (listener, address) = listening(4096);
         let listener = TcpListener::from(listener);
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let reported = Arc::clone(&over);
         let accepting = std::thread::spawn(move || {
             for (number, stream) in (0..).zip(listener.incoming().flatten()) {
-                if told.load(Relaxed) {
+                if reported.load(Relaxed) {
                     return;
                 }
                 stream

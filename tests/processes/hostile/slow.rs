@@ -98,12 +98,12 @@ impl Stalling {
     fn start(replies: u64) -> (Self, std::net::SocketAddr) {
         let (listener, address) = listening(100);
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let reported = Arc::clone(&over);
         let serving = std::thread::spawn(move || {
             let listener = std::net::TcpListener::from(listener);
             listener.set_nonblocking(true).expect("it is a socket");
             let (mut streams, mut answered, mut stalls) = (Vec::new(), 0, 0);
-            while !told.load(Relaxed) {
+            while !reported.load(Relaxed) {
                 wait(&listener, &streams);
                 while let Ok((stream, _)) = listener.accept() {
                     stream.set_nonblocking(true).expect("it is a socket");

@@ -58,7 +58,7 @@ fn several_servers_stand_beside_each_other() {
 }
 
 #[test]
-fn where_nothing_breaks_the_end_of_the_search_is_told() {
+fn where_nothing_breaks_the_end_of_the_search_is_reported() {
     let ran = limit(&["epoll", "--most", "20"]);
     let found = ran.found();
     assert_eq!(found.ending, SearchEnding::AtLeast);

@@ -92,9 +92,10 @@ fn a_clock_that_is_set_changes_nothing_measured() {
     let run = json(&record.join("run.json"));
     let now = jiff::Timestamp::now();
     for time in ["started_at", "finished_at"] {
-        let told: jiff::Timestamp = run[time].as_str().expect("a time").parse().expect("a time");
-        let off = told.duration_since(now).as_secs_f64().abs();
-        assert!(off > HOURS_S, "the clock was not set: {time} is {told}");
+        let reported: jiff::Timestamp =
+            run[time].as_str().expect("a time").parse().expect("a time");
+        let off = reported.duration_since(now).as_secs_f64().abs();
+        assert!(off > HOURS_S, "the clock was not set: {time} is {reported}");
     }
     let trials = trial_lines(&record);
     assert_eq!(trials.len(), 6);

@@ -163,9 +163,9 @@ fn quiet(command: &mut Command) -> Child {
 /// not done again.
 #[test]
 fn a_run_killed_at_any_moment_leaves_nobody_and_goes_on() {
-    let told = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
-    let seed = told("THRONG_SEED").unwrap_or_else(|| fastrand::u64(..));
-    let kills = told("THRONG_KILLS").unwrap_or(KILLS.into());
+    let reported = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let seed = reported("THRONG_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let kills = reported("THRONG_KILLS").unwrap_or(KILLS.into());
     println!("THRONG_SEED={seed} runs the moments");
     let chains = (0..CHAINS).map(|kind| {
         std::thread::spawn(move || {
@@ -226,7 +226,7 @@ fn a_daemon_of_a_server_ends_with_a_killed_run() {
 
 /// Who ends what a killed run leaves may be killed itself: that costs the run nothing.
 #[test]
-fn a_run_goes_on_without_its_keeper() {
+fn a_run_goes_on_without_its_watchdog() {
     let directory = tempfile::tempdir().unwrap();
     let (mut run, marked) = under_way("epoll", directory.path());
     let watchdog = marked.wait_for(" keep ");

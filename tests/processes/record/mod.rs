@@ -1,7 +1,7 @@
 //! What a run leaves on disk: described by the schemas, the same on both sides to the byte, and
 //! whole whatever ends the run.
 
-mod below;
+mod at_load;
 mod clock;
 mod failures;
 mod interruption;
@@ -61,7 +61,7 @@ fn plan(servers: Vec<ServerInfo>, clients: u32) -> RunSpec {
             client_cpus: Vec::new(),
             load_threads: 1,
             probes: vec!["cpu".to_owned()],
-            counted_runs: 1,
+            profiled_runs: 1,
             ..Settings::default()
         },
         comparison: None,

@@ -50,7 +50,7 @@ fn serve(model: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn whoever_is_turned_away_by_a_short_queue_is_told_of_with_the_queue() {
+fn whoever_is_turned_away_by_a_short_queue_is_reported_with_the_queue() {
     // A server that is quick enough turns nobody away.
     let trial = once(|| {
         let trial = trial(serve("thread", &["--backlog", "1", "--json"]), 60, 1);
@@ -66,15 +66,15 @@ fn whoever_is_turned_away_by_a_short_queue_is_told_of_with_the_queue() {
     assert!(figure(&trial, "listen_drops") >= overflows);
     let times = load.connect_time.as_ref().unwrap().times().unwrap();
     let late = times.count_between(950_000_000, u64::MAX);
-    let told = &warning(&trial, "late-connections").unwrap().message;
+    let reported = &warning(&trial, "late-connections").unwrap().message;
     let queue = format!("the accept queue of 1 (1 asked for) overflowed {overflows} times");
-    assert!(told.contains(&queue), "{told}");
+    assert!(reported.contains(&queue), "{reported}");
     if late > 0 {
         assert!(
-            told.starts_with(&format!("{late} of 60 clients connected")),
-            "{told}"
+            reported.starts_with(&format!("{late} of 60 clients connected")),
+            "{reported}"
         );
-        assert!(told.contains("1 s"), "{told}");
+        assert!(reported.contains("1 s"), "{reported}");
         assert!(figure(&trial, "syn_retransmits") > 0);
     } else {
         println!("nobody came late: the queue was full for the last part of handshakes only");
@@ -123,7 +123,7 @@ fn start_writing_twice(nodelay: bool) -> SocketAddr {
     address
 }
 
-/// A process that stands for a server which runs elsewhere, until it is told to stop, as servers of throng's own do.
+/// A process that stands for a server which runs elsewhere, until it is asked to stop, as servers of throng's own do.
 fn stand_in(address: SocketAddr) -> Vec<String> {
     let script = format!(
         "echo listening on {address}; exec 3<&0; cat <&3 > /dev/null & trap 'kill $!; exit 0' TERM; wait"
@@ -134,15 +134,15 @@ fn stand_in(address: SocketAddr) -> Vec<String> {
 #[test]
 fn an_answer_in_two_pieces_waits_for_the_acknowledgement_of_the_first() {
     // On a busy machine the times do not lie close enough together for a plateau.
-    let told = once(|| {
+    let reported = once(|| {
         let trial = trial(stand_in(start_writing_twice(false)), 4, 4096);
         let times = trial.load.as_ref().unwrap().service_time.as_ref().unwrap();
         assert!(times.p50_us > 30_000.0, "{times:?}");
-        let told = warning(&trial, "delayed-ack").cloned();
-        told.ok_or_else(|| format!("{times:?} {:?}", trial.network))
+        let reported = warning(&trial, "delayed-ack").cloned();
+        reported.ok_or_else(|| format!("{times:?} {:?}", trial.network))
     });
-    assert!(told.message.contains("about 40 ms"), "{told:?}");
-    assert!(told.remedy.contains("TCP_NODELAY"), "{told:?}");
+    assert!(reported.message.contains("about 40 ms"), "{reported:?}");
+    assert!(reported.remedy.contains("TCP_NODELAY"), "{reported:?}");
 }
 
 #[test]

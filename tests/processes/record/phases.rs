@@ -53,7 +53,7 @@ impl Run {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// Once told to stop: how it ended, and its record.
+    /// Once asked to stop: how it ended, and its record.
     fn ended(mut self) -> Ended {
         let mut said = String::new();
         let mut errors = self.child.stderr.take().expect("it is piped");
@@ -315,10 +315,10 @@ fn replace_by_its_contents(pipe: &Path) {
 /// A service manager tells all processes at once. Then a server that ends is none that failed, and its
 /// trial is to be done again.
 #[test]
-fn when_servers_and_loads_are_told_to_stop_too() {
+fn when_servers_and_loads_are_asked_to_stop_too() {
     let run = Run::start(&[&FORKS[..], &LONG, &["--warm-up", "0s"]].concat());
     run.marked.wait_for_several(21, " serve fork ");
-    // The run comes to nothing before all have been told.
+    // The run comes to nothing before all have been reported.
     run.tell(Signal::STOP);
     let server = run.marked.wait_for(" serve fork ");
     kill_process(server, Signal::KILL).unwrap();

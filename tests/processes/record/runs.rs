@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use throng::measure::probes;
 use throng::record::{self, SCHEMA_VERSION, StoreError};
+use throng::registry::Entry as _;
 
 use crate::support::program::THRONG;
 use crate::support::runs::{
@@ -45,7 +46,7 @@ fn a_record_is_as_described_and_both_sides_agree() {
 #[test]
 fn events_are_counted_as_often_as_was_said() {
     let mut kinds = probes::PROBES.iter();
-    let syscalls = kinds.find(|kind| kind.info().name == "syscalls").unwrap();
+    let syscalls = kinds.find(|kind| kind.info.name == "syscalls").unwrap();
     if let Err(why) = syscalls.supported() {
         println!("not tried: {}", why.reason);
         return;
@@ -54,16 +55,16 @@ fn events_are_counted_as_often_as_was_said() {
     let directory = directory.path();
     let mut command = throng_run(directory, "50ms");
     command.args(["--models", "epoll,poll", "--clients", "2", "--runs", "1"]);
-    command.args(["--probes", "syscalls", "--counted-runs", "3"]);
+    command.args(["--probes", "syscalls", "--profiled-runs", "3"]);
     finish(command);
     let run = read_json(&directory.join("run.json"));
     Schemas::read().check("run", &run);
-    assert_eq!(run["settings"]["counted_runs"], 3);
+    assert_eq!(run["settings"]["profiled_runs"], 3);
     let lines = trial_lines(directory);
     let rounds = |server: &str| -> Vec<u64> {
         let counted = lines
             .iter()
-            .filter(|line| line["purpose"] == "counted" && line["server"] == server);
+            .filter(|line| line["purpose"] == "profiled" && line["server"] == server);
         counted
             .map(|line| line["round"].as_u64().unwrap())
             .collect()
@@ -335,11 +336,14 @@ fn a_record_of_a_newer_form_is_refused() {
         .output();
     let output = command.unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let reported = String::from_utf8(output.stderr).unwrap();
     let says = format!(
         "form {newer}, and this version of throng reads form {SCHEMA_VERSION}; read it with a newer one"
     );
-    assert!(told.contains(&says) && told.contains("run.json"), "{told}");
+    assert!(
+        reported.contains(&says) && reported.contains("run.json"),
+        "{reported}"
+    );
 }
 
 const TRIAL: &str = r#"{"index":0,"round":0,"server":"epoll","clients":1,"started_at":"2026-01-01T12:00:00Z","took_s":1.0,"warnings":[]}"#;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{throng, told, word};
+use super::{finished, throng, word};
 use crate::support::program::THRONG;
 
 #[test]
@@ -77,9 +77,9 @@ fn what_a_shell_would_read_is_a_word_like_others() {
         "-o",
     ]);
     command.arg(&record);
-    let told = told(command);
+    let finished = finished(command);
     // Neither is a server; what went before was run as it stood.
-    assert_eq!(told.code, Some(1), "{}", told.err);
+    assert_eq!(finished.code, Some(1), "{}", finished.err);
     let mut names: Vec<_> = fs::read_dir(directory.path())
         .expect("it is there")
         .map(|entry| entry.expect("it can be read").file_name())
@@ -137,8 +137,8 @@ fn an_ordinary_user_can_measure() {
     ]);
     command.args(["--duration", "100ms", "--warm-up", "50ms", "-o"]);
     command.arg(&record).current_dir(directory.path());
-    let told = told(command);
-    assert_eq!(told.code, Some(0), "{}", told.err);
+    let finished = finished(command);
+    assert_eq!(finished.code, Some(0), "{}", finished.err);
     let run = fs::read_to_string(record.join("run.json")).expect("there is a record");
     let run: Value = serde_json::from_str(&run).expect("it is JSON");
     assert_eq!(run["ending"], "complete");

@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use throng::record::{Run, Trial};
 
-use super::{Told, told, word};
+use super::{Finished, finished, word};
 use crate::support::program::THRONG;
 
 /// Ends whatever it may stand in, and begins something else.
@@ -82,12 +82,12 @@ fn write(directory: &Path, mut record: Value) -> usize {
     poisoned
 }
 
-fn report(directory: &Path) -> Told {
+fn report(directory: &Path) -> Finished {
     let mut command = Command::new(THRONG);
     command.arg("report").arg(directory);
     // As on a terminal that has colours.
     command.env("CLICOLOR_FORCE", "1").env("COLUMNS", "120");
-    told(command)
+    finished(command)
 }
 
 /// What is left of a terminal's sequences when throng's own colours are taken out.
@@ -141,9 +141,9 @@ fn what_a_record_says_is_shown_and_never_obeyed() {
             write(directory.path(), record) > 60,
             "nearly all texts can be anything"
         );
-        let told = report(directory.path());
-        assert_eq!(told.code, Some(0), "{}", told.err);
-        assert_eq!(obeyed(&told.out), [""; 0]);
+        let finished = report(directory.path());
+        assert_eq!(finished.code, Some(0), "{}", finished.err);
+        assert_eq!(obeyed(&finished.out), [""; 0]);
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect(name);
         let page = read("report.html");
         assert!(
@@ -178,13 +178,13 @@ fn what_is_wrong_with_a_record_is_shown_and_never_obeyed() {
         format!("{{\"schema_version\": {key}}}"),
     ] {
         fs::write(directory.path().join("run.json"), run).expect("there is room");
-        let told = report(directory.path());
-        told.is_failure(&["run.json, line 1, column "]);
-        assert_eq!(obeyed(&told.err), [""; 0]);
+        let finished = report(directory.path());
+        finished.is_failure(&["run.json, line 1, column "]);
+        assert_eq!(obeyed(&finished.err), [""; 0]);
     }
 }
 
-/// A page loads nothing from anywhere, and a browser is told to see to that.
+/// A page loads nothing from anywhere, and a browser is asked to see to that.
 #[test]
 fn a_page_asks_nothing_of_the_network() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -224,10 +224,10 @@ fn a_server_that_writes_sequences_moves_no_cursor() {
     command
         .arg(directory.path().join("record"))
         .env("CLICOLOR_FORCE", "1");
-    let told = told(command);
-    assert_eq!(told.code, Some(1), "{}", told.err);
-    assert_eq!(obeyed(&told.out), [""; 0]);
-    assert_eq!(obeyed(&told.err), [""; 0]);
+    let finished = finished(command);
+    assert_eq!(finished.code, Some(1), "{}", finished.err);
+    assert_eq!(obeyed(&finished.out), [""; 0]);
+    assert_eq!(obeyed(&finished.err), [""; 0]);
     let page = fs::read_to_string(directory.path().join("record/report.html"));
     let page = page.expect("there is a page");
     assert!(
@@ -266,8 +266,8 @@ fn files_of_clients_have_no_text_from_outside() {
         "-o",
     ]);
     command.arg(&record);
-    let told = told(command);
-    assert_eq!(told.code, Some(0), "{}", told.err);
+    let finished = finished(command);
+    assert_eq!(finished.code, Some(0), "{}", finished.err);
     let mut files = 0;
     for part in ["clients", "server", "samples"] {
         for file in fs::read_dir(record.join(part)).expect("there are files") {

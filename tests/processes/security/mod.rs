@@ -12,13 +12,13 @@ use std::process::{Command, Output};
 use crate::support::program::THRONG;
 
 /// How the program ended and what it said.
-struct Told {
+struct Finished {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Told {
+impl Finished {
     /// Refused before anything was begun, with these words.
     #[track_caller]
     fn is_refused(&self, words: &[&str]) {
@@ -48,20 +48,20 @@ impl Told {
     }
 }
 
-fn throng(arguments: &[&str]) -> Told {
+fn throng(arguments: &[&str]) -> Finished {
     let mut command = Command::new(THRONG);
     command.args(arguments);
-    told(command)
+    finished(command)
 }
 
-fn told(mut command: Command) -> Told {
+fn finished(mut command: Command) -> Finished {
     let Output {
         status,
         stdout,
         stderr,
     } = command.output().expect("the program can be started");
     let text = |bytes| String::from_utf8(bytes).expect("it says text");
-    Told {
+    Finished {
         code: status.code(),
         out: text(stdout),
         err: text(stderr),

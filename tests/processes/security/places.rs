@@ -68,12 +68,12 @@ fn what_is_read_lies_in_the_record() {
         }
         let _ = fs::remove_file(inside.join(place));
         symlink(outside.join(place), inside.join(place)).expect("links can be made");
-        let told = throng(&["report", word(&inside)]);
-        told.is_failure(&[place, "leads out of the record"]);
+        let finished = throng(&["report", word(&inside)]);
+        finished.is_failure(&[place, "leads out of the record"]);
         assert!(
-            !told.err.contains("secret") && !told.out.contains("secret"),
+            !finished.err.contains("secret") && !finished.out.contains("secret"),
             "{}",
-            told.err
+            finished.err
         );
     }
 }
@@ -121,8 +121,8 @@ fn going_on_with_a_record_writes_nowhere_else() {
             fs::create_dir(inside.join("samples")).expect("there is room");
         }
         symlink(outside.join("x"), inside.join(place)).expect("links can be made");
-        let told = throng(&["run", "--allow-rough", "--resume", word(&inside)]);
-        told.begins_nothing(&[place, "leads out of the record"]);
+        let finished = throng(&["run", "--allow-rough", "--resume", word(&inside)]);
+        finished.begins_nothing(&[place, "leads out of the record"]);
         assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0);
     }
 }
@@ -168,8 +168,8 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
     ] {
         write(directory.path(), &record);
         fs::write(directory.path().join("run.json"), run).expect("there is room");
-        let told = throng(&["report", word(directory.path())]);
-        told.is_failure(&["run.json, line ", ", column ", why]);
+        let finished = throng(&["report", word(directory.path())]);
+        finished.is_failure(&["run.json, line ", ", column ", why]);
         throng(&["run", "--allow-rough", "--resume", word(directory.path())])
             .is_refused(&["run.json, line "]);
     }

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use super::hostile_text::records;
-use super::{Told, throng, word};
+use super::{Finished, throng, word};
 
 /// Addresses that are not on this machine's loopback, in every way in which one can be written.
 const ELSEWHERE: [&str; 7] = [
@@ -35,8 +35,8 @@ fn a_load_goes_nowhere_else_unasked() {
 #[test]
 fn a_server_listens_for_nobody_else_unasked() {
     for address in ELSEWHERE {
-        let told = throng(&["serve", "epoll", "--listen", address]);
-        told.is_refused(&["not on this machine's loopback", "--allow-remote"]);
+        let finished = throng(&["serve", "epoll", "--listen", address]);
+        finished.is_refused(&["not on this machine's loopback", "--allow-remote"]);
     }
 }
 
@@ -55,8 +55,8 @@ fn servers_that_are_measured_stay_here() {
         &["limit", "epoll"],
     ] {
         for option in [&["--server-address", "192.0.2.1"][..], &["--allow-remote"]] {
-            let told = throng(&[subcommand, option].concat());
-            told.is_refused(&["for clients on several hosts"]);
+            let finished = throng(&[subcommand, option].concat());
+            finished.is_refused(&["for clients on several hosts"]);
         }
     }
     for option in ["--listen 0.0.0.0:0", "--allow-remote"] {
@@ -88,8 +88,8 @@ fn a_record_brings_no_load_to_another_machine() {
         &["run", "--allow-rough", "--resume"][..],
         &["reproduce", "-o", word(&directory.path().join("again"))],
     ] {
-        let told = throng(&[command, &[word(directory.path())]].concat());
-        told.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
+        let finished = throng(&[command, &[word(directory.path())]].concat());
+        finished.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
     }
 }
 
@@ -117,7 +117,7 @@ fn a_redirect_is_not_followed() {
         }
     });
     let url = format!("http://{address}/");
-    let Told { code, out, err } =
+    let Finished { code, out, err } =
         throng(&["load", &url, "--clients", "1", "--requests", "3", "--json"]);
     let load: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code:?} {out} {err}"));
     assert_eq!(load["statuses"]["302"], 3, "{load}");

@@ -93,7 +93,14 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("the scratch path is UTF-8")
 }
 
-fn told(output: &Output) -> String {
+/// Runs a study, with its summary as JSON, whatever the machine makes of its trials.
+fn run(file: &Path, directory: &Path) -> Output {
+    let any_trial = ["run", "--allow-rough", "--retries", "0"];
+    let words = [text(file), "-o", text(directory), "--json"];
+    throng(&[any_trial, words].concat())
+}
+
+fn finished(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -101,17 +108,8 @@ fn told(output: &Output) -> String {
 fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
-    let output = throng(&[
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        text(&file),
-        "-o",
-        text(&directory),
-        "--json",
-    ]);
-    assert!(output.status.success(), "{}", told(&output));
+    let output = run(&file, &directory);
+    assert!(output.status.success(), "{}", finished(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["ending"], "complete");
     let claims = summary["claims"].as_array().unwrap();
@@ -235,7 +233,7 @@ fn a_study_that_is_interrupted_goes_on() {
         text(&directory),
         "--json",
     ]);
-    assert!(resumed.status.success(), "{}", told(&resumed));
+    assert!(resumed.status.success(), "{}", finished(&resumed));
     let after = record::read_trials(&directory.join("own")).unwrap();
     assert_eq!(after.len(), 6);
     assert_eq!(
@@ -254,7 +252,7 @@ fn a_study_that_is_interrupted_goes_on() {
 }
 
 #[test]
-fn a_part_alone_and_smaller_is_told_as_such() {
+fn a_part_alone_and_smaller_is_reported_as_such() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
     let arguments = [
@@ -273,7 +271,7 @@ fn a_part_alone_and_smaller_is_told_as_such() {
         text(&directory),
     ];
     let output = throng(&arguments);
-    assert!(output.status.success(), "{}", told(&output));
+    assert!(output.status.success(), "{}", finished(&output));
     let shown = String::from_utf8_lossy(&output.stdout).replace('\n', " ");
     assert!(shown.contains("made smaller by the factor 0.5"), "{shown}");
     assert!(
@@ -342,17 +340,8 @@ expect = [{ metric = "limit", servers = ["epoll"], relation = "at-least", baseli
 fn a_part_may_be_a_search_for_limits_of_which_more_is_claimed() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), SEARCH);
-    let output = throng(&[
-        "run",
-        "--allow-rough",
-        "--retries",
-        "0",
-        text(&file),
-        "-o",
-        text(&directory),
-        "--json",
-    ]);
-    assert!(output.status.success(), "{}", told(&output));
+    let output = run(&file, &directory);
+    assert!(output.status.success(), "{}", finished(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let verdict = |place: usize| summary["claims"][place]["verdict"].as_str().unwrap();
     let said = format!("{:#}", summary["claims"]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{SEARCH, STUDY, text, throng, told, written};
+use super::{SEARCH, STUDY, finished, text, throng, written};
 
 #[test]
 fn wrong_options_of_searches_are_shown_with_their_place() {
@@ -61,9 +61,9 @@ fn wrong_options_of_searches_are_shown_with_their_place() {
     let (file, _) = written(scratch.path(), SEARCH);
     let clients = throng(&["run", text(&file), "--clients", "5"]);
     assert!(
-        told(&clients).contains("has no --clients"),
+        finished(&clients).contains("has no --clients"),
         "{}",
-        told(&clients)
+        finished(&clients)
     );
 }
 
@@ -74,9 +74,12 @@ fn refuse(scratch: &Path, original: &str, cases: &[(&str, &str, &str, &str)]) {
         assert_ne!(changed, original);
         let (file, directory) = written(scratch, &changed);
         let output = throng(&["run", text(&file), "-o", text(&directory)]);
-        assert_eq!(output.status.code(), Some(2), "{to}: {}", told(&output));
-        let told = told(&output);
-        assert!(told.contains(place) && told.contains(why), "{to}: {told}");
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", finished(&output));
+        let finished = finished(&output);
+        assert!(
+            finished.contains(place) && finished.contains(why),
+            "{to}: {finished}"
+        );
         assert!(!directory.exists(), "nothing was begun");
     }
 }
@@ -138,7 +141,7 @@ fn wrong_options_of_loads_and_servers_are_shown_with_their_place() {
 }
 
 #[test]
-fn parts_that_are_not_there_or_cannot_be_are_told() {
+fn parts_that_are_not_there_or_cannot_be_are_reported() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, directory) = written(scratch.path(), STUDY);
     let none = throng(&[
@@ -150,9 +153,9 @@ fn parts_that_are_not_there_or_cannot_be_are_told() {
         text(&directory),
     ]);
     assert!(
-        told(&none).contains("no part `nobody`; there are: own, partly, never"),
+        finished(&none).contains("no part `nobody`; there are: own, partly, never"),
         "{}",
-        told(&none)
+        finished(&none)
     );
     let never = throng(&[
         "run",
@@ -163,8 +166,8 @@ fn parts_that_are_not_there_or_cannot_be_are_told() {
         text(&directory),
     ]);
     assert!(
-        told(&never).contains("no part of tiny can run here"),
+        finished(&never).contains("no part of tiny can run here"),
         "{}",
-        told(&never)
+        finished(&never)
     );
 }

@@ -18,8 +18,8 @@ fn read(path: &str) -> String {
 }
 
 /// The page about a model.
-fn page(model: &dyn Model) -> String {
-    format!("docs/models/{}.md", model.info().name)
+fn page(model: &Model) -> String {
+    format!("docs/models/{}.md", model.info.name)
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn the_pages_about_models_are_current() {
             // Traced by tests/processes/book.rs.
             "calls" => part.text.to_owned(),
             "source" => source(part.about),
-            _ => reference::of_model(model.info().name),
+            _ => reference::of_model(model.info.name),
         });
         pages.insert(page(model));
     }
@@ -53,13 +53,13 @@ fn the_pages_about_models_are_current() {
     }
 }
 
-fn idea(model: &dyn Model) -> String {
-    let summary = reference::capital(model.info().summary);
-    format!("{summary}.\n\n{}\n", model.card().idea)
+fn idea(model: &Model) -> String {
+    let summary = reference::capital(model.info.summary);
+    format!("{summary}.\n\n{}\n", model.card.idea)
 }
 
-fn card(model: &dyn Model) -> String {
-    let card = model.card();
+fn card(model: &Model) -> String {
+    let card = model.card;
     let terms = [
         ("consists of", card.processes),
         ("good at", card.good_at),
@@ -96,7 +96,7 @@ fn source(about: &str) -> String {
 
 fn models() -> String {
     let rows = MODELS.iter().map(|model| {
-        let (info, waits_in) = (model.info(), model.card().waits_in);
+        let (info, waits_in) = (model.info, model.card.waits_in);
         format!(
             "| [{0}]({0}.md) | {1} | {waits_in} |\n",
             info.name, info.summary
@@ -109,7 +109,7 @@ fn models() -> String {
 #[test]
 fn every_note_is_about_one_line_of_source() {
     for model in MODELS {
-        let page = read(&page(*model));
+        let page = read(&page(model));
         let mut rest = page.as_str();
         for part in parts(&page).iter().filter(|part| part.name == "source") {
             let (_, after) = rest.split_once(part.text).expect("it is in the page");

@@ -42,7 +42,7 @@ fn models() -> String {
          |---|---|---|---|---|\n",
     );
     for model in MODELS {
-        let (info, card) = (model.info(), model.card());
+        let (info, card) = (model.info, model.card);
         writeln!(
             table,
             "| `{}` | {} | {} | {} | {} |",
@@ -56,7 +56,7 @@ fn models() -> String {
 fn probes() -> String {
     let mut table = String::from("| probe | what it measures |\n|---|---|\n");
     for probe in PROBES {
-        let info = probe.info();
+        let info = probe.info;
         writeln!(table, "| `{}` | {} |", info.name, info.summary)
             .expect("writing to a string does not fail");
     }
@@ -67,7 +67,7 @@ fn probes() -> String {
 /// by name share one.
 fn metrics() -> String {
     let mut text = String::new();
-    let probes = PROBES.iter().map(|probe| Some(probe.info().name));
+    let probes = PROBES.iter().map(|probe| Some(probe.info.name));
     for probe in [None].into_iter().chain(probes) {
         let heading = probe.map_or_else(
             || "What the clients saw".to_owned(),

@@ -10,7 +10,7 @@ use throng::record::LeftOut;
 use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
-    Attempt, Below, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
+    AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
     SCHEMA_VERSION, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice, Spin,
     StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
@@ -153,7 +153,7 @@ pub(crate) fn full_run() -> Value {
                 half_width: 0.01,
             },
             runs: 1,
-            counted_runs: 2,
+            profiled_runs: 2,
             start_timeout_s: 1.0,
             hook_timeout_s: 1.0,
             server_address: Some(std::net::Ipv4Addr::LOCALHOST.into()),
@@ -161,7 +161,7 @@ pub(crate) fn full_run() -> Value {
             server_cpus: vec![0],
             client_cpus: vec![1],
             load_threads: 1,
-            below_percent: vec![80],
+            latency_at_percent: vec![80],
             probes: vec!["cpu".to_owned()],
             control: Some("epoll".to_owned()),
         },
@@ -198,14 +198,14 @@ pub(crate) fn full_trial() -> Value {
         round: 0,
         server: "epoll".to_owned(),
         clients: 1,
-        purpose: Purpose::Below,
+        purpose: Purpose::AtLoad,
         attempt: Some(Attempt {
             value: 1,
             share: Some(0.5),
             held: false,
             reasons: vec!["it broke".to_owned()],
         }),
-        below: Some(Below {
+        at_load: Some(AtLoad {
             percent: 80,
             rate_per_s: Some(1.0),
         }),

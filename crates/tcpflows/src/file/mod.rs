@@ -62,7 +62,6 @@ pub enum Format {
     PcapMicroseconds,
     /// pcap with times in nanoseconds.
     PcapNanoseconds,
-    /// pcapng.
     Pcapng,
 }
 

@@ -49,8 +49,10 @@ struct Interface {
 
 impl Section {
     pub(super) fn dropped(&self) -> Option<u64> {
-        let told = self.interfaces.iter().filter_map(|one| one.dropped);
-        told.chain(self.dropped_before).reduce(u64::saturating_add)
+        let stated = self.interfaces.iter().filter_map(|one| one.dropped);
+        stated
+            .chain(self.dropped_before)
+            .reduce(u64::saturating_add)
     }
 }
 

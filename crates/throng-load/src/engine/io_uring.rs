@@ -21,7 +21,7 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::Engine;
-use throng_sys::ring::{Awaited, Event, Ring, Told, Turn};
+use throng_sys::ring::{Awaited, Event, Notify, Ring, Turn};
 
 /// Longest request that is expected to leave at once; the end of a longer one is waited for.
 const SMALL: usize = 64 * 1024;
@@ -72,7 +72,7 @@ impl Link {
     /// the send that was under way, and that is heard of later.
     fn was_reset(&self) -> bool {
         let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        self.sending.is_told && self.socket.as_ref().is_some_and(is_gone)
+        self.sending.is_notified && self.socket.as_ref().is_some_and(is_gone)
     }
 }
 
@@ -91,7 +91,7 @@ enum Awaits {
 #[derive(Default)]
 struct Sending {
     /// Whether the kernel will tell in any case that they have left, so that nothing is sent before.
-    is_told: bool,
+    is_notified: bool,
     /// How many were counted as sent already; what the kernel says did not leave was not.
     counted: usize,
 }
@@ -166,7 +166,7 @@ impl IoUring {
     /// Hands over what a client has to send, unless something of it is on its way.
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        let (Some(socket), false) = (&link.socket, link.sending.is_told) else {
+        let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
             return;
         };
         let bytes = pool.pending(slot);
@@ -180,14 +180,21 @@ impl IoUring {
             pool.sent(slot, bytes.len());
             bytes.len()
         };
-        let is_told = counted == 0 || !pool.pending(slot).is_empty();
-        link.sending = Sending { is_told, counted };
-        let told = if is_told { Told::Always } else { Told::Trouble };
+        let is_notified = counted == 0 || !pool.pending(slot).is_empty();
+        link.sending = Sending {
+            is_notified,
+            counted,
+        };
+        let notify = if is_notified {
+            Notify::Always
+        } else {
+            Notify::Trouble
+        };
         link.sent_in = self.handed_over;
         let turn = link.turn;
         let sent = self
             .ring
-            .send_static(socket, slot as u32, turn, bytes, told);
+            .send_static(socket, slot as u32, turn, bytes, notify);
         if let Err(error) = sent {
             let action = pool.not_sent(slot, errno(&error), self.time);
             self.apply(pool, slot, action);
@@ -208,7 +215,7 @@ impl IoUring {
         } else {
             &mut link.was_sending
         };
-        let was_told = sending.is_told;
+        let was_notified = sending.is_notified;
         let (more, fewer) = sending.end(sent.unwrap_or(0));
         pool.has_not_left(slot, fewer);
         if link.turn != turn || link.ends || link.socket.is_none() {
@@ -216,7 +223,7 @@ impl IoUring {
             return;
         }
         let action = match sent {
-            Ok(_) if was_told => {
+            Ok(_) if was_notified => {
                 pool.sent(slot, more);
                 Action::Send
             }
@@ -363,8 +370,8 @@ impl Engine for IoUring {
         let until = Instant::now() + END_LIMIT;
         let mut news = self.ring.cancel().is_ok();
         while news && Instant::now() < until {
-            let told = |sending: &Sending| sending.is_told;
-            let waits = |link: &Link| told(&link.sending) || told(&link.was_sending);
+            let notify = |sending: &Sending| sending.is_notified;
+            let waits = |link: &Link| notify(&link.sending) || notify(&link.was_sending);
             let awaited = self.links.iter().any(waits);
             let patience = if awaited { END_LIMIT } else { Duration::ZERO };
             news = self.ring.wait(Awaited::Event, Some(patience)).is_ok();

@@ -6,7 +6,7 @@ use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
-use throng_protocol::{ProtocolError, Replies, Spoken, Tally};
+use throng_protocol::{ProtocolError, Replies, ReplyCounts, Spoken};
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
@@ -314,11 +314,11 @@ impl ClientPool {
             }
         }
         self.record_rest_of_schedule(now);
-        let mut tally = Tally::default();
+        let mut counts = ReplyCounts::default();
         for client in &self.clients {
-            client.requester.tally(&mut tally);
+            client.requester.counts(&mut counts);
         }
-        self.stats.add_tally(tally);
+        self.stats.add_counts(counts);
         let clients = self.clients.into_iter().map(|client| client.stats);
         (self.stats, clients.collect())
     }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::super::follow::Follower;
 use super::super::probes::{self, Crowd, Panel, Subject, Target, Tree};
-use super::super::process::{Process, Whom};
+use super::super::process::{Process, Signalled};
 use super::super::queue::NoLine;
 use super::{HostAssignment, HostResult, Report};
 use throng_record::spec::Assignment;
@@ -118,11 +118,11 @@ impl Agent {
     /// Ends the load if it still runs, within `limit` and a moment. Nothing is reported any more.
     pub fn stop(&mut self, limit: Duration) {
         self.panels.clear();
-        self.load.stop(limit, Whom::Leader);
+        self.load.stop(limit, Signalled::Leader);
     }
 
     fn finish(&mut self, seen: LoadStats) -> Report {
-        self.load.stop(STOP_LIMIT, Whom::Leader);
+        self.load.stop(STOP_LIMIT, Signalled::Leader);
         let side = self
             .panels
             .pop()

@@ -11,7 +11,7 @@ use throng_record::{ClientHost, Purpose};
 pub const MOST_ROWS: u32 = 100_000;
 
 /// A load that is to be divided.
-pub(in super::super) struct Whole<'a> {
+pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) load: &'a LoadSpec,
     /// How often each part tells figures, if at all.
     pub(in super::super) figures_every: Option<Duration>,
@@ -25,7 +25,7 @@ pub(in super::super) struct Whole<'a> {
 
 /// An order for each host, or for as many of them as there are clients: every host has its part of the
 /// clients, of all requests and of any rate, equal but for a remainder of one.
-pub(in super::super) fn divide(load: &Whole<'_>, hosts: &[ClientHost]) -> Vec<HostAssignment> {
+pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Vec<HostAssignment> {
     let clients = load.load.clients;
     let most = clients.min(load.load.at_once.unwrap_or(u32::MAX));
     let parts = hosts.len().min(most as usize);
@@ -93,8 +93,8 @@ mod tests {
         }
     }
 
-    fn load<'a>(load: &'a LoadSpec, server: &str) -> Whole<'a> {
-        Whole {
+    fn load<'a>(load: &'a LoadSpec, server: &str) -> WholeLoad<'a> {
+        WholeLoad {
             load,
             figures_every: None,
             server: server.parse().unwrap(),

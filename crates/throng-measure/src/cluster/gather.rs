@@ -1,4 +1,4 @@
-//! The parts of a load on the hosts of a crew, heard as one.
+//! The parts of a load on the hosts of a cluster, heard as one.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::{Cluster, Heard, HostAssignment, HostResult, Report};
+use super::{Cluster, HostAssignment, HostResult, Received, Report};
 use throng_record::load_event::SliceStats;
 use throng_record::{
     Failure, HostPart, Load, LoadEvent, LoadSnapshot, LoadStats, Phase, StartSkew,
@@ -27,8 +27,10 @@ pub(in super::super) enum News {
     Slice(SliceStats),
     /// It is over.
     Result(Box<Load>),
-    /// It failed.
-    Failed { reason: String, output: String },
+    Failed {
+        reason: String,
+        output: String,
+    },
     /// Something that says nothing.
     Nothing,
     /// Nothing in time.
@@ -46,7 +48,7 @@ pub(in super::super) struct Gathering<'a> {
     starts: Option<Vec<(usize, i128, u64)>>,
     lost: bool,
     /// When clients were last told of.
-    told: Instant,
+    last_report: Instant,
 }
 
 /// Least time between two words about clients, of however many hosts.
@@ -67,10 +69,10 @@ struct Part {
 }
 
 impl<'a> Gathering<'a> {
-    /// Has a crew start these orders. Clients' rows go into the file `rows`, if there is one.
+    /// Has a cluster start these orders. Clients' rows go into the file `rows`, if there is one.
     ///
     /// # Errors
-    /// When the crew cannot be reached, or the file cannot be written.
+    /// When the cluster cannot be reached, or the file cannot be written.
     pub(in super::super) fn start(
         cluster: &'a mut dyn Cluster,
         orders: &[HostAssignment],
@@ -113,15 +115,15 @@ impl<'a> Gathering<'a> {
             rows,
             starts: Some(Vec::new()),
             lost: false,
-            told: Instant::now(),
+            last_report: Instant::now(),
         })
     }
 
     /// What is heard of all together, awaited until `deadline`.
-    pub(in super::super) fn heard(&mut self, deadline: Instant) -> News {
-        match self.cluster.heard(deadline) {
-            Heard::Late => News::Late,
-            Heard::From { host, report } => {
+    pub(in super::super) fn receive(&mut self, deadline: Instant) -> News {
+        match self.cluster.receive(deadline) {
+            Received::Late => News::Late,
+            Received::From { host, report } => {
                 let Some(place) = self.place_of(host) else {
                     return News::Nothing;
                 };
@@ -131,7 +133,7 @@ impl<'a> Gathering<'a> {
                     Report::Failed { reason, output } => self.failed(place, &reason, output),
                 }
             }
-            Heard::Lost { host, reason } => {
+            Received::Lost { host, reason } => {
                 let Some(place) = self.place_of(host) else {
                     return News::Nothing;
                 };
@@ -202,7 +204,7 @@ impl<'a> Gathering<'a> {
             }
             LoadEvent::Snapshot(snapshot) => {
                 part.snapshot = snapshot;
-                self.tell()
+                self.report()
             }
             // It comes with the rest of the host's result.
             LoadEvent::Result(_) | LoadEvent::Slice(_) => News::Nothing,
@@ -216,7 +218,7 @@ impl<'a> Gathering<'a> {
             return News::Nothing;
         };
         if phase <= self.phase {
-            return self.tell();
+            return self.report();
         }
         self.phase = phase;
         let waits = running().any(|part| part.waits);
@@ -228,11 +230,11 @@ impl<'a> Gathering<'a> {
     }
 
     /// How many clients there are, unless that was told a moment ago.
-    fn tell(&mut self) -> News {
-        if self.told.elapsed() < NEWS {
+    fn report(&mut self) -> News {
+        if self.last_report.elapsed() < NEWS {
             return News::Nothing;
         }
-        self.told = Instant::now();
+        self.last_report = Instant::now();
         News::Snapshot(self.snapshot())
     }
 

@@ -8,10 +8,10 @@
 //!
 //! ```text
 //! leading host                                     each client host
-//!   Crew::start(orders) ──── order as JSON ───────→ Hand::start(order)
-//!   Crew::heard(deadline) ←─ report as JSON ─────── Hand::next(deadline), again and again
-//!   Crew::go_on() ────────── the word, to all ────→ Hand::go_on()
-//!   Crew::stop(limit) ────── the end ─────────────→ Hand::stop(limit)
+//!   Cluster::start(orders) ───── order as JSON ────→ Agent::start(order)
+//!   Cluster::receive(deadline) ← report as JSON ──── Agent::next(deadline), again and again
+//!   Cluster::go_on() ─────────── the word, to all ─→ Agent::go_on()
+//!   Cluster::stop(limit) ─────── the end ──────────→ Agent::stop(limit)
 //! ```
 
 mod agent;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::Agent;
 pub use divide::MOST_ROWS;
-pub(super) use divide::{Whole, divide};
+pub(super) use divide::{WholeLoad, divide};
 pub(super) use gather::{Gathering, News};
 
 use super::host;
@@ -34,7 +34,7 @@ use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
 
 /// The client hosts of a run, implemented by whoever launches them.
 ///
-/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a crew sends its hosts home.
+/// Hosts are named by their place in [`hosts`](Cluster::hosts). Dropping a cluster sends its hosts home.
 pub trait Cluster {
     /// All of them, always in the same order; a host that was lost stays among them. How their clocks stand
     /// is as of the last [`start`](Cluster::start).
@@ -45,13 +45,13 @@ pub trait Cluster {
     ///
     /// # Errors
     /// When nothing can be sent any more. A host that cannot be reached is told by
-    /// [`heard`](Cluster::heard) as lost.
+    /// [`receive`](Cluster::receive) as lost.
     fn start(&mut self, orders: &[HostAssignment]) -> anyhow::Result<()>;
 
     /// The next thing heard from any host, awaited until `deadline` without using a CPU. Reports of one host
     /// come in their order. A host is told to be lost once, and at once in each later trial that has an
     /// order for it.
-    fn heard(&mut self, deadline: Instant) -> Heard;
+    fn receive(&mut self, deadline: Instant) -> Received;
 
     /// Gives all hosts that have an order and live the word that their loads wait for, at the same
     /// moment by their clocks.
@@ -66,7 +66,7 @@ pub trait Cluster {
 
 /// What is heard of a host.
 #[derive(Debug)]
-pub enum Heard {
+pub enum Received {
     /// It reported.
     From {
         /// Its place.

@@ -2,7 +2,7 @@
 //!
 //! Each sign is one function here. They are weighed by how directly they tell: a server that says
 //! whom it refused and why, or a kernel that killed it, before a limit that was reached, before a
-//! resource that was full. The weightiest is the cause; the others are told beside it.
+//! resource that was full. The weightiest is the cause; the others are reported beside it.
 
 mod direct;
 mod indirect;
@@ -44,7 +44,7 @@ enum Weight {
     /// A limit was reached.
     Reached,
     /// The kernel, the server or the client says so itself.
-    Told,
+    Direct,
 }
 
 /// All that is looked for.

@@ -146,7 +146,7 @@ impl Hunt<'_> {
             },
             ..search.known()
         };
-        self.below(&known, store, observer)?;
+        self.at_shares(&known, store, observer)?;
         Ok(self.found(&known, stopped_at, failure))
     }
 
@@ -279,7 +279,7 @@ impl Hunt<'_> {
     }
 
     /// How the server does at shares of its limit.
-    fn below(
+    fn at_shares(
         &mut self,
         known: &Known,
         store: &mut Store,

@@ -7,7 +7,7 @@ use throng_record::{Failure, Find, Limit, Load, Trial};
 
 /// Share of the requests that must have their reply within the time in which they came due.
 const KEPT_UP: f64 = 0.95;
-/// Share of them by which those that wait may have grown, where so few can be told from chance.
+/// Share of them by which those that wait may have grown, where so few can be distinguished from chance.
 const GROWTH: f64 = 0.01;
 /// Requests that may be on their way, more or less, when the time begins and ends.
 const ON_THEIR_WAY: f64 = 3.0;
@@ -90,7 +90,7 @@ impl Criteria {
         } else {
             0.0
         };
-        let told = grown > (due * GROWTH).max(chance + ON_THEIR_WAY);
+        let is_behind = grown > (due * GROWTH).max(chance + ON_THEIR_WAY);
         if replies < due * KEPT_UP && grown > ON_THEIR_WAY {
             return Some(format!(
                 "{} of {} requests a second were answered",
@@ -98,7 +98,7 @@ impl Criteria {
                 number(due / load.window.duration_s.max(1e-9))
             ));
         }
-        told.then(|| {
+        is_behind.then(|| {
             let slowest = open
                 .response_time
                 .as_ref()

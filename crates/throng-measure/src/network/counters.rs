@@ -78,14 +78,14 @@ pub(crate) fn socket_slab_pages(text: &str) -> Option<u64> {
 }
 
 /// A counter of `TcpExt` or `Tcp`, and the metric that its difference becomes.
-pub(crate) struct Wanted {
+pub(crate) struct KernelCounter(
     /// "Tcp" or "`TcpExt`".
-    pub(crate) group: &'static str,
+    pub(crate) &'static str,
     /// The kernel's name of it.
-    pub(crate) name: &'static str,
+    pub(crate) &'static str,
     /// Ours.
-    pub(crate) metric: &'static str,
-}
+    pub(crate) &'static str,
+);
 
 /// Reads some counters now and again, for their differences.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub(crate) struct Counters {
     netstat: ProcFile,
 }
 
-/// The values of the counters wanted, in their order, at one time.
+/// The values of some counters, in their order, at one time.
 pub(crate) type Values = Vec<Option<i64>>;
 
 impl Counters {
@@ -113,13 +113,13 @@ impl Counters {
     ///
     /// # Errors
     /// When the files cannot be read any more.
-    pub(crate) fn read(&mut self, wanted: &[Wanted]) -> std::io::Result<Values> {
-        let mut values = vec![None; wanted.len()];
+    pub(crate) fn read(&mut self, counters: &[KernelCounter]) -> std::io::Result<Values> {
+        let mut values = vec![None; counters.len()];
         for file in [&mut self.snmp, &mut self.netstat] {
             for (group, name, value) in paired(file.read()?) {
-                let place = wanted
+                let place = counters
                     .iter()
-                    .position(|counter| (counter.group, counter.name) == (group, name));
+                    .position(|counter| (counter.0, counter.1) == (group, name));
                 if let Some(place) = place {
                     values[place] = Some(value);
                 }
@@ -131,14 +131,16 @@ impl Counters {
 
 /// Gives `out` what each counter grew by, where the kernel has it.
 pub(crate) fn differences(
-    wanted: &'static [Wanted],
+    counters: &'static [KernelCounter],
     before: &Values,
     after: &Values,
     out: &mut dyn FnMut(&'static str, f64),
 ) {
-    for (counter, (before, after)) in wanted.iter().zip(before.iter().zip(after)) {
+    for (KernelCounter(_, _, metric), (before, after)) in
+        counters.iter().zip(before.iter().zip(after))
+    {
         if let (Some(before), Some(after)) = (before, after) {
-            out(counter.metric, after.saturating_sub(*before).max(0) as f64);
+            out(metric, after.saturating_sub(*before).max(0) as f64);
         }
     }
 }
@@ -190,30 +192,18 @@ mod tests {
 
     #[test]
     fn the_files_of_this_machine_are_understood() {
-        const WANTED: &[Wanted] = &[
-            Wanted {
-                group: "Tcp",
-                name: "OutSegs",
-                metric: "segments_sent",
-            },
-            Wanted {
-                group: "TcpExt",
-                name: "ListenOverflows",
-                metric: "listen_overflows",
-            },
-            Wanted {
-                group: "TcpExt",
-                name: "NoSuchCounter",
-                metric: "nothing",
-            },
+        const KERNEL_COUNTERS: &[KernelCounter] = &[
+            KernelCounter("Tcp", "OutSegs", "segments_sent"),
+            KernelCounter("TcpExt", "ListenOverflows", "listen_overflows"),
+            KernelCounter("TcpExt", "NoSuchCounter", "nothing"),
         ];
         let mut counters = Counters::open().unwrap();
-        let before = counters.read(WANTED).unwrap();
+        let before = counters.read(KERNEL_COUNTERS).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let after = counters.read(WANTED).unwrap();
+        let after = counters.read(KERNEL_COUNTERS).unwrap();
         let mut seen = Vec::new();
-        differences(WANTED, &before, &after, &mut |metric, grown| {
+        differences(KERNEL_COUNTERS, &before, &after, &mut |metric, grown| {
             seen.push((metric, grown));
         });
         assert_eq!(seen.len(), 2, "{seen:?}");

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_tells_less() {
+    fn an_older_kernel_reports_less() {
         let attributes = attribute(INFO, &[1; 104]);
         let bytes = message(BY_FAMILY, &body(&attributes));
         let Some(Message::Socket(socket)) = next(&mut &bytes[..]).unwrap() else {

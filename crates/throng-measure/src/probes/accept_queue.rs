@@ -11,71 +11,33 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
-use crate::network::counters::{Counters, Values, Wanted, differences};
+use crate::network::counters::{Counters, KernelCounter, Values, differences};
 use crate::network::sock_diag::{Question, SockDiag, State};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
-
-/// The kind of probe `accept-queue`.
-pub(super) struct AcceptQueue;
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 
 /// What grows when clients are turned away.
-const WANTED: &[Wanted] = &[
-    Wanted {
-        group: "TcpExt",
-        name: "ListenOverflows",
-        metric: "listen_overflows",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "ListenDrops",
-        metric: "listen_drops",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPReqQFullDrop",
-        metric: "syn_queue_drops",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPReqQFullDoCookies",
-        metric: "syn_queue_cookies",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPSynRetrans",
-        metric: "syn_retransmits",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPAbortOnOverflow",
-        metric: "overflow_aborts",
-    },
+const KERNEL_COUNTERS: &[KernelCounter] = &[
+    KernelCounter("TcpExt", "ListenOverflows", "listen_overflows"),
+    KernelCounter("TcpExt", "ListenDrops", "listen_drops"),
+    KernelCounter("TcpExt", "TCPReqQFullDrop", "syn_queue_drops"),
+    KernelCounter("TcpExt", "TCPReqQFullDoCookies", "syn_queue_cookies"),
+    KernelCounter("TcpExt", "TCPSynRetrans", "syn_retransmits"),
+    KernelCounter("TcpExt", "TCPAbortOnOverflow", "overflow_aborts"),
 ];
 
-impl Entry for AcceptQueue {
-    fn info(&self) -> Info {
-        Info {
-            name: "accept-queue",
-            summary: "who waits to be accepted, and who was turned away",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        SockDiag::open().map(drop)
-    }
-}
-
-impl ProbeKind for AcceptQueue {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::accept_queue::METRICS
-    }
-
-    fn subject(&self) -> Subject {
-        Subject::Network
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
+/// The kind of probe `accept-queue`.
+pub(super) const ACCEPT_QUEUE: ProbeKind = ProbeKind {
+    info: Info {
+        name: "accept-queue",
+        summary: "who waits to be accepted, and who was turned away",
+    },
+    supported: || SockDiag::open().map(drop),
+    metrics: metrics::accept_queue::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || {
         Box::new(AcceptQueueProbe {
             sources: None,
             pace: Pace::new(Duration::ZERO),
@@ -85,8 +47,8 @@ impl ProbeKind for AcceptQueue {
             waiting: 0,
             most: 0,
         })
-    }
-}
+    },
+};
 
 struct AcceptQueueProbe {
     sources: Option<Sources>,
@@ -152,7 +114,10 @@ impl Probe for AcceptQueueProbe {
         if self.queue.is_none() {
             return Err(unsupported(std::io::ErrorKind::NotFound.into()));
         }
-        let before = sources.counters.read(WANTED).map_err(unsupported)?;
+        let before = sources
+            .counters
+            .read(KERNEL_COUNTERS)
+            .map_err(unsupported)?;
         self.grown = Some((before.clone(), before));
         self.sources = Some(sources);
         Ok(())
@@ -171,7 +136,7 @@ impl Probe for AcceptQueueProbe {
         if moment == Moment::After
             && let Some((_, after)) = &mut self.grown
         {
-            *after = sources.counters.read(WANTED)?;
+            *after = sources.counters.read(KERNEL_COUNTERS)?;
         }
         if !self.pace.is_due(at) {
             return Ok(());
@@ -204,7 +169,7 @@ impl Probe for AcceptQueueProbe {
             out("accept_queue_mean", self.waiting as f64 / self.looks as f64);
         }
         if let Some((before, after)) = &self.grown {
-            differences(WANTED, before, after, out);
+            differences(KERNEL_COUNTERS, before, after, out);
         }
     }
 }

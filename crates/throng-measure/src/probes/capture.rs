@@ -15,14 +15,13 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
-use crate::process::{Heard, Process, Whom};
+use crate::process::{Captured, Process, Signalled};
 use tcpflows::flow::Ending;
 use tcpflows::row::write_csv;
 use tcpflows::summary::Percentiles;
 use tcpflows::{Report, Settings, analyse};
-use throng_record::Purpose;
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_sys::process::usable_cpus;
 
 /// How long tcpdump may take to begin, and to end.
@@ -41,25 +40,27 @@ const CLOCK_STEP: Duration = Duration::from_millis(50);
 const MOST_CAPTURED: u32 = 1000;
 
 /// The kind of probe `capture`.
-pub(super) struct Capture;
+pub(super) const CAPTURE: ProbeKind = ProbeKind {
+    info: Info {
+        name: "capture",
+        summary: "packets and flows as tcpdump captures them, in trials of their own",
+    },
+    supported,
+    metrics: metrics::capture::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Captured,
+    by_default: false,
+    make: || Box::new(Capturing::default()),
+};
 
-impl Entry for Capture {
-    fn info(&self) -> Info {
-        Info {
-            name: "capture",
-            summary: "packets and flows as tcpdump captures them, in trials of their own",
+fn supported() -> Result<(), Unsupported> {
+    // Listing what it could capture needs the rights to capture.
+    match Command::new("tcpdump").args(["-i", "lo", "-L"]).output() {
+        Err(_) => Err(missing()),
+        Ok(listed) if !listed.status.success() => {
+            Err(forbidden(&String::from_utf8_lossy(&listed.stderr)))
         }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        // Listing what it could capture needs the rights to capture.
-        match Command::new("tcpdump").args(["-i", "lo", "-L"]).output() {
-            Err(_) => Err(missing()),
-            Ok(listed) if !listed.status.success() => {
-                Err(forbidden(&String::from_utf8_lossy(&listed.stderr)))
-            }
-            Ok(_) => Ok(()),
-        }
+        Ok(_) => Ok(()),
     }
 }
 
@@ -75,28 +76,6 @@ fn forbidden(said: &str) -> Unsupported {
     Unsupported {
         reason: format!("tcpdump cannot capture: {why}"),
         remedy: "run as root, or setcap cap_net_raw+ep \"$(command -v tcpdump)\"".to_owned(),
-    }
-}
-
-impl ProbeKind for Capture {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::capture::METRICS
-    }
-
-    fn subject(&self) -> Subject {
-        Subject::Network
-    }
-
-    fn purpose(&self) -> Purpose {
-        Purpose::Captured
-    }
-
-    fn by_default(&self) -> bool {
-        false
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(Capturing::default())
     }
 }
 
@@ -123,7 +102,7 @@ impl Probe for Capturing {
             "tcpdump",
             command(target, &file),
             &usable_cpus(),
-            Heard::Both,
+            Captured::Both,
         );
         let tcpdump = self.tcpdump.insert(started.map_err(|_| missing())?);
         let deadline = Instant::now() + LIMIT;
@@ -151,7 +130,7 @@ impl Probe for Capturing {
             return Ok(());
         };
         std::thread::sleep(BLOCK);
-        tcpdump.stop(LIMIT, Whom::Leader);
+        tcpdump.stop(LIMIT, Signalled::Leader);
         while let Ok(line) = tcpdump.line(Instant::now() + LIMIT) {
             self.dropped = dropped(&line).or(self.dropped);
         }

@@ -9,14 +9,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::events::{Events, explain};
-use super::{Moment, Probe, ProbeKind, Sample, Target};
-use throng_record::Purpose;
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_sys::perf::Event;
-
-/// The kind of probe `counters`.
-pub(super) struct Counters;
 
 /// An event and the name of its value.
 type Counted = (Event, &'static str);
@@ -46,32 +42,23 @@ const HARDWARE: [Counted; 9] = [
 /// milliseconds.
 const TURN: Duration = Duration::from_millis(20);
 
-impl Entry for Counters {
-    fn info(&self) -> Info {
-        Info {
-            name: "counters",
-            summary: "instructions, cycles, misses, switches and faults, in trials of their own",
-        }
-    }
+/// The kind of probe `counters`.
+pub(super) const COUNTERS: ProbeKind = ProbeKind {
+    info: Info {
+        name: "counters",
+        summary: "instructions, cycles, misses, switches and faults, in trials of their own",
+    },
+    supported,
+    metrics: metrics::counters::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Profiled,
+    by_default: true,
+    make: || Box::new(CountersProbe::default()),
+};
 
-    fn supported(&self) -> Result<(), Unsupported> {
-        let opened = Events::open("task_clock_ns", Event::TASK_CLOCK);
-        opened.map(drop).map_err(|error| explain(&error))
-    }
-}
-
-impl ProbeKind for Counters {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::counters::METRICS
-    }
-
-    fn purpose(&self) -> Purpose {
-        Purpose::Counted
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(CountersProbe::default())
-    }
+fn supported() -> Result<(), Unsupported> {
+    let opened = Events::open("task_clock_ns", Event::TASK_CLOCK);
+    opened.map(drop).map_err(|error| explain(&error))
 }
 
 #[derive(Default)]
@@ -193,7 +180,7 @@ mod tests {
         let recorded = || {
             metrics::counters::METRICS
                 .iter()
-                .filter_map(Metric::recorded_as)
+                .filter_map(metrics::Metric::recorded_as)
         };
         let mut names: Vec<&str> = Vec::new();
         for (_, name) in SOFTWARE.iter().chain(&HARDWARE) {
@@ -205,7 +192,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_missing_with_its_reason() {
-        if let Err(unsupported) = Counters.supported() {
+        if let Err(unsupported) = (COUNTERS.supported)() {
             eprintln!("skipped: {unsupported}");
             return;
         }
@@ -225,7 +212,7 @@ mod tests {
 
     #[test]
     fn all_are_countable_where_the_kernel_counts() {
-        if Counters.supported().is_ok() {
+        if (COUNTERS.supported)().is_ok() {
             assert_eq!(countable(&SOFTWARE).len(), SOFTWARE.len());
         }
     }

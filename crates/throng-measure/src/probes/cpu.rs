@@ -10,36 +10,24 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::pace::Pace;
-use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_sys::clock::process_cpu_time;
 
 /// The kind of probe `cpu`.
-pub(super) struct Cpu;
-
-impl Entry for Cpu {
-    fn info(&self) -> Info {
-        Info {
-            name: "cpu",
-            summary: "CPU time, user and system, of all threads and processes, reaped ones too",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        need_proc()
-    }
-}
-
-impl ProbeKind for Cpu {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::cpu::METRICS
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(CpuProbe::default())
-    }
-}
+pub(super) const CPU: ProbeKind = ProbeKind {
+    info: Info {
+        name: "cpu",
+        summary: "CPU time, user and system, of all threads and processes, reaped ones too",
+    },
+    supported: need_proc,
+    metrics: metrics::cpu::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(CpuProbe::default()),
+};
 
 struct CpuProbe {
     pace: Pace,

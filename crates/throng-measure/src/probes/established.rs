@@ -15,38 +15,22 @@ use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::counters::{named, paired, value};
 use crate::network::proc_file::ProcFile;
 use crate::network::sock_diag::{Question, SockDiag, State};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 
 /// The kind of probe `established`.
-pub(super) struct Established;
-
-impl Entry for Established {
-    fn info(&self) -> Info {
-        Info {
-            name: "established",
-            summary: "connections of the server by state, over time",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        ProcFile::open("/proc/net/snmp").map(drop)
-    }
-}
-
-impl ProbeKind for Established {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::established::METRICS
-    }
-
-    fn subject(&self) -> Subject {
-        Subject::Network
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(EstablishedProbe::default())
-    }
-}
+pub(super) const ESTABLISHED: ProbeKind = ProbeKind {
+    info: Info {
+        name: "established",
+        summary: "connections of the server by state, over time",
+    },
+    supported: || ProcFile::open("/proc/net/snmp").map(drop),
+    metrics: metrics::established::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(EstablishedProbe::default()),
+};
 
 /// Least time between two looks at the counters.
 const INTERVAL: Duration = Duration::from_millis(200);

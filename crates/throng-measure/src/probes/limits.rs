@@ -9,38 +9,24 @@ use procfs::process::{LimitValue, Process};
 use rustix::thread::CapabilitySet;
 
 use super::pace::Pace;
-use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, memory, need_proc};
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, memory, need_proc};
 use crate::control_group::Groups;
 use crate::host;
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 
 /// The kind of probe `limits`.
-pub(super) struct Limits;
-
-impl Entry for Limits {
-    fn info(&self) -> Info {
-        Info {
-            name: "limits",
-            summary: "how near it comes to its limits of descriptors, threads and memory",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        need_proc()
-    }
-}
-
-impl ProbeKind for Limits {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::limits::METRICS
-    }
-
-    fn by_default(&self) -> bool {
-        false
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
+pub(super) const LIMITS: ProbeKind = ProbeKind {
+    info: Info {
+        name: "limits",
+        summary: "how near it comes to its limits of descriptors, threads and memory",
+    },
+    supported: need_proc,
+    metrics: metrics::limits::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Timed,
+    by_default: false,
+    make: || {
         Box::new(LimitsProbe {
             pace: Pace::new(INTERVAL),
             groups: None,
@@ -48,8 +34,8 @@ impl ProbeKind for Limits {
             after: Refusals::default(),
             most: Most::default(),
         })
-    }
-}
+    },
+};
 
 /// Least time between two looks.
 const INTERVAL: Duration = Duration::from_millis(50);

@@ -10,38 +10,22 @@ use anyhow::Context as _;
 
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::proc_file::ProcFile;
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 
 /// The kind of probe `machine`.
-pub(super) struct Machine;
-
-impl Entry for Machine {
-    fn info(&self) -> Info {
-        Info {
-            name: "machine",
-            summary: "how busy all CPUs were, and what the host of a virtual machine took away",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        ProcFile::open("/proc/stat").map(drop)
-    }
-}
-
-impl ProbeKind for Machine {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::machine::METRICS
-    }
-
-    fn subject(&self) -> Subject {
-        Subject::Network
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(MachineProbe::default())
-    }
-}
+pub(super) const MACHINE: ProbeKind = ProbeKind {
+    info: Info {
+        name: "machine",
+        summary: "how busy all CPUs were, and what the host of a virtual machine took away",
+    },
+    supported: || ProcFile::open("/proc/stat").map(drop),
+    metrics: metrics::machine::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(MachineProbe::default()),
+};
 
 #[derive(Default)]
 struct MachineProbe {

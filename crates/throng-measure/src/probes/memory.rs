@@ -18,42 +18,34 @@ use std::time::{Duration, Instant};
 use procfs::process::{MMapExtension, MMapPath, Process};
 
 use super::pace::Pace;
-use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_sys::clock::thread_cpu_time;
 
 /// The kind of probe `memory`.
-pub(super) struct Memory;
+pub(super) const MEMORY: ProbeKind = ProbeKind {
+    info: Info {
+        name: "memory",
+        summary: "proportional set size, peak, threads, processes, descriptors",
+    },
+    supported,
+    metrics: metrics::memory::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(MemoryProbe::default()),
+};
 
-impl Entry for Memory {
-    fn info(&self) -> Info {
-        Info {
-            name: "memory",
-            summary: "proportional set size, peak, threads, processes, descriptors",
-        }
+fn supported() -> Result<(), Unsupported> {
+    need_proc()?;
+    if std::path::Path::new("/proc/self/smaps_rollup").exists() {
+        return Ok(());
     }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        need_proc()?;
-        if std::path::Path::new("/proc/self/smaps_rollup").exists() {
-            return Ok(());
-        }
-        Err(Unsupported {
-            reason: "the kernel has no /proc/PID/smaps_rollup".to_owned(),
-            remedy: "use Linux 4.14 or newer".to_owned(),
-        })
-    }
-}
-
-impl ProbeKind for Memory {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::memory::METRICS
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(MemoryProbe::default())
-    }
+    Err(Unsupported {
+        reason: "the kernel has no /proc/PID/smaps_rollup".to_owned(),
+        remedy: "use Linux 4.14 or newer".to_owned(),
+    })
 }
 
 struct MemoryProbe {

@@ -25,47 +25,49 @@ use std::time::{Duration, Instant};
 use throng_record::metrics::Metric;
 use throng_record::spec::LoadSpec;
 use throng_record::{Purpose, Side};
-use throng_registry::{self as registry, Entry, UnknownName, Unsupported};
+use throng_registry::{self as registry, Entry, Info, UnknownName, Unsupported};
 use throng_sys::clock::thread_cpu_time;
 pub use tree::Tree;
 
 /// Every kind of probe there is.
-pub const PROBES: &[&dyn ProbeKind] = &[
-    &cpu::Cpu,
-    &memory::Memory,
-    &switches::Switches,
-    &established::Established,
-    &accept_queue::AcceptQueue,
-    &tcp::Tcp,
-    &machine::Machine,
-    &limits::Limits,
-    &counters::Counters,
-    &syscalls::Syscalls,
-    &capture::Capture,
+pub const PROBES: &[&ProbeKind] = &[
+    &cpu::CPU,
+    &memory::MEMORY,
+    &switches::SWITCHES,
+    &established::ESTABLISHED,
+    &accept_queue::ACCEPT_QUEUE,
+    &tcp::TCP,
+    &machine::MACHINE,
+    &limits::LIMITS,
+    &counters::COUNTERS,
+    &syscalls::SYSCALLS,
+    &capture::CAPTURE,
 ];
 
 /// A kind of probe, from which one is made for each of its subjects in each of its trials.
-pub trait ProbeKind: Entry + Sync {
+pub struct ProbeKind {
+    /// Name and summary.
+    pub info: Info,
+    supported: fn() -> Result<(), Unsupported>,
     /// The lines of the catalogue that it measures.
-    fn metrics(&self) -> &'static [Metric];
-
+    pub metrics: &'static [Metric],
     /// What it looks at.
-    fn subject(&self) -> Subject {
-        Subject::Processes
-    }
-
+    pub subject: Subject,
     /// The trials in which it measures: those that time, unless measuring would disturb them.
-    fn purpose(&self) -> Purpose {
-        Purpose::Timed
-    }
-
+    pub purpose: Purpose,
     /// Whether it takes part where nobody chose.
-    fn by_default(&self) -> bool {
-        true
+    by_default: bool,
+    make: fn() -> Box<dyn Probe>,
+}
+
+impl Entry for ProbeKind {
+    fn info(&self) -> Info {
+        self.info
     }
 
-    /// A new one.
-    fn make(&self) -> Box<dyn Probe>;
+    fn supported(&self) -> Result<(), Unsupported> {
+        (self.supported)()
+    }
 }
 
 /// What a kind of probe looks at.
@@ -78,9 +80,9 @@ pub enum Subject {
 }
 
 /// The kinds that take part where nobody chose.
-pub fn by_default() -> Vec<&'static dyn ProbeKind> {
+pub fn by_default() -> Vec<&'static ProbeKind> {
     let mut kinds = PROBES.to_vec();
-    kinds.retain(|kind| kind.by_default());
+    kinds.retain(|kind| kind.by_default);
     kinds
 }
 
@@ -89,27 +91,27 @@ pub fn by_default() -> Vec<&'static dyn ProbeKind> {
 ///
 /// # Errors
 /// A name that is none of these.
-pub fn choose(names: &[String]) -> Result<Vec<&'static dyn ProbeKind>, UnknownName> {
+pub fn choose(names: &[String]) -> Result<Vec<&'static ProbeKind>, UnknownName> {
     let mut chosen: Vec<&'static str> = Vec::new();
     for name in names {
         match name.as_str() {
-            "default" => chosen.extend(by_default().iter().map(|kind| kind.info().name)),
-            "all" => chosen.extend(PROBES.iter().map(|kind| kind.info().name)),
+            "default" => chosen.extend(by_default().iter().map(|kind| kind.info.name)),
+            "all" => chosen.extend(PROBES.iter().map(|kind| kind.info.name)),
             "none" => {}
             name => chosen.push(registry::find("probe", PROBES, name)?.info().name),
         }
     }
     let mut kinds = PROBES.to_vec();
-    kinds.retain(|kind| chosen.contains(&kind.info().name));
+    kinds.retain(|kind| chosen.contains(&kind.info.name));
     Ok(kinds)
 }
 
 /// What trials have to be for, beside those that time, so that every one of these kinds measures that can:
 /// each purpose once, in order.
-pub fn other_purposes(kinds: &[&'static dyn ProbeKind]) -> Vec<Purpose> {
+pub fn other_purposes(kinds: &[&'static ProbeKind]) -> Vec<Purpose> {
     let can = kinds.iter().filter(|kind| kind.supported().is_ok());
     let mut others: Vec<Purpose> = can
-        .map(|kind| kind.purpose())
+        .map(|kind| kind.purpose)
         .filter(|purpose| !purpose.is_timed())
         .collect();
     others.sort_unstable();
@@ -241,7 +243,7 @@ pub struct Panel {
 impl Panel {
     /// Makes those of `kinds` that look at `subject` in trials of this purpose, and has them
     /// [prepared](Probe::prepare).
-    pub fn prepare(kinds: &[&'static dyn ProbeKind], subject: Subject, purpose: Purpose) -> Self {
+    pub fn prepare(kinds: &[&'static ProbeKind], subject: Subject, purpose: Purpose) -> Self {
         let purpose = if purpose.is_timed() {
             Purpose::Timed
         } else {
@@ -256,10 +258,10 @@ impl Panel {
             cost: Duration::ZERO,
         };
         for kind in kinds {
-            if (kind.subject(), kind.purpose()) == (subject, purpose) {
-                panel.probes.push((kind.info().name, kind.make()));
+            if (kind.subject, kind.purpose) == (subject, purpose) {
+                panel.probes.push((kind.info.name, (kind.make)()));
                 if let Err(unsupported) = kind.supported() {
-                    panel.leave_out(kind.info().name, unsupported);
+                    panel.leave_out(kind.info.name, unsupported);
                 }
             }
         }
@@ -408,7 +410,7 @@ mod tests {
     fn chosen(names: &[&str]) -> Vec<&'static str> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let kinds = choose(&names).unwrap();
-        kinds.iter().map(|kind| kind.info().name).collect()
+        kinds.iter().map(|kind| kind.info.name).collect()
     }
 
     #[test]

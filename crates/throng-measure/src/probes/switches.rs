@@ -10,35 +10,23 @@ use std::time::{Duration, Instant};
 use procfs::process::Process;
 
 use super::pace::Pace;
-use super::{Moment, Probe, ProbeKind, Sample, Target, Tree, need_proc};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target, Tree, need_proc};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 
 /// The kind of probe `switches`.
-pub(super) struct Switches;
-
-impl Entry for Switches {
-    fn info(&self) -> Info {
-        Info {
-            name: "switches",
-            summary: "context switches, voluntary and not, and page faults",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        need_proc()
-    }
-}
-
-impl ProbeKind for Switches {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::switches::METRICS
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(SwitchesProbe::default())
-    }
-}
+pub(super) const SWITCHES: ProbeKind = ProbeKind {
+    info: Info {
+        name: "switches",
+        summary: "context switches, voluntary and not, and page faults",
+    },
+    supported: need_proc,
+    metrics: metrics::switches::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(SwitchesProbe::default()),
+};
 
 /// Least time between two looks within the steady part.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -15,15 +15,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::events::{Events, explain};
-use super::{Moment, Probe, ProbeKind, Sample, Target};
-use throng_record::Purpose;
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use throng_record::metrics::syscalls::CALLS;
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_sys::perf::{Event, Group};
-
-/// The kind of probe `syscalls`.
-pub(super) struct Syscalls;
 
 /// The total.
 const ALL: &str = "syscalls";
@@ -95,32 +91,23 @@ impl Tracepoints {
     }
 }
 
-impl Entry for Syscalls {
-    fn info(&self) -> Info {
-        Info {
-            name: "syscalls",
-            summary: "system calls by name, in trials of their own",
-        }
-    }
+/// The kind of probe `syscalls`.
+pub(super) const SYSCALLS: ProbeKind = ProbeKind {
+    info: Info {
+        name: "syscalls",
+        summary: "system calls by name, in trials of their own",
+    },
+    supported,
+    metrics: metrics::syscalls::METRICS,
+    subject: Subject::Processes,
+    purpose: Purpose::Profiled,
+    by_default: true,
+    make: || Box::new(SyscallsProbe(None)),
+};
 
-    fn supported(&self) -> Result<(), Unsupported> {
-        let opened = Tracepoints::find()?.open_total();
-        opened.map(drop).map_err(|error| explain(&error))
-    }
-}
-
-impl ProbeKind for Syscalls {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::syscalls::METRICS
-    }
-
-    fn purpose(&self) -> Purpose {
-        Purpose::Counted
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(SyscallsProbe(None))
-    }
+fn supported() -> Result<(), Unsupported> {
+    let opened = Tracepoints::find()?.open_total();
+    opened.map(drop).map_err(|error| explain(&error))
 }
 
 struct SyscallsProbe(Option<Events>);

@@ -11,82 +11,38 @@ use std::time::{Duration, Instant};
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::counters::{
-    Counters, Values, Wanted, differences, named, socket_slab_pages, value,
+    Counters, KernelCounter, Values, differences, named, socket_slab_pages, value,
 };
 use crate::network::proc_file::ProcFile;
 use crate::network::sock_diag::{Question, SockDiag, Socket, State};
-use throng_record::metrics::{self, Metric};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
 use throng_stats::median;
 
-/// The kind of probe `tcp`.
-pub(super) struct Tcp;
-
 /// What is counted over the steady part.
-const WANTED: &[Wanted] = &[
-    Wanted {
-        group: "Tcp",
-        name: "OutSegs",
-        metric: "segments_sent",
-    },
-    Wanted {
-        group: "Tcp",
-        name: "RetransSegs",
-        metric: "segments_retransmitted",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPTimeouts",
-        metric: "retransmit_timeouts",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "DelayedACKs",
-        metric: "delayed_acks",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPMemoryPressures",
-        metric: "memory_pressures",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "PruneCalled",
-        metric: "receive_queue_prunes",
-    },
-    Wanted {
-        group: "TcpExt",
-        name: "TCPBacklogDrop",
-        metric: "backlog_drops",
-    },
+const KERNEL_COUNTERS: &[KernelCounter] = &[
+    KernelCounter("Tcp", "OutSegs", "segments_sent"),
+    KernelCounter("Tcp", "RetransSegs", "segments_retransmitted"),
+    KernelCounter("TcpExt", "TCPTimeouts", "retransmit_timeouts"),
+    KernelCounter("TcpExt", "DelayedACKs", "delayed_acks"),
+    KernelCounter("TcpExt", "TCPMemoryPressures", "memory_pressures"),
+    KernelCounter("TcpExt", "PruneCalled", "receive_queue_prunes"),
+    KernelCounter("TcpExt", "TCPBacklogDrop", "backlog_drops"),
 ];
 
-impl Entry for Tcp {
-    fn info(&self) -> Info {
-        Info {
-            name: "tcp",
-            summary: "round-trip times, retransmissions, delayed acknowledgements, socket memory",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        ProcFile::open("/proc/net/netstat").map(drop)
-    }
-}
-
-impl ProbeKind for Tcp {
-    fn metrics(&self) -> &'static [Metric] {
-        metrics::tcp::METRICS
-    }
-
-    fn subject(&self) -> Subject {
-        Subject::Network
-    }
-
-    fn make(&self) -> Box<dyn Probe> {
-        Box::new(TcpProbe::default())
-    }
-}
+/// The kind of probe `tcp`.
+pub(super) const TCP: ProbeKind = ProbeKind {
+    info: Info {
+        name: "tcp",
+        summary: "round-trip times, retransmissions, delayed acknowledgements, socket memory",
+    },
+    supported: || ProcFile::open("/proc/net/netstat").map(drop),
+    metrics: metrics::tcp::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(TcpProbe::default()),
+};
 
 /// Least time between two looks at memory.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -195,8 +151,8 @@ impl Probe for TcpProbe {
             return Ok(());
         };
         match moment {
-            Moment::Start => self.start = Some(sources.counters.read(WANTED)?),
-            Moment::End => self.end = Some(sources.counters.read(WANTED)?),
+            Moment::Start => self.start = Some(sources.counters.read(KERNEL_COUNTERS)?),
+            Moment::End => self.end = Some(sources.counters.read(KERNEL_COUNTERS)?),
             Moment::After => {
                 self.slab_after = slab_pages();
                 if let Some(diag) = &mut sources.diag {
@@ -219,7 +175,7 @@ impl Probe for TcpProbe {
 
     fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let (Some(start), Some(end)) = (&self.start, &self.end) {
-            differences(WANTED, start, end, out);
+            differences(KERNEL_COUNTERS, start, end, out);
             out("orphans_max", self.most.orphans as f64);
             out("socket_memory_bytes", self.most.pages as f64 * page_bytes());
         }

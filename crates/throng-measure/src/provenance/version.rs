@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_answers_is_heard_and_one_that_fails_is_not() {
+    fn a_program_that_answers_is_received_and_one_that_fails_is_not() {
         let shell = std::fs::canonicalize("/bin/sh").unwrap();
         let echo = std::fs::canonicalize("/bin/echo").unwrap();
         assert_eq!(ask(&echo, "echo", "hello").as_deref(), Some("hello"));

@@ -123,7 +123,7 @@ fn what_holds_to_the_end_is_at_least_that() {
 }
 
 #[test]
-fn where_not_even_one_holds_that_is_told() {
+fn where_not_even_one_holds_that_is_reported() {
     let (tried, known) = searched(BOUNDS, up_to(0));
     assert_eq!(values(known), (SearchEnding::Nothing, None, Some(1)));
     assert_eq!(tried, [16, 8, 4, 2, 1, 1, 1, 1]);
@@ -190,7 +190,7 @@ fn noisy(limit: f64, breadth: f64, seed: u64) -> impl FnMut(u64) -> Verdict {
 }
 
 #[test]
-fn where_trials_go_both_ways_both_ends_are_told() {
+fn where_trials_go_both_ways_both_ends_are_reported() {
     const SEARCHES: u64 = 200;
     let (mut around, mut apart, mut ended) = (0, 0.0, 0);
     for seed in 0..SEARCHES {

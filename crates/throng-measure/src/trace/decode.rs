@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_told_in_words() {
+    fn calls_are_described() {
         for (number, given, value, says, came) in [
             (
                 libc::SYS_recvfrom,

@@ -3,7 +3,7 @@
 //! The server is a process of its own, as in a trial. Once it has answered one client right, all its threads
 //! and processes are traced, and another client comes, asks and leaves, each when all of them sleep and the kernel
 //! has brought the server what the client did before, for which it may take a while on a busy machine. With a
-//! single client nothing happens at the same time that would have to be told apart. The thread that traces
+//! single client nothing happens at the same time that would have to be distinguished. The thread that traces
 //! is the client too; when it ends, the kernel kills what it traces.
 
 mod decode;
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_trace_is_told_why() {
+    fn who_may_not_trace_is_given_the_reason() {
         let error = forbidden(&io::Error::from_raw_os_error(libc::EPERM));
         let unsupported = error.downcast_ref::<Unsupported>().unwrap();
         assert!(

@@ -88,12 +88,12 @@ fn scattered(trials: &[Trial]) -> Option<Warning> {
             let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
             let most = rates.iter().copied().fold(0.0, f64::max);
             let spread = (most - least) / median(&rates)?;
-            let told = format!("{server} with {clients} clients ({:.0} %)", spread * 100.0);
-            (spread > SCATTERED).then_some((spread, told))
+            let warned = format!("{server} with {clients} clients ({:.0} %)", spread * 100.0);
+            (spread > SCATTERED).then_some((spread, warned))
         })
         .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut named: Vec<String> = far.iter().map(|(_, told)| told.clone()).collect();
+    let mut named: Vec<String> = far.iter().map(|(_, warned)| warned.clone()).collect();
     if named.len() > NAMED {
         let more = named.len() - NAMED;
         named.truncate(NAMED);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_was_slower_beside_a_trial_is_told() {
+    fn a_cpu_that_was_slower_beside_a_trial_is_reported() {
         let mut trials: Vec<Trial> = (0..9).map(|_| trial("epoll", 100.0, 1.2)).collect();
         trials.push(trial("epoll", 100.0, 2.28));
         let warnings = of_trials(&trials);
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(kinds(&far), ["noisy"]);
         assert_eq!(kinds(&far[..2]), [""; 0]);
         let mut counted = far.clone();
-        counted[1].purpose = Purpose::Counted;
+        counted[1].purpose = Purpose::Profiled;
         assert_eq!(kinds(&counted), [""; 0]);
     }
 }

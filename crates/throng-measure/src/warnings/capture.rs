@@ -29,18 +29,18 @@ fn failed(figure: impl Fn(&str) -> Option<f64>, clients_reset: bool) -> Option<W
         ("flows_reset_by_client", "reset by the client"),
     ];
     let on_purpose = |name: &str| clients_reset && name == "flows_reset_by_client";
-    let told: Vec<String> = ways
+    let parts: Vec<String> = ways
         .iter()
         .filter(|(name, _)| !on_purpose(name))
         .filter_map(|(name, how)| Some(format!("{} {how}", whole(figure(name)?))))
         .collect();
-    (!told.is_empty()).then(|| {
+    (!parts.is_empty()).then(|| {
         let of = figure("flows").map_or_else(String::new, |flows| {
             format!(" of {} captured connections", whole(flows))
         });
         warning(
             "failed-flows",
-            format!("not all{of} ended well: {}", list(&told)),
+            format!("not all{of} ended well: {}", list(&parts)),
             "see them with `throng flows --sort retransmissions` on the file in captures/, and the errors \
              of the clients by kind",
         )
@@ -70,7 +70,7 @@ mod tests {
     use throng_record::spec::LoadSpec;
     use throng_record::{Purpose, Side};
 
-    fn told(metrics: &[(&str, f64)], close: Close) -> Vec<(String, String)> {
+    fn parts(metrics: &[(&str, f64)], close: Close) -> Vec<(String, String)> {
         let metrics = metrics
             .iter()
             .map(|&(name, value)| (name.to_owned(), value));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_failed_are_told_with_how_they_ended() {
+    fn connections_that_failed_are_reported_with_how_they_ended() {
         let flows = [
             ("flows", 1000.0),
             ("complete_flows", 1000.0),
@@ -105,37 +105,37 @@ mod tests {
             ("flows_reset_by_server", 11.0),
             ("capture_dropped", 0.0),
         ];
-        let told = told(&flows, Close::Orderly);
+        let parts = parts(&flows, Close::Orderly);
         let message = "not all of 1,000 captured connections ended well: 2 without an answer to their \
                        SYN and 11 reset by the server";
-        assert_eq!(told, [("failed-flows".to_owned(), message.to_owned())]);
+        assert_eq!(parts, [("failed-flows".to_owned(), message.to_owned())]);
     }
 
     #[test]
     fn a_client_that_is_to_reset_has_not_failed() {
         let flows = [("flows", 5.0), ("flows_reset_by_client", 5.0)];
-        assert_eq!(told(&flows, Close::Orderly).len(), 1);
-        assert_eq!(told(&flows, Close::Reset), []);
+        assert_eq!(parts(&flows, Close::Orderly).len(), 1);
+        assert_eq!(parts(&flows, Close::Reset), []);
     }
 
     #[test]
-    fn packets_that_the_kernel_dropped_are_told() {
+    fn packets_that_the_kernel_dropped_are_reported() {
         let flows = [
             ("flows", 5.0),
             ("packets", 90_000.0),
             ("capture_dropped", 1200.0),
         ];
-        let told = told(&flows, Close::Orderly);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].0, "dropped-packets");
-        assert!(told[0].1.contains("1,200 packets"), "{told:?}");
-        assert!(told[0].1.contains("beside 90,000"), "{told:?}");
+        let parts = parts(&flows, Close::Orderly);
+        assert_eq!(parts.len(), 1);
+        assert_eq!(parts[0].0, "dropped-packets");
+        assert!(parts[0].1.contains("1,200 packets"), "{parts:?}");
+        assert!(parts[0].1.contains("beside 90,000"), "{parts:?}");
     }
 
     #[test]
     fn whole_captures_and_none_at_all_are_not_worth_a_word() {
         let flows = [("flows", 5.0), ("complete_flows", 5.0), ("packets", 90.0)];
-        assert_eq!(told(&flows, Close::Orderly), []);
-        assert_eq!(told(&[], Close::Orderly), []);
+        assert_eq!(parts(&flows, Close::Orderly), []);
+        assert_eq!(parts(&[], Close::Orderly), []);
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::warning;
 use throng_record::format;
-use throng_record::{Below, Load, Warning};
+use throng_record::{AtLoad, Load, Warning};
 use throng_stats::steadiness;
 
-/// Share of the requests of an open loop that may wait for a client before it is told.
+/// Share of the requests of an open loop that may wait for a client before it is reported.
 const WAITED: f64 = 0.01;
 /// A schedule is kept if nine in ten requests leave within this part of the mean time between two.
 const LATE_GAPS: f64 = 1.0;
@@ -31,13 +31,13 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
 
 /// About a load at a part of the rate that the server reached: how it changed over time and who waited
 /// is up to the schedule and to chance, and part of its response time.
-pub(super) fn of_load_below(load: &Load, below: &Below) -> Vec<Warning> {
+pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     [
         unbalanced(load),
         unexpected(load),
         rejected(load),
         behind(load),
-        not_below(load, below),
+        rate_not_kept(load, at_load),
     ]
     .into_iter()
     .flatten()
@@ -150,14 +150,14 @@ fn too_few(load: &Load) -> Option<Warning> {
 }
 
 /// A rate that the server did not keep, though it is only a part of what it had reached.
-fn not_below(load: &Load, below: &Below) -> Option<Warning> {
+fn rate_not_kept(load: &Load, at_load: &AtLoad) -> Option<Warning> {
     let open = load.open_loop.as_ref().filter(|_| load.falls_short())?;
     Some(warning(
-        "not-below-maximum",
+        "rate-not-kept",
         format!(
             "asked for {} % of the rate that it had reached, the server answered {} of {} requests ({}/s): \
              this is no longer below its maximum",
-            below.percent,
+            at_load.percent,
             load.window.replies,
             open.due,
             format::number(load.window.replies_per_s)
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_replies_are_told_by_reason() {
+    fn refused_replies_are_reported_by_reason() {
         let mut load = Load {
             verified: 7,
             ..Load::default()
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_replies_that_nobody_explains_are_told() {
+    fn missing_replies_that_nobody_explains_are_reported() {
         let mut load = Load {
             requests: 10,
             verified: 7,
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_rate_that_is_not_kept_is_no_longer_below_the_maximum() {
-        let below = Below {
+        let at_load = AtLoad {
             percent: 80,
             rate_per_s: Some(1000.0),
         };
@@ -256,18 +256,21 @@ mod tests {
             load.window.replies = replies;
             // Random arrivals lie unevenly.
             load.window.intervals = vec![100, 96, 91, 88, 82, 79, 75, 70, 66];
-            of_load_below(&load, &below)
+            of_load_at(&load, &at_load)
         };
         assert_eq!(with(990), [], "who waited for a client is in its figures");
-        let told = with(700);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].kind, "not-below-maximum");
-        assert!(told[0].message.contains("80 %"), "{told:?}");
-        assert!(told[0].message.contains("700 of 1000 requests"), "{told:?}");
+        let warned = with(700);
+        assert_eq!(warned.len(), 1);
+        assert_eq!(warned[0].kind, "rate-not-kept");
+        assert!(warned[0].message.contains("80 %"), "{warned:?}");
+        assert!(
+            warned[0].message.contains("700 of 1000 requests"),
+            "{warned:?}"
+        );
     }
 
     #[test]
-    fn a_schedule_that_is_not_kept_is_told_with_who_was_late() {
+    fn a_schedule_that_is_not_kept_is_reported_with_who_was_late() {
         assert_eq!(kinds(&open(0, 30.0)), [""; 0]);
         assert_eq!(kinds(&open(0, 5000.0)), ["behind-schedule"]);
         assert_eq!(kinds(&open(500, 5000.0)), ["overloaded"]);

@@ -141,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn the_quickest_round_tells_the_offset_and_its_error() {
+    fn the_quickest_round_gives_the_offset_and_its_error() {
         let equal = compare(-3_000_000_000, &[(900, 20), (40, 40), (300, 300)]);
         assert_eq!((equal.offset_ns, equal.error_ns), (-3_000_000_000, 40));
-        // Where one way is longer, the offset is wrong by no more than is told.
+        // Where one way is longer, the offset is wrong by no more than is reported.
         for (there, back) in [(100, 0), (0, 100), (90, 30)] {
             let found = compare(1_000_000, &[(there, back)]);
             let wrong = found.offset_ns.abs_diff(1_000_000);

@@ -25,7 +25,7 @@ pub(super) enum Kind {
     /// The sender cannot go on, and why.
     Lost,
     /// The launcher told the sender to end.
-    Told,
+    Reported,
     /// The run is over. One byte: whether all ranks can end as MPI would have it.
     Home,
 }
@@ -37,7 +37,7 @@ impl Kind {
         Self::Ping,
         Self::Pong,
         Self::Lost,
-        Self::Told,
+        Self::Reported,
         Self::Home,
     ];
 

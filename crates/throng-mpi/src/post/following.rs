@@ -23,10 +23,10 @@ pub(super) struct Following {
     /// How long the worker may be silent; the leading rank may have been told another time for ranks.
     patience: Duration,
     worker_heard: Instant,
-    /// Whether the worker's loss was told.
+    /// Whether the worker's loss was reported.
     bereaved: bool,
     /// Whether the launcher's wish to stop was passed on.
-    told: bool,
+    notified: bool,
     /// Since when the worker is to go.
     leaving: Option<Leaving>,
     beat_at: Instant,
@@ -45,7 +45,7 @@ impl Following {
             patience: silence,
             worker_heard: now,
             bereaved: false,
-            told: false,
+            notified: false,
             leaving: None,
             beat_at: now,
         }
@@ -103,7 +103,7 @@ impl Role for Following {
         let now = Instant::now();
         self.presence.heard(0, now);
         match message.kind {
-            Kind::Mail => post.worker.tell(&Frame::Mail {
+            Kind::Mail => post.worker.send(&Frame::Mail {
                 rank: message.from,
                 body: message.body,
             }),
@@ -130,15 +130,15 @@ impl Role for Following {
                 let clean = message.body.first() == Some(&1);
                 self.leave(post, End { clean, code: 0 });
             }
-            Kind::Pong | Kind::Lost | Kind::Told => {}
+            Kind::Pong | Kind::Lost | Kind::Reported => {}
         }
     }
 
     fn tick(&mut self, post: &mut Post, now: Instant) -> Option<End> {
         self.beat(post, now);
-        if post.stop.requested() && !self.told {
-            self.told = true;
-            post.say(0, Kind::Told, Vec::new());
+        if post.stop.requested() && !self.notified {
+            self.notified = true;
+            post.say(0, Kind::Reported, Vec::new());
         }
         if !self.presence.silent(now).is_empty() {
             let end = End {

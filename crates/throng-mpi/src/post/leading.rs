@@ -164,7 +164,7 @@ impl Role for Leading {
             asked.missing.remove(&from);
         }
         match kind {
-            Kind::Mail => post.worker.tell(&Frame::Mail { rank: from, body }),
+            Kind::Mail => post.worker.send(&Frame::Mail { rank: from, body }),
             Kind::Pong => {
                 let Some((comparison, _)) = &mut self.comparison else {
                     return;
@@ -180,7 +180,7 @@ impl Role for Leading {
                 rank: from,
                 reason: String::from_utf8_lossy(&body).into_owned(),
             }),
-            Kind::Beat | Kind::Ping | Kind::Told | Kind::Home => {}
+            Kind::Beat | Kind::Ping | Kind::Reported | Kind::Home => {}
         }
     }
 

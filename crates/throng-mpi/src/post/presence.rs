@@ -43,7 +43,7 @@ impl Presence {
         self.heard[other].is_some()
     }
 
-    /// Those who have been silent for too long; each is told once.
+    /// Those who have been silent for too long; each is reported once.
     pub(super) fn silent(&mut self, now: Instant) -> Vec<usize> {
         let away = now.saturating_duration_since(self.looked);
         self.looked = now;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_silent_too_long_is_told_once() {
+    fn who_is_silent_too_long_is_reported_once() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut presence = Presence::of(3, Duration::from_secs(1), start);

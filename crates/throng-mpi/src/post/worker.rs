@@ -65,7 +65,7 @@ impl Worker {
     }
 
     /// Says something to it; nobody hears it when it has ended.
-    pub(super) fn tell(&mut self, frame: &Frame) {
+    pub(super) fn send(&mut self, frame: &Frame) {
         if !self.closed {
             self.closed = self.writer.push(frame).is_err();
             self.flush();
@@ -73,7 +73,7 @@ impl Worker {
     }
 
     pub(super) fn word(&mut self, word: Word) {
-        self.tell(&Frame::Word(word));
+        self.send(&Frame::Word(word));
     }
 
     pub(super) fn flush(&mut self) {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use throng::load::now;
-use throng::measure::cluster::{Cluster, Heard, HostAssignment, Report};
+use throng::measure::cluster::{Cluster, HostAssignment, Received, Report};
 use throng::record::ClientHost;
 
 use super::line::{Line, News, Place};
@@ -130,7 +130,7 @@ impl Ranks {
     }
 
     /// What news mean for the present trial.
-    fn note(&mut self, news: News) -> Option<Heard> {
+    fn note(&mut self, news: News) -> Option<Received> {
         match news {
             News::Mail { rank, body } => {
                 let host = rank.wrapping_sub(1);
@@ -138,7 +138,7 @@ impl Ranks {
                 match serde_json::from_slice(&body) {
                     Ok(FromHost::Report { number, report }) if number == self.number => {
                         self.states[host].works &= matches!(report, Report::Event(_));
-                        Some(Heard::From { host, report })
+                        Some(Received::From { host, report })
                     }
                     Ok(FromHost::Halted { number }) if number == self.number => {
                         self.states[host].works = false;
@@ -175,10 +175,10 @@ impl Ranks {
         }
     }
 
-    fn next_lost(&mut self) -> Option<Heard> {
+    fn next_lost(&mut self) -> Option<Received> {
         let host = self.untold.pop_front()?;
         let reason = self.states[host].lost.clone()?;
-        Some(Heard::Lost { host, reason })
+        Some(Received::Lost { host, reason })
     }
 
     /// Those who have something to do.
@@ -223,20 +223,20 @@ impl Cluster for Ranks {
         Ok(())
     }
 
-    fn heard(&mut self, deadline: Instant) -> Heard {
+    fn receive(&mut self, deadline: Instant) -> Received {
         loop {
             if let Some(lost) = self.next_lost() {
                 return lost;
             }
             if self.gone.is_some() {
                 std::thread::sleep(deadline.saturating_duration_since(Instant::now()));
-                return Heard::Late;
+                return Received::Late;
             }
             let Some(news) = self.line.next(deadline) else {
-                return Heard::Late;
+                return Received::Late;
             };
-            if let Some(heard) = self.note(news) {
-                return heard;
+            if let Some(receive) = self.note(news) {
+                return receive;
             }
         }
     }

@@ -77,7 +77,7 @@ impl Line {
         let writer = Arc::new(Mutex::new(socket.try_clone()?));
         let (sender, news) = sync_channel(QUEUE);
         let named = |name: &str| Builder::new().name(name.to_owned());
-        named("hear").spawn(move || hear(socket, reader, &sender))?;
+        named("hear").spawn(move || receive(socket, reader, &sender))?;
         let beating = Arc::clone(&writer);
         named("beat").spawn(move || beat(&beating, silence / BEATS_A_SILENCE))?;
         Ok((place, Self { writer, news }))
@@ -117,7 +117,7 @@ fn write(writer: &Mutex<UnixStream>, frame: &Frame) -> io::Result<()> {
 }
 
 /// Passes on what the post says, until nobody listens or it is gone.
-fn hear(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
+fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
     let gone = loop {
         let news = match reader.next() {
             Ok(Some(Frame::Word(Word::Beat))) => continue,

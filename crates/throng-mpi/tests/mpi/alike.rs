@@ -58,11 +58,14 @@ fn times_agree(trial: &Value) {
         // The machine was busy elsewhere for as long as replies counted.
         return;
     }
-    let told: throng::record::Latency = serde_json::from_value(times.clone()).expect("times");
-    let histogram = told.times().expect("it can be read");
-    assert_eq!(histogram.len(), told.count, "{times}");
+    let reported: throng::record::Latency = serde_json::from_value(times.clone()).expect("times");
+    let histogram = reported.times().expect("it can be read");
+    assert_eq!(histogram.len(), reported.count, "{times}");
     let median = histogram.value_at_quantile(0.5) as f64 / 1000.0;
-    assert!((median - told.p50_us).abs() < 0.002, "{median}: {times}");
+    assert!(
+        (median - reported.p50_us).abs() < 0.002,
+        "{median}: {times}"
+    );
 }
 
 /// Each client of each rank has its row.

@@ -1,5 +1,5 @@
 //! throng-mpi under a launcher: several ranks on this host, and one on each host of a network of namespaces. What
-//! a machine lacks for that is told, and left out.
+//! a machine lacks for that is reported, and left out.
 
 mod alike;
 mod job;

@@ -34,7 +34,7 @@ fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
     assert_eq!(hosts[0]["errors"], 0, "{hosts:#}");
 }
 
-/// What one host cannot do is told with its name, and the next trial begins as if nothing had been.
+/// What one host cannot do is reported with its name, and the next trial begins as if nothing had been.
 #[test]
 fn a_host_without_enough_ports_fails_by_itself() {
     let Some(lab) = Lab::up(2) else { return };

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_neither_sent_nor_heard() {
+    fn what_is_forgotten_is_neither_sent_nor_received() {
         for (spec, reply) in RIGHT {
             let mut requester = custom(spec).requester(&Settings::default(), 0);
             requester.begin();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_in_words() {
+    fn it_is_described() {
         let words = |request: &[u8]| {
             let expectation = Box::leak(Box::new(Expectation::parse("until:\\n").unwrap()));
             Custom::new(request, expectation).map(|custom| custom.describe(&Settings::default()))

@@ -9,12 +9,12 @@
 //! RFC 9110 says what messages mean, RFC 9112 how they stand on the wire.
 
 mod ask;
-mod asking;
 mod body;
 mod chunked;
 mod known;
 mod reply;
 mod request;
+mod request_set;
 mod requester;
 mod session;
 
@@ -102,7 +102,7 @@ fn lists(value: &[u8], member: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tally;
+    use super::super::ReplyCounts;
     use super::requester::HttpRequester;
     use super::*;
 
@@ -146,13 +146,13 @@ mod tests {
             let pieces = [&wire.as_bytes()[..cut], &wire.as_bytes()[cut..]];
             let refused = pieces.map(|piece| requester.receive(piece).unwrap().refused);
             assert_eq!(refused.iter().sum::<u32>(), 3, "cut at {cut}");
-            let mut tally = Tally::default();
-            requester.tally(&mut tally);
+            let mut counts = ReplyCounts::default();
+            requester.counts(&mut counts);
             assert_eq!(
-                tally.statuses,
+                counts.statuses,
                 [(200, 1), (302, 1), (404, 1), (503, 2)].into()
             );
-            assert_eq!(tally.unexpected, [(404, 1), (503, 2)].into());
+            assert_eq!(counts.unexpected, [(404, 1), (503, 2)].into());
         }
     }
 

@@ -3,16 +3,16 @@
 use super::super::cycle::Cycle;
 use super::super::mix::following;
 use super::super::status::StatusCounts;
-use super::super::{ProtocolError, Replies, Requester, Settings, Tally};
+use super::super::{ProtocolError, Replies, ReplyCounts, Requester, Settings};
 use super::TEXT_PERIOD;
-use super::asking::{Asking, Checked, asking};
 use super::chunked::Found;
 use super::known::{self, Last};
 use super::reply::{Head, MOST_HEAD, Place, Reply, wrong};
+use super::request_set::{Checked, RequestSet, request_set};
 
 /// The client half of one client.
 pub(super) struct HttpRequester {
-    asking: &'static Asking,
+    request_set: &'static RequestSet,
     requests: Cycle,
     /// Which request is the next to be begun.
     next: usize,
@@ -31,11 +31,11 @@ pub(super) struct HttpRequester {
 
 impl HttpRequester {
     pub(super) fn new(settings: &Settings, client: u64) -> Self {
-        let asking = asking(settings);
-        let first = asking.first(client);
+        let request_set = request_set(settings);
+        let first = request_set.first(client);
         Self {
-            asking,
-            requests: Cycle::new(&asking.wire, asking.requests[first].start),
+            request_set,
+            requests: Cycle::new(&request_set.wire, request_set.requests[first].start),
             next: first,
             oldest: first,
             unanswered: 0,
@@ -51,8 +51,9 @@ impl HttpRequester {
 
 impl Requester for HttpRequester {
     fn begin(&mut self) -> &'static [u8] {
-        self.requests.begin(self.asking.requests[self.next].bytes);
-        self.next = following(self.next, self.asking.requests.len());
+        self.requests
+            .begin(self.request_set.requests[self.next].bytes);
+        self.next = following(self.next, self.request_set.requests.len());
         self.unanswered += 1;
         self.pending()
     }
@@ -68,7 +69,7 @@ impl Requester for HttpRequester {
 
     fn forget(&mut self) {
         self.requests
-            .start_over(self.asking.requests[self.next].start);
+            .start_over(self.request_set.requests[self.next].start);
         self.oldest = self.next;
         self.unanswered = 0;
         self.part = Vec::new();
@@ -122,11 +123,11 @@ impl Requester for HttpRequester {
         Ok(replies)
     }
 
-    fn tally(&self, tally: &mut Tally) {
+    fn counts(&self, counts: &mut ReplyCounts) {
         for (status, count) in self.statuses.iter() {
-            *tally.statuses.entry(status).or_default() += count;
-            if !self.asking.expected.contains(status) {
-                *tally.unexpected.entry(status).or_default() += count;
+            *counts.statuses.entry(status).or_default() += count;
+            if !self.request_set.expected.contains(status) {
+                *counts.unexpected.entry(status).or_default() += count;
             }
         }
     }
@@ -191,7 +192,7 @@ impl HttpRequester {
 
     /// A head is read. Whether the reply is whole with it.
     fn begin_body(&mut self) -> bool {
-        if self.asking.is_head {
+        if self.request_set.is_head {
             self.place = Place::Counted(0);
         }
         if let Some(checked) = &mut self.checked {
@@ -214,7 +215,7 @@ impl HttpRequester {
         while !content.is_empty() {
             let count = content.len().min(TEXT_PERIOD - at);
             let (piece, rest) = content.split_at(count);
-            if piece != &self.asking.text[at..at + count] {
+            if piece != &self.request_set.text[at..at + count] {
                 return wrong(format!("a byte of the text is wrong, from byte {bytes} on"));
             }
             content = rest;
@@ -236,17 +237,17 @@ impl HttpRequester {
         self.place = Place::Head;
         self.unanswered -= 1;
         replies.completed += 1;
-        replies.refused += u32::from(!self.asking.expected.contains(status));
+        replies.refused += u32::from(!self.request_set.expected.contains(status));
         self.statuses.add(status);
         if granted {
-            if let Some(length) = self.asking.length.filter(|length| *length != bytes) {
+            if let Some(length) = self.request_set.length.filter(|length| *length != bytes) {
                 return wrong(format!("a body has {bytes} bytes instead of {length}"));
             }
             if let Some(checked) = &mut self.checked {
-                checked.end(self.asking.requests[self.oldest].path, bytes)?;
+                checked.end(self.request_set.requests[self.oldest].path, bytes)?;
             }
         }
-        self.oldest = following(self.oldest, self.asking.requests.len());
+        self.oldest = following(self.oldest, self.request_set.requests.len());
         if close {
             // What else was asked over this connection is not answered.
             replies.close = true;

@@ -10,7 +10,6 @@ use crate::Correlation;
 pub struct ServedClient {
     /// When it was connected.
     pub connected_ns: i64,
-    /// Replies to it in the window.
     pub window_replies: u64,
     /// And over its life.
     pub replies: u64,

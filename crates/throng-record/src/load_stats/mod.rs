@@ -15,7 +15,7 @@ mod times;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use throng_protocol::Tally;
+use throng_protocol::ReplyCounts;
 use throng_stats::fairness::Counts;
 
 use crate::WarmUp;
@@ -68,11 +68,8 @@ pub struct LoadStats {
     pub unexpected: BTreeMap<String, u64>,
     /// Connections that ended with an error, by kind.
     pub errors: BTreeMap<String, ErrorStats>,
-    /// Replies in the window.
     pub window_replies: u64,
-    /// Bytes sent in the window.
     pub window_bytes_sent: u64,
-    /// Bytes received in it.
     pub window_bytes_received: u64,
     /// Replies in the window, by the client's tenth and by interval.
     pub replies_by_tenth: [[u64; INTERVALS]; TENTHS],
@@ -102,7 +99,6 @@ pub struct LoadStats {
     pub silent_threads: u32,
     /// The longest time in the window in which a thread did not look at its clients.
     pub longest_gap_ns: Option<u64>,
-    /// Processes.
     pub processes: u64,
     /// CPU times of those of them that know theirs, in the window.
     pub cpu: Sum,
@@ -265,16 +261,16 @@ impl LoadStats {
     }
 
     /// Adds what was said in the replies of some clients.
-    pub fn add_tally(&mut self, tally: Tally) {
+    pub fn add_counts(&mut self, counts: ReplyCounts) {
         let by_status = |counts: BTreeMap<u16, u64>| -> BTreeMap<String, u64> {
             let counts = counts.into_iter();
             counts.map(|(status, n)| (status.to_string(), n)).collect()
         };
-        let rejected = tally.rejected.into_iter();
+        let rejected = counts.rejected.into_iter();
         let rejected = rejected.map(|(why, n)| (why.to_owned(), n)).collect();
         merge_counts(&mut self.rejected, &rejected);
-        merge_counts(&mut self.statuses, &by_status(tally.statuses));
-        merge_counts(&mut self.unexpected, &by_status(tally.unexpected));
+        merge_counts(&mut self.statuses, &by_status(counts.statuses));
+        merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
     }
 
     /// Adds what other clients saw.

@@ -84,10 +84,10 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// A reply of status 1, which was expected, or 2; or one that was rejected.
-fn refused(status: u16) -> Tally {
+fn refused(status: u16) -> ReplyCounts {
     let one = |is_it: bool| is_it.then_some((status, 1)).into_iter().collect();
     let rejected = (status == 0).then_some(("over-limit", 1));
-    Tally {
+    ReplyCounts {
         statuses: one(status > 0),
         unexpected: one(status > 1),
         rejected: rejected.into_iter().collect(),
@@ -117,7 +117,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
                 open.response_time.record(time);
             }
         }
-        Event::Refused { status } => stats.add_tally(refused(status)),
+        Event::Refused { status } => stats.add_counts(refused(status)),
         Event::Failed {
             kind,
             at_ns,
@@ -247,7 +247,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_told_of_all_is_absent_with_the_reason() {
+fn what_is_not_known_of_all_is_absent_with_the_reason() {
     let part = |host: i64| {
         let mut stats = LoadStats::default();
         for number in 0..10 {
@@ -287,8 +287,8 @@ fn hosts_are_added_one_at_a_time_and_their_figures_agree() {
     let load = whole.summary();
     assert_eq!(load.clients, hosts * clients);
     let fairness = load.fairness.unwrap();
-    let told = (fairness.mean * f64::from(load.clients)).round() as u64;
-    assert_eq!(told, sum[0]);
+    let reported = (fairness.mean * f64::from(load.clients)).round() as u64;
+    assert_eq!(reported, sum[0]);
     let service = load.service_time.unwrap();
     assert_eq!([load.window.replies, service.count], sum);
     assert_eq!(load.cpu_s, Some(9.5 * f64::from(hosts)));

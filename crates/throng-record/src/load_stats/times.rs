@@ -11,7 +11,7 @@ use super::PARTS;
 use crate::latency::{decode, encode};
 use crate::{Latency, TimesOverWindow};
 
-/// Longest time told apart, an hour; longer ones count as that.
+/// Longest time distinguished, an hour; longer ones count as that.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Bits of a time that are kept: 2048 steps for each doubling, at least 1024 of them in use.
 const BITS: u32 = 11;
@@ -147,6 +147,21 @@ impl Times {
             }
         }
         histogram
+    }
+
+    /// All values of several distributions in one histogram, in nanoseconds; `None` where there is no value.
+    /// Percentiles are never averaged.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn merged<'a>(
+        parts: impl IntoIterator<Item = &'a Latency>,
+    ) -> anyhow::Result<Option<Histogram<u64>>> {
+        let mut merged = Self::default();
+        for part in parts {
+            merged.merge(&Self::from(&part.times()?));
+        }
+        Ok((merged.count() > 0).then(|| merged.histogram()))
     }
 
     /// The figures of all of them; none when it is empty.

@@ -3,7 +3,6 @@
 use super::entry::of_network;
 use super::{Better, Combine, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "accept-queue", Timed:
     "accept_backlog", "Accept queue", Count, Neutral, "clients that may wait in a listening socket: what was asked for, or somaxconn if that is less";

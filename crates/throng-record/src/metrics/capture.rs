@@ -3,7 +3,6 @@
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Side, Subject, Unit, count, joined};
 
-/// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
 const PARTS: [&[Metric]; 2] = [SUMS, VALUES];

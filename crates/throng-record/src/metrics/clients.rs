@@ -4,7 +4,6 @@ use super::Better::{Higher, Lower, Neutral};
 use super::{Combine, Detail, Load, Metric, Source, Statistic, Times, Unit};
 use crate::{Completion, Fairness, Slice};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_s", "Requests/s", Unit::PerSecond, Higher, "requests answered per second", |load| Some(load.window.replies_per_s))
@@ -68,7 +67,7 @@ pub const METRICS: &[Metric] = &[
         .combined(Combine::Greatest),
 
     Metric {
-        // An index close to 1 is told apart from itself in its last digits.
+        // An index close to 1 is distinguished from itself in its last digits.
         least_difference: 0.01,
         ..Metric::of_load("fairness_jain", "Fairness", Unit::Index, Higher, "Jain's index of replies over the served clients: 1 when all got the same, 1/n when one got all; absent below 20 replies per client on average", |load| Some(fairness(load)?.jain))
     }

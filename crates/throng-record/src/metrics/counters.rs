@@ -4,13 +4,12 @@
 use super::entry::{of_sides, per_request};
 use super::{Better, Detail, Metric, Purpose, Subject, Unit, count, joined};
 
-/// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
 const PARTS: [&[Metric]; 4] = [REQUESTS, PER_REQUEST, RATIOS, TOTALS];
 
 const REQUESTS: &[Metric] = &[Metric {
-    purpose: Purpose::Counted,
+    purpose: Purpose::Profiled,
     ..Metric::of_load(
         "counted_requests",
         "Requests counted",
@@ -22,7 +21,7 @@ const REQUESTS: &[Metric] = &[Metric {
 }];
 
 #[rustfmt::skip]
-const PER_REQUEST: &[Metric] = per_request! { "counters", Counted:
+const PER_REQUEST: &[Metric] = per_request! { "counters", Profiled:
     "instructions" of "instructions" * 1.0, "Instructions", Mean, Lower, "instructions completed, kernel included", server[.column(54).beside(Detail::Others(&[("client_instructions_per_request", "clients {}")])).cost()];
     "user_instructions" of "user_instructions" * 1.0, "User instructions", Mean, Lower, "instructions completed in user mode", server[.cost()];
     "cycles" of "cycles" * 1.0, "Cycles", Mean, Lower, "cycles of the CPU", server[.cost()];
@@ -39,7 +38,7 @@ const PER_REQUEST: &[Metric] = per_request! { "counters", Counted:
 };
 
 #[rustfmt::skip]
-const RATIOS: &[Metric] = of_sides! { "counters", Counted:
+const RATIOS: &[Metric] = of_sides! { "counters", Profiled:
     "instructions_per_cycle", "Instructions/cycle", Ratio, Higher, "instructions per cycle: how well the CPU is kept busy", needs &["instructions", "cycles"], server[.cost()];
     "cpus_used", "CPUs used", Ratio, Neutral, "time on a CPU over elapsed time", needs &["task_clock_ns"], server[.cost()];
     "cpu_ghz", "GHz", Ratio, Neutral, "cycles per nanosecond on a CPU", needs &["cycles", "task_clock_ns"], server[.cost()];
@@ -47,7 +46,7 @@ const RATIOS: &[Metric] = of_sides! { "counters", Counted:
 };
 
 #[rustfmt::skip]
-const TOTALS: &[Metric] = of_sides! { "counters", Counted:
+const TOTALS: &[Metric] = of_sides! { "counters", Profiled:
     "cycles", "Cycles", Count, Lower, "cycles of the CPU";
     "instructions", "Instructions", Count, Lower, "instructions completed, kernel included";
     "user_instructions", "User instructions", Count, Lower, "instructions completed in user mode";

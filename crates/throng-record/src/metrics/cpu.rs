@@ -4,7 +4,6 @@ use super::entry::{of_sides, of_values, per_request};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
 use crate::Slice;
 
-/// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
 const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];

@@ -3,7 +3,6 @@
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "established", Timed:
     "established_max", "Most connections", Count, Neutral, "most established connections to the server's port at once";

@@ -3,7 +3,6 @@
 use super::entry::of_sides;
 use super::{Better, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_sides! { "limits", Timed:
     "descriptors_most", "Most descriptors", Count, Neutral, "most open descriptors of one process";

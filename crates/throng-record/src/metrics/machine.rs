@@ -3,7 +3,6 @@
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "machine", Timed:
     "machine_busy_percent", "Machine's CPU", Percent, Neutral, "CPU time of everything on the machine over elapsed time; 100 % is one CPU";

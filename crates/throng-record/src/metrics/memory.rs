@@ -3,7 +3,6 @@
 use super::entry::of_sides;
 use super::{Better, Detail, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_sides! { "memory", Timed:
     "pss_bytes", "Memory", Bytes, Lower, "proportional set size of all processes, with all clients connected or, where each has a job, at the peak of the crowd",

@@ -294,7 +294,7 @@ impl Metric {
             Source::Value(name) => value(name),
             Source::PerRequest(name, factor) => {
                 let requests = match self.purpose {
-                    Purpose::Counted => load.replies_while_counting(),
+                    Purpose::Profiled => load.replies_while_counting(),
                     _ => load.window.replies,
                 };
                 let total = value(name)? * factor;
@@ -387,7 +387,7 @@ impl Metric {
             Combine::Greatest => "worst trial",
         };
         let purpose = match self.purpose {
-            Purpose::Counted => "counted trials",
+            Purpose::Profiled => "profiled trials",
             Purpose::Captured => "captured trials",
             Purpose::Search => "search for a limit",
             _ => "",

@@ -6,7 +6,6 @@ use super::{Combine, Metric, Source, Unit, named};
 use crate::format::{counted, whole};
 use crate::{Found, Purpose, SearchEnding, Trial, Tried};
 
-/// See the module.
 pub(super) const METRICS: &[Metric] = &[
     Metric {
         source: Source::OverClients(OverClients::Crowds(first_failure)),

@@ -3,7 +3,6 @@
 use super::entry::{of_sides, of_values};
 use super::{Better, Detail, Load, Metric, Purpose, Side, Subject, Unit, count, joined};
 
-/// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
 const PARTS: [&[Metric]; 2] = [PER_REQUEST, VALUES];

@@ -3,29 +3,28 @@
 use super::entry::{of_sides, per_request};
 use super::{Better, Detail, Metric, Purpose, Subject, Unit, count, joined};
 
-/// See the module.
 pub const METRICS: &[Metric] = &joined::<{ count(&PARTS) }>(&PARTS);
 
 const PARTS: [&[Metric]; 5] = [PER_REQUEST, TOTALS, OTHER_PER_REQUEST, OTHER, NAMED];
 
 #[rustfmt::skip]
-const PER_REQUEST: &[Metric] = per_request! { "syscalls", Counted:
+const PER_REQUEST: &[Metric] = per_request! { "syscalls", Profiled:
     "syscalls" of "syscalls" * 1.0, "System calls", Mean, Lower, "system calls",
         server[.column(53).beside(Detail::Others(&[("client_syscalls_per_request", "clients {}")])).terminal(11).cost()];
 };
 
 #[rustfmt::skip]
-const TOTALS: &[Metric] = of_sides! { "syscalls", Counted:
+const TOTALS: &[Metric] = of_sides! { "syscalls", Profiled:
     "syscalls", "System calls", Count, Lower, "system calls, from when the clients were let go until their last replies";
 };
 
 #[rustfmt::skip]
-const OTHER_PER_REQUEST: &[Metric] = per_request! { "syscalls", Counted:
+const OTHER_PER_REQUEST: &[Metric] = per_request! { "syscalls", Profiled:
     "syscalls_other" of "syscalls_other" * 1.0, "Other calls", Mean, Neutral, "system calls that have no metric of their own";
 };
 
 #[rustfmt::skip]
-const OTHER: &[Metric] = of_sides! { "syscalls", Counted:
+const OTHER: &[Metric] = of_sides! { "syscalls", Profiled:
     "syscalls_other", "Other calls", Count, Neutral, "system calls that have no metric of their own";
 };
 
@@ -74,7 +73,7 @@ const fn of_call(
 ) -> Metric {
     Metric::of_probe(
         "syscalls",
-        Purpose::Counted,
+        Purpose::Profiled,
         subject,
         name,
         label,

@@ -3,7 +3,6 @@
 use super::entry::of_network;
 use super::{Better, Metric, Purpose, Subject, Unit};
 
-/// See the module.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = of_network! { "tcp", Timed:
     "sampled_sockets", "Sampled sockets", Count, Neutral, "clients' sockets that the kernel was asked about; what follows is of them";

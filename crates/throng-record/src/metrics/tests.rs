@@ -119,7 +119,7 @@ fn trials_are_combined_as_the_metric_says() {
     let mut trials = [
         trial(0, Purpose::Timed, &[("cpu_ms", 10.0), ("threads", 4.0)]),
         trial(1, Purpose::Timed, &[("cpu_ms", 20.0), ("threads", 6.0)]),
-        trial(0, Purpose::Counted, &[("cycles", 1000.0)]),
+        trial(0, Purpose::Profiled, &[("cycles", 1000.0)]),
     ];
     let values = |trials: &[Trial]| Values::of(trials).unwrap();
     let all = values(&trials);

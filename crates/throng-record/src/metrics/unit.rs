@@ -18,9 +18,7 @@ pub enum Unit {
     Milliseconds,
     /// A time.
     Seconds,
-    /// Bytes.
     Bytes,
-    /// Bytes per second.
     BytesPerSecond,
     /// A number of things.
     Count,

@@ -14,7 +14,6 @@ use throng_stats::{Distributions, Sample};
 /// A value of several trials, with its 95 % interval from 6 trials on; of 2 to 5, with their range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
-    /// The value.
     pub value: f64,
     /// Lower end of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_rate_is_told_why() {
+    fn a_wrong_rate_is_given_the_reason() {
         for (text, why) in [
             ("", "is no rate"),
             ("fast", "is no rate"),

@@ -38,7 +38,7 @@ pub(super) fn connecting(summary: &Summary) -> Option<String> {
     if failing.is_empty() {
         return None;
     }
-    let told = failing.iter().filter_map(|first| {
+    let parts = failing.iter().filter_map(|first| {
         let clients = first.clients?;
         let mut text = format!(
             "from {} on with {}",
@@ -50,7 +50,10 @@ pub(super) fn connecting(summary: &Summary) -> Option<String> {
         }
         Some(text)
     });
-    let mut text = format!("Clients did not get in {}", list(&told.collect::<Vec<_>>()));
+    let mut text = format!(
+        "Clients did not get in {}",
+        list(&parts.collect::<Vec<_>>())
+    );
     if !well.is_empty() {
         let names: Vec<&str> = well.iter().map(|first| first.server.as_str()).collect();
         let _ = write!(text, ", and never with {}", list(&names));

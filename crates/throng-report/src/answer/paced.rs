@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_keep_it_is_told() {
+    fn who_does_not_keep_it_is_reported() {
         let text = answer(|trial| {
             think(trial);
             if let ("select", Some(load)) = (trial.server.as_str(), &mut trial.load) {

@@ -115,8 +115,8 @@ fn peaks(summary: &Summary) -> Option<String> {
             .iter()
             .take(MOST_NAMED)
             .map(|(_, text)| text.clone());
-        let told: Vec<String> = named.chain(others(peaking.len(), "lower")).collect();
-        parts.push(format!("peaks {}", list(&told)));
+        let named: Vec<String> = named.chain(others(peaking.len(), "lower")).collect();
+        parts.push(format!("peaks {}", list(&named)));
     }
     if !endless.is_empty() {
         parts.push(format!(
@@ -146,7 +146,7 @@ fn others(all: usize, how: &str) -> Option<String> {
 fn rough(scaling: &[Scaling]) -> Option<String> {
     let curve = |one: &Scaling| Some(one.law.as_ref()?.typical_residual);
     let cost = |one: &Scaling| Some(one.cpu_growth.as_ref()?.typical_residual);
-    let mut told = Vec::new();
+    let mut named = Vec::new();
     for (of, what) in [
         (
             &curve as &dyn Fn(&Scaling) -> Option<f64>,
@@ -161,10 +161,11 @@ fn rough(scaling: &[Scaling]) -> Option<String> {
             .map(|(server, residual)| format!("{} for {server}", percent(residual)))
             .collect();
         if !off.is_empty() {
-            told.push(format!("the {what} by {}", list(&off)));
+            named.push(format!("the {what} by {}", list(&off)));
         }
     }
-    (!told.is_empty()).then(|| format!("Read these as trends only: typically {}.", told.join("; ")))
+    (!named.is_empty())
+        .then(|| format!("Read these as trends only: typically {}.", named.join("; ")))
 }
 
 #[cfg(test)]

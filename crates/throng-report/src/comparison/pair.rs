@@ -19,7 +19,6 @@ pub(crate) const OF_SPEED: [&str; 3] = ["requests_per_s", "completion_s", "clien
 pub struct Pair {
     /// Number of clients.
     pub clients: u32,
-    /// The server.
     pub server: String,
     /// What it is compared with.
     pub reference: String,

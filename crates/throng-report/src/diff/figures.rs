@@ -105,14 +105,15 @@ fn at_most(id: &'static str, title: &str, mut series: Vec<Series>) -> Option<Fig
         one.points.retain(|point| point.x >= most);
     }
     series.retain(|one| !one.points.is_empty());
-    Some(figure(id, title, Kind::Bars, series, (most, most)))
+    figure(id, title, Kind::Bars, series, (most, most))
 }
 
 /// The ratios against the number of clients, where there are several numbers.
 fn against_clients(id: &'static str, title: &str, series: Vec<Series>) -> Option<Figure> {
     let (least, most) = ends(&series)?;
     let title = format!("{title}, against clients");
-    (least < most).then(|| figure(id, title, Kind::Lines, series, (least, most)))
+    let spans = least < most;
+    spans.then(|| figure(id, title, Kind::Lines, series, (least, most)))?
 }
 
 /// Ratios, with a line where both runs would be alike. Twice and half lie as far from it.
@@ -122,8 +123,8 @@ fn figure(
     kind: Kind,
     mut series: Vec<Series>,
     (first, last): (f64, f64),
-) -> Figure {
-    let told: Vec<String> = series
+) -> Option<Figure> {
+    let values: Vec<String> = series
         .iter()
         .filter_map(|series| Some((&series.name, series.points.last()?)))
         .map(|(name, point)| {
@@ -131,33 +132,23 @@ fn figure(
             format!("{name} {} with {clients}", number(point.y))
         })
         .collect();
-    let at = |x| Point {
-        x,
-        y: 1.0,
-        low: None,
-        high: None,
-        partial: false,
-    };
     series.push(Series {
         name: "alike".to_owned(),
         place: 0,
-        points: vec![at(first), at(last)],
+        points: vec![Point::new(first, 1.0), Point::new(last, 1.0)],
         trace: Trace::Level,
     });
-    Figure {
-        id,
-        alternative: format!("{title}: {}.", told.join(", ")),
-        title,
+    let axes = (
+        Axis::logarithmic("clients", None),
+        Axis::logarithmic("ratio", None),
+    );
+    Some(Figure {
+        alternative: format!("{title}: {}.", values.join(", ")),
         caption: "Ratio with its 95 % interval over trials. At 1 (dotted) both runs are alike; a difference whose \
                   interval includes 1 is not significant."
             .to_owned(),
-        x: Axis::logarithmic("clients", None),
-        y: Axis::logarithmic("ratio", None),
-        kind,
-        series,
-        parts: Vec::new(),
-        maps: Vec::new(),
-    }
+        ..Figure::new(id, title, kind, axes, series)?
+    })
 }
 
 /// A curve of each server in each run; none where there is a single number of clients, which the tables

@@ -32,9 +32,9 @@ use throng_stats::Verdict;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
     /// The one that is compared with.
-    pub a: Told,
+    pub a: Reported,
     /// The other one.
-    pub b: Told,
+    pub b: Reported,
     /// What was found, in one sentence.
     pub headline: String,
     /// Why the ratios say less than they seem to, where the runs were not made alike.
@@ -49,10 +49,9 @@ pub struct Diff {
 
 /// What a run was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct Reported {
     /// Where its record is.
     pub directory: String,
-    /// The study.
     pub study: String,
     /// The question it answers.
     pub question: String,
@@ -187,8 +186,8 @@ impl Diff {
         };
         let mut diff = Self {
             only_in: [only(a), only(b)],
-            a: Told::of(a),
-            b: Told::of(b),
+            a: Reported::of(a),
+            b: Reported::of(b),
             headline: String::new(),
             caveats: words::caveats(&parts, [a, b]),
             notes: Vec::new(),
@@ -225,16 +224,16 @@ impl Diff {
     }
 
     /// What the runs were, as facts.
-    pub fn told(&self) -> Vec<Fact> {
+    pub fn side(&self) -> Vec<Fact> {
         let fact =
-            |name: &str, of: fn(&Told) -> String| Fact::plain(name, of(&self.a), of(&self.b));
-        let questions = fact("Question", |told| told.question.clone());
+            |name: &str, of: fn(&Reported) -> String| Fact::plain(name, of(&self.a), of(&self.b));
+        let questions = fact("Question", |side| side.question.clone());
         let mut facts = vec![
-            fact("Record", |told| told.directory.clone()),
-            fact("Study", |told| told.study.clone()),
-            fact("Started", |told| told.started_at.clone()),
-            fact("Ending", |told| {
-                let how = match told.ending {
+            fact("Record", |side| side.directory.clone()),
+            fact("Study", |side| side.study.clone()),
+            fact("Started", |side| side.started_at.clone()),
+            fact("Ending", |side| {
+                let how = match side.ending {
                     Ending::Complete => "complete",
                     Ending::Interrupted => "interrupted",
                     Ending::HostLost => "a client host was lost",
@@ -242,12 +241,12 @@ impl Diff {
                 };
                 format!(
                     "{how}, {} of {}",
-                    told.trials,
-                    counted(told.trials_planned, "trial")
+                    side.trials,
+                    counted(side.trials_planned, "trial")
                 )
             }),
-            fact("Warnings", |told| told.warnings.len().to_string()),
-            fact("throng", |told| told.version.clone()),
+            fact("Warnings", |side| side.warnings.len().to_string()),
+            fact("throng", |side| side.version.clone()),
         ];
         if questions.a != questions.b {
             facts.insert(2, questions);
@@ -265,7 +264,7 @@ impl Diff {
     }
 }
 
-impl Told {
+impl Reported {
     fn of(recorded: &Recorded) -> Self {
         let runs = || recorded.measured().map(|(run, _)| run);
         let mut warnings: Vec<Warning> = Vec::new();

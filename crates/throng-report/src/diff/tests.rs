@@ -206,8 +206,12 @@ fn limits_are_apart_only_where_what_broke_in_one_held_in_the_other() {
         let apart: Vec<Verdict> = apart
             .filter(|found| *found != Verdict::Inconclusive)
             .collect();
-        let told = verdict != Verdict::Inconclusive;
-        assert_eq!(apart.contains(&verdict), told, "{a:?} {b:?}: {limits:?}");
+        let reported = verdict != Verdict::Inconclusive;
+        assert_eq!(
+            apart.contains(&verdict),
+            reported,
+            "{a:?} {b:?}: {limits:?}"
+        );
         let word = match verdict {
             Verdict::Better => "higher",
             Verdict::Worse => "lower",

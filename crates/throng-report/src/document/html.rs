@@ -10,7 +10,7 @@ use crate::figures::{self, Figure};
 use crate::palette::{hex, look};
 use crate::render::interactive;
 
-/// What a browser is told to refuse: to load anything, or send anything anywhere.
+/// What a browser is asked to refuse: to load anything, or send anything anywhere.
 pub const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 /// The style sheet of every page.

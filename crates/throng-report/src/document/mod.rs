@@ -75,11 +75,9 @@ pub enum Kind {
 pub enum Block {
     /// A heading below the section's.
     Heading(Text),
-    /// A paragraph.
     Paragraph(Role, Text),
     /// Points.
     List(List),
-    /// A table.
     Table(Table),
     /// Something to beware of, and what to do about it; that may be empty.
     Warning(String, String),
@@ -152,14 +150,12 @@ pub const NOT_IN_TERMINAL: u8 = u8::MAX;
 pub struct Group {
     /// The heading; empty: none.
     pub title: String,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
 /// A row of a table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// Its name.
     pub name: Text,
     /// What is odd about it.
     pub flags: Vec<String>,
@@ -204,7 +200,6 @@ pub enum Tone {
     Worst,
     /// A good verdict.
     Good,
-    /// A bad one.
     Bad,
     /// None.
     Quiet,
@@ -282,7 +277,6 @@ impl Section {
 }
 
 impl Block {
-    /// A paragraph.
     pub fn paragraph(role: Role, text: impl Into<Text>) -> Self {
         Self::Paragraph(role, text.into())
     }

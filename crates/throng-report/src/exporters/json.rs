@@ -16,19 +16,17 @@ use crate::study::published::Table;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
 use throng_record::{Ending, LeftOut, metrics};
-use throng_registry::{Entry, Info};
+use throng_registry::Info;
 
-/// See the module.
-pub(super) struct Json;
-
-impl Entry for Json {
-    fn info(&self) -> Info {
-        Info {
-            name: "json",
-            summary: "the summary for other programs",
-        }
-    }
-}
+pub(super) const JSON: Exporter = Exporter {
+    info: Info {
+        name: "json",
+        summary: "the summary for other programs",
+    },
+    file_name: "summary.json",
+    render,
+    render_study,
+};
 
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -45,31 +43,25 @@ struct Whole<'a> {
     summary: &'a Summary,
 }
 
-impl Exporter for Json {
-    fn file_name(&self) -> &'static str {
-        "summary.json"
-    }
+fn render(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *to, &Whole::of(report))?;
+    writeln!(to)?;
+    Ok(())
+}
 
-    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-        serde_json::to_writer_pretty(&mut *to, &Whole::of(report))?;
-        writeln!(to)?;
-        Ok(())
-    }
-
-    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-        let whole = Study {
-            name: &report.study.name,
-            question: &report.study.question,
-            source: report.study.source.as_deref(),
-            scale: report.study.scale.as_deref(),
-            ending: report.ending(),
-            claims: &report.claims,
-            parts: report.parts.iter().map(part).collect(),
-        };
-        serde_json::to_writer_pretty(&mut *to, &whole)?;
-        writeln!(to)?;
-        Ok(())
-    }
+fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let whole = Study {
+        name: &report.study.name,
+        question: &report.study.question,
+        source: report.study.source.as_deref(),
+        scale: report.study.scale.as_deref(),
+        ending: report.ending(),
+        claims: &report.claims,
+        parts: report.parts.iter().map(part).collect(),
+    };
+    serde_json::to_writer_pretty(&mut *to, &whole)?;
+    writeln!(to)?;
+    Ok(())
 }
 
 fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {

@@ -2,39 +2,38 @@
 //!
 //! A new form is one file here, its `mod` line and its line in [`EXPORTERS`].
 
-mod html;
+mod documents;
 mod json;
-mod markdown;
 mod openmetrics;
 
 use std::io::Write;
 
 use super::Report;
 use super::study::StudyReport;
-use throng_registry::Entry;
+use throng_registry::{Entry, Info};
 
 /// Every form, in the order in which they are written.
-pub const EXPORTERS: &[&dyn Exporter] = &[
-    &html::Html,
-    &markdown::Markdown,
-    &json::Json,
-    &openmetrics::OpenMetrics,
+pub const EXPORTERS: &[&Exporter] = &[
+    &documents::HTML,
+    &documents::MARKDOWN,
+    &json::JSON,
+    &openmetrics::OPENMETRICS,
 ];
 
 /// A form a report is written in.
-pub trait Exporter: Entry + Sync {
+pub struct Exporter {
+    /// Name and summary.
+    pub info: Info,
     /// Name of the file in the record's directory.
-    fn file_name(&self) -> &'static str;
-
+    pub file_name: &'static str,
     /// Writes the report.
-    ///
-    /// # Errors
-    /// When `to` cannot be written.
-    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
-
+    pub render: fn(&Report<'_>, &mut dyn Write) -> anyhow::Result<()>,
     /// Writes the report of a study of several parts.
-    ///
-    /// # Errors
-    /// When `to` cannot be written.
-    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()>;
+    pub render_study: fn(&StudyReport<'_>, &mut dyn Write) -> anyhow::Result<()>,
+}
+
+impl Entry for Exporter {
+    fn info(&self) -> Info {
+        self.info
+    }
 }

@@ -14,36 +14,28 @@ use crate::study::StudyReport;
 use crate::summary::Row;
 use throng_record::Find;
 use throng_record::metrics::{METRICS, Metric, Unit};
-use throng_registry::{Entry, Info};
+use throng_registry::Info;
 
-/// See the module.
-pub(super) struct OpenMetrics;
+pub(super) const OPENMETRICS: Exporter = Exporter {
+    info: Info {
+        name: "openmetrics",
+        summary: "every metric in the OpenMetrics text format, for Prometheus and its like",
+    },
+    file_name: "metrics.txt",
+    render,
+    render_study,
+};
 
-impl Entry for OpenMetrics {
-    fn info(&self) -> Info {
-        Info {
-            name: "openmetrics",
-            summary: "every metric in the OpenMetrics text format, for Prometheus and its like",
-        }
-    }
+fn render(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    write(&[Part { name: None, report }], to)
 }
 
-impl Exporter for OpenMetrics {
-    fn file_name(&self) -> &'static str {
-        "metrics.txt"
-    }
-
-    fn render(&self, report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-        write(&[Part { name: None, report }], to)
-    }
-
-    fn render_study(&self, report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-        let parts = report.parts.iter().filter_map(|part| {
-            let name = Some(part.record.name.as_str());
-            part.report.as_ref().map(|report| Part { name, report })
-        });
-        write(&parts.collect::<Vec<_>>(), to)
-    }
+fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
+    let parts = report.parts.iter().filter_map(|part| {
+        let name = Some(part.record.name.as_str());
+        part.report.as_ref().map(|report| Part { name, report })
+    });
+    write(&parts.collect::<Vec<_>>(), to)
 }
 
 /// A run, which may be a part of a study.

@@ -49,9 +49,6 @@ impl AgainstClients<'_> {
 
     /// Of these series, at these numbers of clients.
     pub(crate) fn figure(self, series: Vec<Series>, clients: &[u32]) -> Option<Figure> {
-        if series.is_empty() {
-            return None;
-        }
         let single = clients.len() == 1;
         let hollow = series
             .iter()
@@ -72,17 +69,11 @@ impl AgainstClients<'_> {
             let look = if single { "Pale" } else { "Hollow" };
             caption.push_str(&[" ", look, ": not all clients were served."].concat());
         }
+        let kind = if single { Kind::Bars } else { Kind::Lines };
+        let axes = (Axis::logarithmic("clients", None), self.y);
         let mut figure = Figure {
-            id: self.id,
-            title: self.title,
             caption,
-            alternative: String::new(),
-            x: Axis::logarithmic("clients", None),
-            y: self.y,
-            kind: if single { Kind::Bars } else { Kind::Lines },
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            ..Figure::new(self.id, self.title, kind, axes, series)?
         };
         if single {
             figure.y.log = false;

@@ -6,7 +6,6 @@ use throng_record::format::{list, whole};
 use throng_record::metrics::{Combine, Quantity};
 use throng_registry::{Entry, Info};
 
-/// See the module.
 pub(super) struct ConnectFailures;
 
 impl Entry for ConnectFailures {
@@ -66,13 +65,7 @@ mod tests {
     fn who_did_not_get_in_is_a_share_of_all_with_the_room_of_the_queue() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&summary);
         let figure = ConnectFailures.build(&source).unwrap();
         assert!(figure.caption.ends_with("Room for 5 in that queue."));
         let ends: Vec<(&str, f64)> = figure

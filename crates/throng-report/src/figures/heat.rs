@@ -5,7 +5,6 @@ use crate::series::Times;
 use throng_record::format::{self, counted};
 use throng_registry::{Entry, Info};
 
-/// See the module.
 pub(super) struct Heat;
 
 impl Entry for Heat {
@@ -19,13 +18,15 @@ impl Entry for Heat {
 
 impl FigureKind for Heat {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
-        let servers = &source.summary.servers;
         let maps: Vec<HeatMap> = source
             .series
             .iter()
             .filter_map(|log| {
-                let place = servers.iter().position(|name| *name == log.server)?;
-                Some(map(&log.server, place, log.times.as_ref()?))
+                Some(map(
+                    &log.server,
+                    source.place(&log.server)?,
+                    log.times.as_ref()?,
+                ))
             })
             .collect();
         let first = source.series.first()?;

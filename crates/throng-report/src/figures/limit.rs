@@ -77,11 +77,8 @@ impl AgainstTried {
         let y = (self.value)(find, one)?;
         let drawable = y.is_finite() && (y > 0.0 || !(self.y)(find).log);
         drawable.then_some(Point {
-            x: one.value as f64,
-            y,
-            low: None,
-            high: None,
             partial: !one.held,
+            ..Point::new(one.value as f64, y)
         })
     }
 }
@@ -94,14 +91,7 @@ fn mark(server: &ServerLimit, points: &[Point]) -> Option<Vec<Point>> {
         heights().min_by(f64::total_cmp)?,
         heights().max_by(f64::total_cmp)?,
     );
-    let at = |y| Point {
-        x,
-        y,
-        low: None,
-        high: None,
-        partial: false,
-    };
-    (least < most).then(|| vec![at(least), at(most)])
+    (least < most).then(|| vec![Point::new(x, least), Point::new(x, most)])
 }
 
 impl Entry for AgainstTried {
@@ -119,9 +109,11 @@ impl FigureKind for AgainstTried {
             .iter()
             .map(|server| format!("{} {}", server.server, server.text()))
             .collect();
-        (!series.is_empty()).then(|| Figure {
-            id: self.info.name,
-            title: self.title.to_owned(),
+        let axes = (
+            Axis::logarithmic(limits.unit(), None),
+            (self.y)(limits.find),
+        );
+        Some(Figure {
             caption: format!(
                 "{} Hollow: the trial broke. The upright line is the limit.",
                 self.caption
@@ -132,12 +124,7 @@ impl FigureKind for AgainstTried {
                 limits.unit(),
                 each.join(", ")
             ),
-            x: Axis::logarithmic(limits.unit(), None),
-            y: (self.y)(limits.find),
-            kind: Kind::Lines,
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            ..Figure::new(self.info.name, self.title, Kind::Lines, axes, series)?
         })
     }
 }

@@ -6,7 +6,6 @@ use crate::summary::has_jobs;
 use throng_record::format::list;
 use throng_registry::{Entry, Info};
 
-/// See the module.
 pub(super) struct Lorenz;
 
 /// Points of a curve: one for each hundredth of the clients.
@@ -40,13 +39,11 @@ fn curve(log: &ClientLog) -> Option<Vec<Point>> {
     let steps = POINTS.min(replies.len());
     let point = |step: usize| {
         let clients = step * replies.len() / steps;
-        Point {
-            x: clients as f64 / replies.len() as f64 * 100.0,
-            y: sums[clients] as f64 / total as f64 * 100.0,
-            low: None,
-            high: None,
-            partial: false,
-        }
+        let percent = |part: f64, whole: f64| part / whole * 100.0;
+        Point::new(
+            percent(clients as f64, replies.len() as f64),
+            percent(sums[clients] as f64, total as f64),
+        )
     };
     Some((0..=steps).map(point).collect())
 }
@@ -62,14 +59,13 @@ impl FigureKind for Lorenz {
         if has_jobs(&source.summary.rows) {
             return None; // each got what it came for
         }
-        let servers = &source.summary.servers;
         let series: Vec<Series> = source
             .clients
             .iter()
             .filter_map(|log| {
                 Some(Series {
                     name: log.server.clone(),
-                    place: servers.iter().position(|name| *name == log.server)?,
+                    place: source.place(&log.server)?,
                     points: curve(log)?,
                     trace: Trace::Joined,
                 })
@@ -79,9 +75,12 @@ impl FigureKind for Lorenz {
             .iter()
             .filter_map(|series| half(&series.name, &series.points));
         let halves = list(&halves.collect::<Vec<_>>());
-        (!series.is_empty()).then(|| Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
+        let Info { name, summary } = self.info();
+        let axes = (
+            Axis::linear("clients, fewest replies first", Some("%")),
+            Axis::linear("share of all replies", Some("%")),
+        );
+        Some(Figure {
             caption: "Clients in order of their replies, fewest first, and the share of all replies that they got \
                       together; one trial of each server. A straight line from corner to corner is even service; \
                       the further a curve sags below it, the more some clients got at the cost of others. \
@@ -90,12 +89,7 @@ impl FigureKind for Lorenz {
             alternative: format!(
                 "Shares of the replies. The half of the clients that got fewest had of all replies: {halves}."
             ),
-            x: Axis::linear("clients, fewest replies first", Some("%")),
-            y: Axis::linear("share of all replies", Some("%")),
-            kind: Kind::Course,
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            ..Figure::new(name, summary, Kind::Course, axes, series)?
         })
     }
 }

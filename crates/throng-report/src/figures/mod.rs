@@ -4,7 +4,7 @@
 //! A new figure is one file here, its `mod` line and its line in [`FIGURES`].
 
 mod against_clients;
-mod below;
+mod at_load;
 mod completion;
 mod heat;
 mod limit;
@@ -45,7 +45,7 @@ pub const FIGURES: &[&dyn FigureKind] = &[
     &OfMetric::P50,
     &OfMetric::P99,
     &percentiles::Percentiles,
-    &below::Below,
+    &at_load::AtLoad,
     &OfMetric::FIRST_ANSWER,
     &OfMetric::FLOW_THROUGHPUT,
     &OfMetric::FLOW_TIME,
@@ -79,10 +79,31 @@ pub struct Source<'a> {
     pub clients: &'a [ClientLog],
     /// What was measured over the time of these trials.
     pub series: &'a [TimeSeries],
-    /// All trials.
     pub trials: &'a [Trial],
     /// What a search for limits found.
     pub limits: Option<&'a Limits>,
+}
+
+#[cfg(test)]
+impl<'a> Source<'a> {
+    /// The numbers alone.
+    fn of(summary: &'a Summary) -> Self {
+        Self {
+            summary,
+            clients: &[],
+            series: &[],
+            trials: &[],
+            limits: None,
+        }
+    }
+}
+
+impl Source<'_> {
+    /// The place of a server, which gives it its look.
+    fn place(&self, server: &str) -> Option<usize> {
+        let servers = &self.summary.servers;
+        servers.iter().position(|name| name == server)
+    }
 }
 
 /// A plot as data.
@@ -211,7 +232,42 @@ pub struct Point {
     pub partial: bool,
 }
 
+impl Point {
+    /// A value without an interval.
+    pub(crate) const fn new(x: f64, y: f64) -> Self {
+        Self {
+            x,
+            y,
+            low: None,
+            high: None,
+            partial: false,
+        }
+    }
+}
+
 impl Figure {
+    /// One of these series, if there are any, without words.
+    pub(crate) fn new(
+        id: &'static str,
+        title: impl Into<String>,
+        kind: Kind,
+        (x, y): (Axis, Axis),
+        series: Vec<Series>,
+    ) -> Option<Self> {
+        (!series.is_empty()).then(|| Self {
+            id,
+            title: title.into(),
+            caption: String::new(),
+            alternative: String::new(),
+            x,
+            y,
+            kind,
+            series,
+            parts: Vec::new(),
+            maps: Vec::new(),
+        })
+    }
+
     /// Where measurements lie horizontally, each place once, rising.
     pub(super) fn marked(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self
@@ -268,7 +324,6 @@ impl Axis {
         }
     }
 
-    /// Logarithmic.
     pub(crate) const fn logarithmic(label: &'static str, unit: Option<&'static str>) -> Self {
         Self {
             label,
@@ -295,7 +350,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, mut trials) = fixture::below();
+        let (run, mut trials) = fixture::at_load();
         trials.extend(fixture::captured(&trials));
         let summary = Summary::of(&run, &trials).unwrap();
         let logs = fixture::logs(&run);
@@ -308,13 +363,7 @@ mod tests {
         };
         let (run, trials) = fixture::growing();
         let growing = Summary::of(&run, &trials).unwrap();
-        let growing = Source {
-            summary: &growing,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let growing = Source::of(&growing);
         let (run, trials) = fixture::searched();
         let limits = Limits::of(&run, &trials);
         let searched = Source {
@@ -335,13 +384,7 @@ mod tests {
             assert!(!figure.alternative.is_empty());
         }
         let empty = Summary::of(&run, &[]).unwrap();
-        let source = Source {
-            summary: &empty,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&empty);
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));
     }
 
@@ -350,13 +393,7 @@ mod tests {
         let bars = |totals: &[f64]| {
             let (run, trials) = fixture::record();
             let summary = Summary::of(&run, &trials).unwrap();
-            let source = Source {
-                summary: &summary,
-                clients: &[],
-                series: &[],
-                trials: &[],
-                limits: None,
-            };
+            let source = Source::of(&summary);
             let mut figure = syscalls::ByName.build(&source).unwrap();
             figure.series.truncate(totals.len());
             for (series, total) in figure.series.iter_mut().zip(totals) {
@@ -378,13 +415,7 @@ mod tests {
         let (run, mut trials) = fixture::record();
         trials.retain(|trial| trial.clients == 100);
         let summary = Summary::of(&run, &trials).unwrap();
-        let figure = OfMetric::REQUESTS.build(&Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        });
+        let figure = OfMetric::REQUESTS.build(&Source::of(&summary));
         assert_eq!(figure.unwrap().kind, Kind::Bars);
     }
 }

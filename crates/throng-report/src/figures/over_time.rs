@@ -57,7 +57,6 @@ impl OverTime {
         factor: 1.0,
     };
 
-    /// CPU of the server.
     pub(super) const SERVER_CPU: Self = Self {
         info: Info {
             name: "server-cpu-over-time",
@@ -99,12 +98,7 @@ impl OverTime {
     fn series(&self, source: &Source<'_>) -> Vec<Series> {
         let mut all = Vec::new();
         for log in source.series {
-            let Some(place) = source
-                .summary
-                .servers
-                .iter()
-                .position(|name| *name == log.server)
-            else {
+            let Some(place) = source.place(&log.server) else {
                 continue;
             };
             let mut add = |metric, trace| {
@@ -130,13 +124,7 @@ impl OverTime {
 fn points(samples: &[Sample], factor: f64) -> Vec<Point> {
     let samples = samples.iter().filter(|sample| sample.value.is_finite());
     samples
-        .map(|sample| Point {
-            x: sample.at_s,
-            y: sample.value * factor,
-            low: None,
-            high: None,
-            partial: false,
-        })
+        .map(|sample| Point::new(sample.at_s, sample.value * factor))
         .collect()
 }
 
@@ -150,24 +138,19 @@ impl FigureKind for OverTime {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let series = self.series(source);
         let clients = source.series.first()?.clients;
-        (!series.is_empty()).then(|| Figure {
-            id: self.info.name,
-            title: format!("{} over time", self.info.summary),
+        let Info { name, summary } = self.info;
+        let axes = (Axis::OF_A_TRIAL, self.y.clone());
+        let title = format!("{summary} over time");
+        Some(Figure {
             alternative: format!(
-                "{} over the time of one trial of each server, {}.",
-                self.info.summary,
+                "{summary} over the time of one trial of each server, {}.",
                 match source.limits {
                     Some(_) => "at its limit".to_owned(),
                     None => counted(clients, "client"),
                 }
             ),
             caption: self.caption.to_owned(),
-            x: Axis::OF_A_TRIAL,
-            y: self.y.clone(),
-            kind: Kind::Course,
-            parts: Vec::new(),
-            maps: Vec::new(),
-            series,
+            ..Figure::new(name, title, Kind::Course, axes, series)?
         })
     }
 }

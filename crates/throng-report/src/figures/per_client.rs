@@ -1,5 +1,5 @@
 //! What each client got at the largest number of clients, in order of connection: its replies, and
-//! beside them how long it waited for the first one, so that waiting to be accepted is told apart from
+//! beside them how long it waited for the first one, so that waiting to be accepted is distinguished from
 //! unequal service.
 
 use std::fmt::Write as _;
@@ -46,13 +46,7 @@ impl PerClient {
             .iter()
             .filter_map(|row| {
                 let value = (self.value)(row).filter(|value| *value > 0.0)?;
-                Some(Point {
-                    x: row.place as f64,
-                    y: value,
-                    low: None,
-                    high: None,
-                    partial: false,
-                })
+                Some(Point::new(row.place as f64, value))
             })
             .collect()
     }
@@ -84,14 +78,9 @@ impl FigureKind for PerClient {
             .clients
             .iter()
             .filter_map(|log| {
-                let place = source
-                    .summary
-                    .servers
-                    .iter()
-                    .position(|name| *name == log.server)?;
                 Some(Series {
                     name: log.server.clone(),
-                    place,
+                    place: source.place(&log.server)?,
                     points: self.points(log),
                     trace: Trace::Markers,
                 })
@@ -113,23 +102,15 @@ impl FigureKind for PerClient {
                 whole(total as f64)
             );
         }
-        (!series.is_empty()).then(|| Figure {
-            id: self.info.name,
-            title: self.info.summary.to_owned(),
-            alternative: format!(
-                "{}, one point a client in order of connection.",
-                self.info.summary
-            ),
+        let Info { name, summary } = self.info;
+        let x = Axis {
+            from_zero: false,
+            ..Axis::linear("client, in order of connection", None)
+        };
+        Some(Figure {
+            alternative: format!("{summary}, one point a client in order of connection."),
             caption,
-            x: Axis {
-                from_zero: false,
-                ..Axis::linear("client, in order of connection", None)
-            },
-            y: self.y.clone(),
-            kind: Kind::Points,
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            ..Figure::new(name, summary, Kind::Points, (x, self.y.clone()), series)?
         })
     }
 }

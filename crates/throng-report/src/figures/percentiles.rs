@@ -2,12 +2,11 @@
 //! further to the right, the rarer.
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
-use crate::histograms;
 use throng_record::format::{counted, list, time};
+use throng_record::load_stats::Times;
 use throng_record::{Latency, Purpose, Trial};
 use throng_registry::{Entry, Info};
 
-/// See the module.
 pub(super) struct Percentiles;
 
 /// Points for each doubling of how rare a time is.
@@ -29,18 +28,15 @@ impl Entry for Percentiles {
 /// The times that one in so many requests took longer than; none where there are too few requests.
 fn curve<'a>(times: impl Iterator<Item = &'a Latency>) -> Option<Vec<Point>> {
     // What cannot be read was told when the summary was made.
-    let whole = histograms::whole(times).ok()??;
+    let whole = Times::merged(times).ok()??;
     let rarest = (whole.len() as f64 / BEYOND).min(RAREST);
     let rare = (0..).map(|step| 2_f64.powf(f64::from(step) / f64::from(STEPS)));
     let points = rare
         .skip(1)
         .take_while(|one_in| *one_in <= rarest)
-        .map(|one_in| Point {
-            x: one_in,
-            y: whole.value_at_quantile(1.0 - 1.0 / one_in) as f64 / 1e6,
-            low: None,
-            high: None,
-            partial: false,
+        .map(|one_in| {
+            let longest_ns = whole.value_at_quantile(1.0 - 1.0 / one_in);
+            Point::new(one_in, longest_ns as f64 / 1e6)
         });
     let points: Vec<Point> = points.filter(|point| point.y > 0.0).collect();
     (points.len() > 1).then_some(points)
@@ -77,22 +73,20 @@ impl FigureKind for Percentiles {
             })
             .collect();
         let words = list(&series.iter().filter_map(rarest).collect::<Vec<_>>());
-        (!series.is_empty()).then(|| Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
+        let Info { name, summary } = self.info();
+        let axes = (
+            Axis::logarithmic("one request in so many took longer", None),
+            Axis::logarithmic("time", Some("ms")),
+        );
+        Some(Figure {
             caption: format!(
                 "{}, all trials together. Lower is better. At 10, one request in ten took longer (the 90th \
                  percentile), at 100 one in a hundred (the 99th), at 1,000 one in a thousand, as far as the \
                  requests were enough to tell.",
                 counted(clients, "client")
             ),
-            alternative: format!("{}: {words}.", self.info().summary),
-            x: Axis::logarithmic("one request in so many took longer", None),
-            y: Axis::logarithmic("time", Some("ms")),
-            kind: Kind::Course,
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            alternative: format!("{summary}: {words}."),
+            ..Figure::new(name, summary, Kind::Course, axes, series)?
         })
     }
 }

@@ -38,9 +38,6 @@ impl Entry for Residuals {
 impl FigureKind for Scalability {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let mut series = of_laws(source, Trace::Curve, |_, law| curve(law));
-        if series.is_empty() {
-            return None;
-        }
         let rows = &source.summary.rows;
         series.extend(of_laws(source, Trace::Markers, |scaling, _| {
             let rows = rows.iter().filter(|row| row.server == scaling.server);
@@ -60,21 +57,18 @@ impl FigureKind for Scalability {
         if hollow {
             caption.push_str(" Hollow: left out of the fit; the table says why.");
         }
+        let Info { name, summary } = self.info();
+        let axes = (
+            Axis::logarithmic("clients", None),
+            Axis::linear("Requests/s", None),
+        );
         Some(Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
             caption,
             alternative: format!(
-                "{}, against the number of clients, for {}. The table of scalability has the parameters.",
-                self.info().summary,
+                "{summary}, against the number of clients, for {}. The table of scalability has the parameters.",
                 list(&names(&source.summary.scaling)),
             ),
-            x: Axis::logarithmic("clients", None),
-            y: Axis::linear("Requests/s", None),
-            kind: Kind::Lines,
-            parts: Vec::new(),
-            maps: Vec::new(),
-            series,
+            ..Figure::new(name, summary, Kind::Lines, axes, series)?
         })
     }
 }
@@ -85,27 +79,24 @@ impl FigureKind for Residuals {
             let points = law
                 .residuals
                 .iter()
-                .map(|residual| point(f64::from(residual.clients), 100.0 * residual.relative));
+                .map(|residual| Point::new(f64::from(residual.clients), 100.0 * residual.relative));
             points.collect()
         });
-        (!series.is_empty()).then(|| Figure {
-            id: self.info().name,
-            title: self.info().summary.to_owned(),
+        let Info { name, summary } = self.info();
+        let axes = (
+            Axis::logarithmic("clients", None),
+            Axis::linear("off the curve", Some("%")),
+        );
+        Some(Figure {
             caption:
                 "Near 0 is better. Measured over fitted rate, less 1. Scatter is noise; a bow \
                       that several servers share is something that the law does not know."
                     .to_owned(),
             alternative: format!(
-                "{} in percent, against the number of clients, for {}.",
-                self.info().summary,
+                "{summary} in percent, against the number of clients, for {}.",
                 list(&names(&source.summary.scaling)),
             ),
-            x: Axis::logarithmic("clients", None),
-            y: Axis::linear("off the curve", Some("%")),
-            kind: Kind::Lines,
-            parts: Vec::new(),
-            maps: Vec::new(),
-            series,
+            ..Figure::new(name, summary, Kind::Lines, axes, series)?
         })
     }
 }
@@ -139,7 +130,7 @@ fn measured(row: &Row, scaling: &Scaling) -> Option<Point> {
         low: rate.low,
         high: rate.high,
         partial: scaling.leaves_out(row.clients),
-        ..point(f64::from(row.clients), rate.value)
+        ..Point::new(f64::from(row.clients), rate.value)
     })
 }
 
@@ -150,18 +141,8 @@ fn curve(law: &Law) -> Vec<Point> {
     (0..=STEPS)
         .map(|step| f64::from(step) / f64::from(STEPS))
         .map(|share| (first * (last / first).powf(share)).min(last))
-        .filter_map(|clients| Some(point(clients, law.rate(clients).ok()?)))
+        .filter_map(|clients| Some(Point::new(clients, law.rate(clients).ok()?)))
         .collect()
-}
-
-fn point(x: f64, y: f64) -> Point {
-    Point {
-        x,
-        y,
-        low: None,
-        high: None,
-        partial: false,
-    }
 }
 
 #[cfg(test)]
@@ -175,13 +156,7 @@ mod tests {
     fn a_curve_and_markers_for_each_server_with_a_law_up_to_twice_the_most_clients() {
         let (run, trials) = fixture::growing();
         let summary = Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&summary);
         let figure = Scalability.build(&source).unwrap();
         let of = |trace| figure.series.iter().filter(move |one| one.trace == trace);
         let fitted = names(&summary.scaling).len();
@@ -205,13 +180,7 @@ mod tests {
     fn three_numbers_of_clients_have_no_curve() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&summary);
         assert_eq!(Scalability.build(&source), None);
         assert_eq!(Residuals.build(&source), None);
     }

@@ -33,44 +33,34 @@ impl FigureKind for ByName {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let summary = source.summary;
         let with_calls = |row: &&Row| !calls(row).is_empty();
-        let clients = summary.clients.iter().rev();
-        let clients = *clients
-            .copied()
-            .collect::<Vec<_>>()
-            .iter()
-            .find(|clients| summary.rows_at(**clients).any(|row| with_calls(&row)))?;
+        let shown = |clients: &u32| summary.rows_at(*clients).any(|row| with_calls(&row));
+        let clients = summary.clients.iter().copied().rev().find(shown)?;
         let rows: Vec<&Row> = summary.rows_at(clients).filter(with_calls).collect();
         let parts = parts(&rows);
         let series: Vec<Series> = rows
             .iter()
             .filter_map(|row| {
-                let place = summary
-                    .servers
-                    .iter()
-                    .position(|name| *name == row.server)?;
                 Some(Series {
                     name: row.server.clone(),
-                    place,
+                    place: source.place(&row.server)?,
                     trace: Trace::Joined,
                     points: points(row, &parts),
                 })
             })
             .collect();
+        let axes = (
+            Axis::linear("server", None),
+            Axis::linear("system calls per request", None),
+        );
+        let title = "System calls per request";
         let mut figure = Figure {
-            id: self.info().name,
-            title: "System calls per request".to_owned(),
             caption: format!(
                 "Fewer is better. With {}, counted in trials of their own. Blue receives, green sends, \
                  orange waits; the rest is how a server shares work out or finds out what is ready.",
                 counted(clients, "client")
             ),
-            alternative: String::new(),
-            x: Axis::linear("server", None),
-            y: Axis::linear("system calls per request", None),
-            kind: Kind::Stacked,
-            series,
             parts,
-            maps: Vec::new(),
+            ..Figure::new(self.info().name, title, Kind::Stacked, axes, series)?
         };
         if rows.iter().any(|row| !row.served_all) {
             figure.caption += " Pale: not all clients were served.";
@@ -117,11 +107,8 @@ fn points(row: &Row, parts: &[String]) -> Vec<Point> {
         values[place.unwrap_or(parts.len() - 1)] += each;
     }
     let point = |(place, value): (usize, f64)| Point {
-        x: place as f64,
-        y: value,
-        low: None,
-        high: None,
         partial: !row.served_all,
+        ..Point::new(place as f64, value)
     };
     let drawn = values
         .into_iter()
@@ -162,13 +149,7 @@ mod tests {
     fn a_bar_is_made_of_all_calls_of_its_server() {
         let (run, trials) = fixture::record();
         let summary = Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&summary);
         let figure = ByName.build(&source).unwrap();
         assert_eq!(
             figure.parts,
@@ -205,13 +186,7 @@ mod tests {
             }
         }
         let summary = Summary::of(&run, &trials).unwrap();
-        let source = Source {
-            summary: &summary,
-            clients: &[],
-            series: &[],
-            trials: &[],
-            limits: None,
-        };
+        let source = Source::of(&summary);
         let figure = ByName.build(&source).unwrap();
         assert!(
             figure

@@ -24,7 +24,7 @@ fn limits_in_words() {
 }
 
 #[test]
-fn every_end_of_a_search_is_told() {
+fn every_end_of_a_search_is_reported() {
     for (ending, says) in [
         (
             SearchEnding::Found,
@@ -85,12 +85,12 @@ fn limits_in_every_form() {
     assert!(report.summary.rows.is_empty(), "a search ranks nobody");
     for exporter in EXPORTERS {
         let mut text = Vec::new();
-        exporter.render(&report, &mut text).unwrap();
+        (exporter.render)(&report, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(
             text.contains("-max-clients is 100"),
             "{}",
-            exporter.file_name()
+            exporter.file_name
         );
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn sentences(
     let mut sentences = vec![first(name, found, find, most_because)];
     sentences.extend(cause(found));
     sentences.extend(certainty(found, find));
-    sentences.extend(below(limit));
+    sentences.extend(at_load(limit));
     sentences
 }
 
@@ -125,13 +125,13 @@ fn certainty(found: &Found, find: Find) -> Option<String> {
 }
 
 /// How the server does below its limit.
-fn below(limit: &ServerLimit) -> Option<String> {
+fn at_load(limit: &ServerLimit) -> Option<String> {
     let at = |one: &Try| Some((one.value, one.p99_us()?));
-    let below = limit
+    let at_load = limit
         .tries
         .iter()
         .filter(|one| one.purpose == Purpose::Share);
-    let mut parts: Vec<String> = below
+    let mut parts: Vec<String> = at_load
         .filter_map(at)
         .zip(["half", "80 %"])
         .map(|((_, p99), share)| format!("{} at {share} of it", time(p99)))

@@ -5,7 +5,8 @@ use crate::{Report, facts, provenance, warm_up};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let mut facts = facts::of_run(report.run);
-    if let Some(took) = warm_up::told(&report.summary).or_else(|| warm_up::why_not(report.run)) {
+    if let Some(took) = warm_up::reported(&report.summary).or_else(|| warm_up::why_not(report.run))
+    {
         let after = facts.iter().position(|(name, _)| *name == "Steady part");
         facts.insert(after.map_or(0, |at| at + 1), ("Warm-up until level", took));
     }

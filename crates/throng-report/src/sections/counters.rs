@@ -52,7 +52,7 @@ fn tables(report: &Report<'_>) -> Vec<(String, Table)> {
 fn of(report: &Report<'_>, clients: u32, subject: Subject, side: &str) -> (String, Table) {
     let rows: Vec<&Row> = report.summary.rows_at(clients).collect();
     let of_side = |metric: &&Metric| {
-        metric.purpose == Purpose::Counted
+        metric.purpose == Purpose::Profiled
             && (metric.subject == subject || metric.subject == Subject::Clients)
             && !metric.is_per_request()
             && metric.call().is_none()

@@ -22,10 +22,10 @@ pub fn of_diff(diff: &Diff) -> Document {
     let servers = diff.parts.iter().map(|part| part.servers.len()).max();
     let last = servers.unwrap_or(0).checked_sub(1);
     let mut badges = Vec::new();
-    for (name, told) in [("A", &diff.a), ("B", &diff.b)] {
+    for (name, side) in [("A", &diff.a), ("B", &diff.b)] {
         let name = Text::default().strong(name);
-        badges.push(name.plain(format!(" {}", told.directory)));
-        badges.extend(ending(told.ending));
+        badges.push(name.plain(format!(" {}", side.directory)));
+        badges.extend(ending(side.ending));
     }
     let mut sections: Vec<Section> = [answer(diff), runs(diff)].into_iter().flatten().collect();
     for part in &diff.parts {
@@ -41,11 +41,11 @@ pub fn of_diff(diff: &Diff) -> Document {
             }),
         }
     }
-    for (id, title, told) in [
+    for (id, title, side) in [
         ("warnings-a", "Warnings of A", &diff.a),
         ("warnings-b", "Warnings of B", &diff.b),
     ] {
-        let section = Section::of(id, title, warnings::blocks(&told.warnings));
+        let section = Section::of(id, title, warnings::blocks(&side.warnings));
         sections.extend(section.map(|section| section.except(&[Medium::Terminal])));
     }
     sections.extend(repeat(diff));
@@ -80,7 +80,7 @@ fn answer(diff: &Diff) -> Option<Section> {
 }
 
 fn runs(diff: &Diff) -> Option<Section> {
-    let mut blocks = vec![Block::Table(of_facts("The two runs", &diff.told()))];
+    let mut blocks = vec![Block::Table(of_facts("The two runs", &diff.side()))];
     blocks.extend(only("Parts", &diff.only_in));
     Section::of("runs", "The two runs", blocks)
 }
@@ -176,8 +176,8 @@ fn repeat(diff: &Diff) -> Option<Section> {
     let both = [("A", &diff.a), ("B", &diff.b)];
     let mut blocks: Vec<Block> = both
         .into_iter()
-        .flat_map(|(name, told)| {
-            let command = facts::command_line(&told.arguments);
+        .flat_map(|(name, side)| {
+            let command = facts::command_line(&side.arguments);
             [Block::Heading(name.into()), Block::Code(command)]
         })
         .collect();

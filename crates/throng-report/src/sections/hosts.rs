@@ -3,25 +3,12 @@
 use crate::Report;
 use crate::document::{Block, Cell, Column, Medium, Role, Row, Section, Table};
 use throng_record::format::{ABSENT, counted, number, or_absent, time, whole};
+use throng_record::metrics::named;
 use throng_record::{HostPart, Purpose, Trial};
 
 /// What the tables are.
 const NOTE: &str = "The clients of a trial were on several hosts. The last row is the whole load: counts \
     are sums, and its percentiles are those of all times together, not means of those above.";
-
-/// The columns.
-const COLUMNS: [&str; 10] = [
-    "Client host",
-    "Clients",
-    "Served",
-    "Requests",
-    "Requests/s",
-    "p50",
-    "p99",
-    "Errors",
-    "CPU",
-    "Began after",
-];
 
 /// Trials shown.
 const MOST_TABLES: usize = 24;
@@ -29,7 +16,7 @@ const MOST_TABLES: usize = 24;
 const MOST_ROWS: usize = 64;
 
 /// The name of a row and its cells.
-type Line = [String; COLUMNS.len()];
+type Line = [String; 10];
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let trials = trials(report);
@@ -62,6 +49,23 @@ fn trials<'a>(report: &'a Report<'_>) -> Vec<&'a Trial> {
     shown
 }
 
+/// The headings of a line; what the catalogue has is called as there.
+fn headings() -> [&'static str; 10] {
+    let label = |name| named(name).map_or(name, |metric| metric.label);
+    [
+        "Client host",
+        "Clients",
+        label("clients_served"),
+        "Requests",
+        label("requests_per_s"),
+        label("latency_p50_us"),
+        label("latency_p99_us"),
+        label("errors"),
+        "CPU",
+        "Began after",
+    ]
+}
+
 fn of(trial: &Trial) -> Block {
     let clients = counted(trial.clients, "client");
     let title = format!("{} with {clients}, {}", trial.server, trial.occasion());
@@ -72,7 +76,7 @@ fn of(trial: &Trial) -> Block {
     };
     let caption = format!("Client hosts, {title}");
     let rows = lines.chain(total(trial)).map(row).collect();
-    let table = Table::of(caption, COLUMNS.map(Column::number).to_vec(), rows);
+    let table = Table::of(caption, headings().map(Column::number).to_vec(), rows);
     let mut blocks = notes(trial);
     blocks.push(Block::Table(table));
     Block::Fold(title.into(), blocks)

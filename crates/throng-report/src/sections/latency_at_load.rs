@@ -1,10 +1,11 @@
 //! Response times at parts of the rate that each server reached: one table for each number of clients.
 
 use crate::Report;
-use crate::below::Share;
+use crate::at_load::Share;
 use crate::document::{self, Block, Cell, Column, Group, Role, Section, Table};
 use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, counted, number, or_absent, time};
+use throng_record::metrics::named;
 
 /// What the tables show.
 const NOTE: &str = "Response time from when a request was due, at parts of the rate \
@@ -36,23 +37,27 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
 
 /// The table, or nothing of a run that tried nothing below its maximum.
 fn table(summary: &Summary, name: impl Fn(&str) -> document::Text) -> Option<Table> {
-    let shares = summary.rows.iter().flat_map(|row| &row.below);
+    let shares = summary.rows.iter().flat_map(|row| &row.at_load);
     let mut percents: Vec<u32> = shares.map(|share| share.percent).collect();
     percents.sort_unstable();
     percents.dedup();
     if percents.is_empty() {
         return None;
     }
+    let at = |metric, percent: u32| {
+        let label = named(metric).map_or(metric, |metric| metric.label);
+        Column::number(format!("{label} at {percent} %"))
+    };
     let mut columns = vec![Column::text("Server")];
     for percent in &percents {
-        columns.push(Column::number(format!("p50 at {percent} %")).dropped(1));
-        columns.push(Column::number(format!("p99 at {percent} %")));
+        columns.push(at("response_p50_us", *percent).dropped(1));
+        columns.push(at("response_p99_us", *percent));
     }
-    columns.push(Column::number("Latency p99 at 100 %"));
-    columns.push(Column::number("Requests/s at 100 %").dropped(2));
+    columns.push(at("latency_p99_us", 100));
+    columns.push(at("requests_per_s", 100).dropped(2));
     let groups = summary.clients.iter().rev().map(|clients| {
         let tried = summary.rows_at(*clients);
-        let tried = tried.filter(|row| !row.below.is_empty());
+        let tried = tried.filter(|row| !row.at_load.is_empty());
         Group {
             title: counted(*clients, "client"),
             rows: tried
@@ -72,7 +77,7 @@ fn line(row: &Row, percents: &[u32]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = percents
         .iter()
         .flat_map(|percent| {
-            let share = row.below.iter().find(|share| share.percent == *percent);
+            let share = row.at_load.iter().find(|share| share.percent == *percent);
             share.map_or_else(|| [Cell::plain(ABSENT), Cell::plain(ABSENT)], both)
         })
         .collect();
@@ -128,15 +133,15 @@ mod tests {
     use throng_record::{Purpose, Trial};
 
     fn line_of(server: &str, change: impl Fn(&mut Trial)) -> Vec<Cell> {
-        let (run, mut trials) = fixture::below();
-        let below = trials
+        let (run, mut trials) = fixture::at_load();
+        let at_load = trials
             .iter_mut()
-            .filter(|trial| trial.purpose == Purpose::Below);
-        below.for_each(change);
+            .filter(|trial| trial.purpose == Purpose::AtLoad);
+        at_load.for_each(change);
         let table = table(&Summary::of(&run, &trials).unwrap(), |name| name.into()).unwrap();
         let titles: Vec<&str> = table.columns.iter().map(|column| &*column.title).collect();
-        let expected = "Server, p50 at 50 %, p99 at 50 %, p50 at 80 %, p99 at 80 %, \
-                        Latency p99 at 100 %, Requests/s at 100 %";
+        let expected = "Server, Response p50 at 50 %, Response p99 at 50 %, Response p50 at 80 %, \
+                        Response p99 at 80 %, p99 at 100 %, Requests/s at 100 %";
         assert_eq!(titles.join(", "), expected);
         let mut rows = table.groups[0].rows.iter();
         match &rows.find(|row| row.name.words() == server).unwrap().cells {

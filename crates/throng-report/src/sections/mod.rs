@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_section_has_a_name_of_its_own_and_something_to_show() {
-        let (mut run, trials) = fixture::below();
+        let (mut run, trials) = fixture::at_load();
         run.comparison = Some(Comparison {
             reference: "epoll".to_owned(),
             ..Comparison::default()

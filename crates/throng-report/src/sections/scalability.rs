@@ -4,129 +4,93 @@ use crate::Report;
 use crate::document::{self, Block, Cell, Medium, Role, Row, Section, Table, Text};
 use crate::summary::Summary;
 use crate::summary::scalability::{Scaling, Why, percent, power, range};
-use throng_record::format::{ABSENT, counted, list, number, or_absent, whole};
-use throng_stats::scalability::{FARTHEST, Growth, Law, Residual};
+use throng_record::format::{ABSENT, counted, list, number, whole};
+use throng_stats::scalability::{Estimate, FARTHEST, Residual};
 
-/// One column.
 struct Column {
     /// Heading.
     title: &'static str,
     /// What it means.
     note: &'static str,
-    /// What a reader sees.
-    text: fn(&Scaling) -> String,
-    /// Smaller text beside it.
-    detail: fn(&Scaling) -> String,
+    /// What a reader sees, and smaller text beside it; nothing where nothing was found.
+    cell: fn(&Scaling) -> Option<(String, String)>,
 }
 
 const COLUMNS: &[Column] = &[
     Column {
         title: "CPU/request ∝ nᵉ",
         note: "the power e with which the server's CPU time for a reply grows with the number of clients: 0 is level, 1 in proportion; the median of the slopes between all pairs of numbers of clients (Theil and Sen)",
-        text: |one| {
-            or_absent(
-                one.cpu_growth.as_ref().map(|growth| growth.exponent.value),
-                power,
-            )
-        },
-        detail: |one| {
-            one.cpu_growth
-                .as_ref()
-                .map_or_else(String::new, |growth| range(&growth.exponent, power))
-        },
+        cell: |one| Some(estimate(&one.cpu_growth.as_ref()?.exponent, power)),
     },
     Column {
         title: "Off that power",
         note: "how far CPU times lie from the power of n, as the median; beside it the farthest. Where this is large, the cost is no power of n, and e only tells its trend",
-        text: |one| {
-            or_absent(
-                one.cpu_growth
-                    .as_ref()
-                    .map(|growth| growth.typical_residual),
-                percent,
-            )
+        cell: |one| {
+            let growth = one.cpu_growth.as_ref()?;
+            Some((percent(growth.typical_residual), at(growth.worst())))
         },
-        detail: |one| at(one.cpu_growth.as_ref().and_then(Growth::worst)),
     },
     Column {
         title: "λ, of one client",
         note: "replies a second that one client by itself would reach, by the law",
-        text: |one| {
-            or_absent(
-                one.law.as_ref().map(|law| law.rate_of_one.value),
-                per_second,
-            )
-        },
-        detail: |one| {
-            one.law
-                .as_ref()
-                .map_or_else(String::new, |law| range(&law.rate_of_one, number))
+        cell: |one| {
+            let rate = &one.law.as_ref()?.rate_of_one;
+            Some((format!("{}/s", number(rate.value)), range(rate, number)))
         },
     },
     Column {
         title: "σ, contention",
         note: "what clients lose by waiting for what they share: 0 is nothing, 1 is a rate that does not grow with the crowd",
-        text: |one| {
-            or_absent(
-                one.law.as_ref().map(|law| law.contention.value),
-                coefficient,
-            )
-        },
-        detail: |one| {
-            one.law
-                .as_ref()
-                .map_or_else(String::new, |law| range(&law.contention, coefficient))
-        },
+        cell: |one| Some(estimate(&one.law.as_ref()?.contention, coefficient)),
     },
     Column {
         title: "κ, coherency",
         note: "what clients lose because each costs something for every other: 0 is nothing, and anything more makes the rate fall again in a larger crowd",
-        text: |one| or_absent(one.law.as_ref().map(|law| law.coherency.value), coefficient),
-        detail: |one| {
-            one.law
-                .as_ref()
-                .map_or_else(String::new, |law| range(&law.coherency, coefficient))
-        },
+        cell: |one| Some(estimate(&one.law.as_ref()?.coherency, coefficient)),
     },
     Column {
         title: "Peak",
         note: "number of clients at which the curve is highest, √((1 − σ) / κ); nothing is said beyond twice the most clients measured, nor below the fewest",
-        text: |one| peak(one).map_or_else(|| ABSENT.to_owned(), |(text, _)| text),
-        detail: |one| peak(one).map_or_else(String::new, |(_, range)| range),
+        cell: peak,
     },
     Column {
         title: "R²",
         note: "share of the differences between the numbers of clients that the curve explains, in logarithms; small also where there is little to explain",
-        text: |one| {
-            or_absent(one.law.as_ref().and_then(|law| law.r_squared), |share| {
-                format!("{share:.3}")
-            })
+        cell: |one| {
+            let share = one.law.as_ref()?.r_squared?;
+            Some((format!("{share:.3}"), String::new()))
         },
-        detail: |_| String::new(),
     },
     Column {
         title: "Off the curve",
         note: "how far rates lie from the curve, as a root mean square; beside it the farthest",
-        text: |one| or_absent(one.law.as_ref().map(|law| law.typical_residual), percent),
-        detail: |one| at(one.law.as_ref().and_then(Law::worst)),
+        cell: |one| {
+            let law = one.law.as_ref()?;
+            Some((percent(law.typical_residual), at(law.worst())))
+        },
     },
     Column {
         title: "Left out",
         note: "numbers of clients that say nothing of how this server scales, and why; where the load generator was the limit, the CPU time still counts",
-        text: left_out,
-        detail: |_| String::new(),
+        cell: left_out,
     },
 ];
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let scaling = &report.summary.scaling;
-    let shown = |column: &&Column| scaling.iter().any(|one| (column.text)(one) != ABSENT);
+    let shown = |column: &&Column| scaling.iter().any(|one| (column.cell)(one).is_some());
     let columns: Vec<&Column> = COLUMNS.iter().filter(shown).collect();
     if columns.is_empty() {
         return None;
     }
     let row = |one: &Scaling| {
-        let cell = |column: &&Column| Cell::plain((column.text)(one)).with((column.detail)(one));
+        let cell = |column: &&Column| {
+            let shown = (column.cell)(one);
+            shown.map_or_else(
+                || Cell::plain(ABSENT),
+                |(text, detail)| Cell::plain(text).with(detail),
+            )
+        };
         let name = super::server(report, &one.server);
         Row::of(name, columns.iter().map(cell).collect())
     };
@@ -171,7 +135,12 @@ fn missing(summary: &Summary) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// "37 (31–44)" as its two halves, with nothing told where nothing was measured.
+/// A value with its interval.
+fn estimate(value: &Estimate, text: fn(f64) -> String) -> (String, String) {
+    (text(value.value), range(value, text))
+}
+
+/// "37 (31–44)" as its two halves.
 fn peak(one: &Scaling) -> Option<(String, String)> {
     let law = one.law.as_ref()?;
     let (fewest, most) = law.range();
@@ -197,14 +166,14 @@ fn peak(one: &Scaling) -> Option<(String, String)> {
     Some((text(peak.value), range))
 }
 
-fn left_out(one: &Scaling) -> String {
+fn left_out(one: &Scaling) -> Option<(String, String)> {
     let kinds = [
         (Why::NotServed, "not all served"),
         (Why::Unsteady, "drifted"),
         (Why::ClientLimited, "clients the limit"),
         (Why::Paced, "the load set the pace"),
     ];
-    let told: Vec<String> = kinds
+    let parts: Vec<String> = kinds
         .iter()
         .filter_map(|(why, words)| {
             let of_kind = one.left_out.iter().filter(|out| out.why == *why);
@@ -212,11 +181,7 @@ fn left_out(one: &Scaling) -> String {
             (!clients.is_empty()).then(|| format!("{} ({words})", clients.join(", ")))
         })
         .collect();
-    if told.is_empty() {
-        ABSENT.to_owned()
-    } else {
-        told.join("; ")
-    }
+    (!parts.is_empty()).then(|| (parts.join("; "), String::new()))
 }
 
 /// "−11 % at 20 clients".
@@ -229,10 +194,6 @@ fn at(worst: Option<Residual>) -> String {
             counted(worst.clients, "client")
         )
     })
-}
-
-fn per_second(rate: f64) -> String {
-    format!("{}/s", number(rate))
 }
 
 /// Three digits, small numbers as a power of ten: "0.134", "2.1·10⁻⁶".

@@ -49,12 +49,14 @@ fn multiplied(number: f64, times: f64) -> String {
     };
     let least = (significant as i64 - before_point).max(0) as usize;
     let tells = |text: &String| {
-        let back = text.parse().map_or(f64::NAN, |told: f64| told / times);
+        let back = text
+            .parse()
+            .map_or(f64::NAN, |reported: f64| reported / times);
         format!("{back:.decimals$}") == format!("{number:.decimals$}")
     };
     let mut texts = (least..=least + MORE).map(|decimals| format!("{product:.decimals$}"));
-    let told = texts.find(tells);
-    told.unwrap_or_else(|| product.to_string())
+    let reported = texts.find(tells);
+    reported.unwrap_or_else(|| product.to_string())
 }
 
 #[cfg(test)]
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_told_by_what_stands_for_it() {
+    fn a_figure_is_described_by_its_alternative() {
         for hundredths in 1..2000 {
             let number = f64::from(hundredths) / 100.0;
             let text = multiplied(number, 1e6 / 1_048_576.0);

@@ -18,7 +18,6 @@ use throng_record::{self as record, Ending, StudyPart};
 /// A study read from disk, to make a [`StudyReport`] of.
 #[derive(Debug, Clone)]
 pub struct LoadedStudy {
-    /// The study.
     pub study: record::Study,
     /// What its parts left, in its order; none for one that was not run.
     pub parts: Vec<Option<Loaded>>,
@@ -38,9 +37,7 @@ pub struct PartReport<'a> {
 /// Everything that is said of a study.
 #[derive(Debug, Clone)]
 pub struct StudyReport<'a> {
-    /// The study.
     pub study: &'a record::Study,
-    /// Its parts.
     pub parts: Vec<PartReport<'a>>,
     /// Its claims, judged.
     pub claims: Vec<Judged>,

@@ -16,7 +16,6 @@ const LONGEST_REASON: usize = 28;
 pub struct Table {
     /// The servers that anything was published of.
     pub servers: Vec<String>,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
@@ -53,7 +52,6 @@ pub struct Group<'a> {
 /// A value of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cell {
-    /// The server.
     pub server: String,
     /// What was published, as it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -172,14 +170,6 @@ impl Group<'_> {
             Some(remark) => format!("{title} ({remark})"),
             None => title.to_owned(),
         }
-    }
-
-    /// The heading and the label of its only row in one, where that is short since nothing else is to be known.
-    pub fn in_one(&self) -> Option<String> {
-        let [only] = self.rows else { return None };
-        let texts = [self.heading(), only.label()];
-        let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-        self.remark().is_none().then(|| texts.join(", "))
     }
 
     /// The note, and what values were published in that stand here in another unit.
@@ -329,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn publications_that_differ_in_their_note_only_are_told_apart() {
+    fn publications_that_differ_in_their_note_only_are_distinguished() {
         let rows = [
             (0, 100, "on Linux"),
             (0, 200, "on Linux"),
@@ -351,19 +341,12 @@ mod tests {
                 "Mean of 50 (on Solaris)"
             ]
         );
-        assert!(table.groups().all(|group| group.in_one().is_none()));
-        let plain = Row {
-            note: None,
-            ..row(1, 5, "", Cell::default())
-        };
-        let group = Group { rows: &[plain] };
-        assert_eq!(group.in_one().unwrap(), "Mean of 50, 5 clients");
         let labels: Vec<String> = table.rows.iter().map(Row::label).collect();
         assert_eq!(labels, ["100 clients", "200 clients", "100 clients"]);
     }
 
     #[test]
-    fn a_long_reason_is_told_once_below_the_table() {
+    fn a_long_reason_is_reported_once_below_the_table() {
         let why = "the CPU has no such counter, or a hypervisor keeps it to itself";
         let of = |why: &str| Cell {
             why: Some(why.to_owned()),

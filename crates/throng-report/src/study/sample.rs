@@ -21,7 +21,6 @@ const OF_ANY_CROWD: [&str; 8] = [
 /// A metric of a server with one number of clients, over its trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sample {
-    /// The trials.
     pub(super) trials: throng_stats::Sample,
     /// All together.
     pub(super) value: f64,

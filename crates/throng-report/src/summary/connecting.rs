@@ -9,7 +9,6 @@ use crate::completion::CompletionRow;
 /// was complete on their side only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FirstConnectFailure {
-    /// The server.
     pub server: String,
     /// The number; none: all numbers that were tried went well.
     #[serde(skip_serializing_if = "Option::is_none")]

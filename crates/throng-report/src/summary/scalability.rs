@@ -38,7 +38,6 @@ pub struct Scaling {
 pub struct LeftOut {
     /// Number of clients.
     pub clients: u32,
-    /// Why.
     pub why: Why,
 }
 
@@ -102,8 +101,8 @@ impl Scaling {
             "server_cpu_us_per_request",
         );
         let growth = stats::growth(&costs, seed);
-        let (law, no_law) = law.map_or((None, None), told);
-        let (cpu_growth, no_cpu_growth) = told(growth);
+        let (law, no_law) = law.map_or((None, None), found_or_why);
+        let (cpu_growth, no_cpu_growth) = found_or_why(growth);
         Self {
             server: server.to_owned(),
             law,
@@ -128,7 +127,7 @@ impl Scaling {
     }
 }
 
-fn told<T>(found: Result<T, stats::Unfit>) -> (Option<T>, Option<String>) {
+fn found_or_why<T>(found: Result<T, stats::Unfit>) -> (Option<T>, Option<String>) {
     match found {
         Ok(found) => (Some(found), None),
         Err(unfit) => (None, Some(unfit.to_string())),

@@ -13,36 +13,44 @@ use crate::lifecycle::{Drain, Lifecycle};
 use crate::listen::Mode;
 use crate::table::Table;
 use crate::tuning::Completion;
-use crate::{Card, Model, Server};
+use crate::{Card, Model, Server, WorkerLayout};
 use client::{Progress, Served};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_registry::{Info, Unsupported};
 use throng_sys::aio;
 use throng_sys::completion_pipe::CompletionPipe;
 use throng_sys::poll::{PollEntry, poll};
 use throng_sys::process;
 
 /// The model `aio`.
-pub(super) struct Aio;
-
-const CARD: Card = Card {
-    idea: "Each connection has one read or one write under way, begun with aio_read() or \
-           aio_write() and carried out by a thread of the C library that blocks in its place. The \
-           main thread learns that it ended from a signal, from a callback in a thread of its own, \
-           or by asking aio_error() (--aio-completion), and begins the next one.",
-    waits_in: "poll() for clients, and for the pipe into which the signal handler or the callback \
-               writes; when it asks instead, poll() for at most 1 ms when nothing had ended, or \
-               nothing (busy); read() in each hidden thread",
-    system_calls: "pread and pwrite in vain (a socket has no offset), read and write, a signal or a \
-                   new thread, its word through the pipe, futex calls and two context switches",
-    processes: "1 process, 1 thread and a hidden one for each client's read or write under way",
-    good_at: "files; on sockets only where the kernel itself carries operations out",
-    breaks_when: "threads are thousands; or before: a new operation walks the list of all, under \
-                  one lock",
-    source: "aio(7); Stevens, UNP vol. 1, 3rd ed., section 6.2 (asynchronous I/O model); POSIX.1, \
-             aio_read, sigevent",
-    limit: "it serves as many clients at a time as the C library may have threads (--aio-threads; \
-            glibc's own default is 20)",
-    page: page!("aio"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "aio",
+        summary: "POSIX asynchronous reads and writes, one a client",
+    },
+    card: Card {
+        idea: "Each connection has one read or one write under way, begun with aio_read() or \
+               aio_write() and carried out by a thread of the C library that blocks in its place. The \
+               main thread learns that it ended from a signal, from a callback in a thread of its own, \
+               or by asking aio_error() (--aio-completion), and begins the next one.",
+        waits_in: "poll() for clients, and for the pipe into which the signal handler or the callback \
+                   writes; when it asks instead, poll() for at most 1 ms when nothing had ended, or \
+                   nothing (busy); read() in each hidden thread",
+        system_calls: "pread and pwrite in vain (a socket has no offset), read and write, a signal or a \
+                       new thread, its word through the pipe, futex calls and two context switches",
+        processes: "1 process, 1 thread and a hidden one for each client's read or write under way",
+        good_at: "files; on sockets only where the kernel itself carries operations out",
+        breaks_when: "threads are thousands; or before: a new operation walks the list of all, under \
+                      one lock",
+        source: "aio(7); Stevens, UNP vol. 1, 3rd ed., section 6.2 (asynchronous I/O model); POSIX.1, \
+                 aio_read, sigevent",
+        limit: "it serves as many clients at a time as the C library may have threads (--aio-threads; \
+                glibc's own default is 20)",
+        page: page!("aio"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &["aio-completion", "aio-threads"],
+    supported,
+    run,
 };
 
 /// How long it rests when it asks and nothing had ended.
@@ -51,53 +59,34 @@ const REST: Duration = Duration::from_millis(1);
 /// is full, and a callback when no thread can be started.
 const DOUBT: Duration = Duration::from_millis(100);
 
-impl Entry for Aio {
-    fn info(&self) -> Info {
-        Info {
-            name: "aio",
-            summary: "POSIX asynchronous reads and writes, one a client",
-        }
+fn supported() -> Result<(), Unsupported> {
+    if aio::WORKS_ON_SOCKETS {
+        return Ok(());
     }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        if aio::WORKS_ON_SOCKETS {
-            return Ok(());
-        }
-        Err(Unsupported {
-            reason: "aio_read() is not known to work on sockets here".to_owned(),
-            remedy: "use Linux, FreeBSD or illumos, or the model poll".to_owned(),
-        })
-    }
+    Err(Unsupported {
+        reason: "aio_read() is not known to work on sockets here".to_owned(),
+        remedy: "use Linux, FreeBSD or illumos, or the model poll".to_owned(),
+    })
 }
 
-impl Model for Aio {
-    fn card(&self) -> Card {
-        CARD
+fn run(server: Server) -> anyhow::Result<()> {
+    aio::set_pool_size(server.tuning.aio_threads);
+    let completions =
+        CompletionPipe::open().context("cannot make a pipe for word of what ended")?;
+    Loop {
+        server: &server,
+        entries: [
+            PollEntry::reading(&completions),
+            PollEntry::reading(server.listener),
+            PollEntry::reading(server.stop.fd()),
+        ],
+        completions,
+        clients: Table::default(),
+        open: 0,
+        looked: Instant::now(),
+        lifecycle: Lifecycle::new(&server),
     }
-
-    fn knobs(&self) -> &'static [&'static str] {
-        &["aio-completion", "aio-threads"]
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        aio::set_pool_size(server.tuning.aio_threads);
-        let completions =
-            CompletionPipe::open().context("cannot make a pipe for word of what ended")?;
-        Loop {
-            server: &server,
-            entries: [
-                PollEntry::reading(&completions),
-                PollEntry::reading(server.listener),
-                PollEntry::reading(server.stop.fd()),
-            ],
-            completions,
-            clients: Table::default(),
-            open: 0,
-            looked: Instant::now(),
-            lifecycle: Lifecycle::new(&server),
-        }
-        .run()
-    }
+    .run()
 }
 
 /// The place of the listening socket in the array that poll() takes.

@@ -1,4 +1,4 @@
-//! One thread, told by epoll which sockets are ready; level-triggered.
+//! One thread that learns from epoll which sockets are ready; level-triggered.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
@@ -10,49 +10,42 @@ use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::table::Table;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 
 /// The model `epoll`.
-pub(super) struct Epoll;
-
-const CARD: Card = Card {
-    idea: "The kernel keeps the set of sockets and a list of those that became ready. epoll_wait() \
-           copies out only these, and names a socket again while anything is left to read.",
-    waits_in: "epoll_wait()",
-    system_calls: "recv, send, and a share of epoll_wait; epoll_ctl when a client stops reading",
-    processes: "1 process, 1 thread",
-    good_at: "any number of clients, idle ones above all: they cost memory but no time",
-    breaks_when: "one CPU is full: it uses one",
-    source: "epoll(7), level-triggered",
-    limit: "",
-    page: page!("epoll"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "epoll",
+        summary: "one thread waiting in epoll_wait(), level-triggered",
+    },
+    card: Card {
+        idea: "The kernel keeps the set of sockets and a list of those that became ready. epoll_wait() \
+               copies out only these, and names a socket again while anything is left to read.",
+        waits_in: "epoll_wait()",
+        system_calls: "recv, send, and a share of epoll_wait; epoll_ctl when a client stops reading",
+        processes: "1 process, 1 thread",
+        good_at: "any number of clients, idle ones above all: they cost memory but no time",
+        breaks_when: "one CPU is full: it uses one",
+        source: "epoll(7), level-triggered",
+        limit: "",
+        page: page!("epoll"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Epoll {
-    fn info(&self) -> Info {
-        Info {
-            name: "epoll",
-            summary: "one thread waiting in epoll_wait(), level-triggered",
-        }
+fn run(server: Server) -> anyhow::Result<()> {
+    Loop {
+        server: &server,
+        queue: event_queue(&server)?,
+        conns: Table::default(),
+        buffers: WorkerBuffers::for_many(),
+        lifecycle: Lifecycle::new(&server),
     }
-}
-
-impl Model for Epoll {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop {
-            server: &server,
-            queue: event_queue(&server)?,
-            conns: Table::default(),
-            buffers: WorkerBuffers::for_many(),
-            lifecycle: Lifecycle::new(&server),
-        }
-        .run()
-    }
+    .run()
 }
 
 /// A connection, and whether it waits for room to write rather than for bytes to read.

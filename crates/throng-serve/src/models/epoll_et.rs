@@ -1,4 +1,4 @@
-//! One thread, told by epoll which sockets became ready; edge-triggered.
+//! One thread that learns from epoll which sockets became ready; edge-triggered.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::Duration;
@@ -11,35 +11,34 @@ use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::table::Table;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 
 /// The model `epoll-et`.
-pub(super) struct EpollEt;
-
-const CARD: Card = Card {
-    idea: "As epoll, but a socket is named once when it becomes ready, for reading and for writing \
-           alike, and not again until that happens anew: whoever leaves bytes unread must remember \
-           to come back. A read shorter than the buffer has emptied the socket, so no further read \
-           is needed to learn it.",
-    waits_in: "epoll_wait()",
-    system_calls: "recv, send, and a share of epoll_wait; never epoll_ctl after the first",
-    processes: "1 process, 1 thread",
-    good_at: "any number of clients, and those that read slowly: waiting to write costs no call",
-    breaks_when: "one CPU is full: it uses one",
-    source: "epoll(7), \"level-triggered and edge-triggered\"",
-    limit: "",
-    page: page!("epoll-et"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "epoll-et",
+        summary: "one thread waiting in epoll_wait(), edge-triggered",
+    },
+    card: Card {
+        idea: "As epoll, but a socket is named once when it becomes ready, for reading and for writing \
+               alike, and not again until that happens anew: whoever leaves bytes unread must remember \
+               to come back. A read shorter than the buffer has emptied the socket, so no further read \
+               is needed to learn it.",
+        waits_in: "epoll_wait()",
+        system_calls: "recv, send, and a share of epoll_wait; never epoll_ctl after the first",
+        processes: "1 process, 1 thread",
+        good_at: "any number of clients, and those that read slowly: waiting to write costs no call",
+        breaks_when: "one CPU is full: it uses one",
+        source: "epoll(7), \"level-triggered and edge-triggered\"",
+        limit: "",
+        page: page!("epoll-et"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
-
-impl Entry for EpollEt {
-    fn info(&self) -> Info {
-        Info {
-            name: "epoll-et",
-            summary: "one thread waiting in epoll_wait(), edge-triggered",
-        }
-    }
-}
 
 /// What a connection is registered for, once and for good.
 const EDGES: EventFlags = EventFlags::IN
@@ -52,14 +51,8 @@ const LAST: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
 
-impl Model for EpollEt {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop::new(server)?.run()
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    Loop::new(server)?.run()
 }
 
 /// The loop: the only one here, and one of several in `reactors`.

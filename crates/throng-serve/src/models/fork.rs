@@ -11,69 +11,62 @@ use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{Waited, wait};
 use crate::listen::{Client, Mode};
 use crate::worker::Worker;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 use throng_sys::fork::SingleThreaded;
 use throng_sys::signal::Children;
 
 /// The model `fork`.
-pub(super) struct Fork;
-
-const CARD: Card = Card {
-    idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
-           exits. SIGCHLD tells the parent to reap it.",
-    waits_in: "recv() in each child; poll() and accept() in the parent",
-    system_calls: "recv, send, and a context switch",
-    processes: "1 parent and 1 child a client",
-    good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
-    breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",
-    source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
-    limit: "",
-    page: page!("fork"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "fork",
+        summary: "a child process for every client",
+    },
+    card: Card {
+        idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
+               exits. SIGCHLD tells the parent to reap it.",
+        waits_in: "recv() in each child; poll() and accept() in the parent",
+        system_calls: "recv, send, and a context switch",
+        processes: "1 parent and 1 child a client",
+        good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
+        breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",
+        source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
+        limit: "",
+        page: page!("fork"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Fork {
-    fn info(&self) -> Info {
-        Info {
-            name: "fork",
-            summary: "a child process for every client",
-        }
-    }
-}
-
-impl Model for Fork {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        let single = SingleThreaded::check()?;
-        let news = Children::watch().context("cannot watch for children that end")?;
-        let mut family = Family::default();
-        loop {
-            match wait(server.stop, &[news.fd(), server.listener.as_fd()])? {
-                Waited::Stop => break,
-                Waited::Ready(0) => {
-                    news.clear();
-                    family.reap(&server);
-                }
-                Waited::Ready(_) => {
-                    for client in server.listener.arrivals(server.stats, Mode::Blocking) {
-                        let id = client.id;
-                        match single.fork(|| serve_in_child(client, server)) {
-                            Ok(pid) => {
-                                server.stats.hand_to(id, Worker::process(pid));
-                                family.add(pid);
-                            }
-                            Err(_) => server.stats.give_up(id, Refusal::Processes),
+fn run(server: Server) -> anyhow::Result<()> {
+    let single = SingleThreaded::check()?;
+    let news = Children::watch().context("cannot watch for children that end")?;
+    let mut family = Family::default();
+    loop {
+        match wait(server.stop, &[news.fd(), server.listener.as_fd()])? {
+            Waited::Stop => break,
+            Waited::Ready(0) => {
+                news.clear();
+                family.reap(&server);
+            }
+            Waited::Ready(_) => {
+                for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+                    let id = client.id;
+                    match single.fork(|| serve_in_child(client, server)) {
+                        Ok(pid) => {
+                            server.stats.hand_to(id, Worker::process(pid));
+                            family.add(pid);
                         }
+                        Err(_) => server.stats.give_up(id, Refusal::Processes),
                     }
                 }
             }
         }
-        family.shut_down(&server);
-        Ok(())
     }
+    family.shut_down(&server);
+    Ok(())
 }
 
 fn serve_in_child(client: Client, server: Server) -> i32 {

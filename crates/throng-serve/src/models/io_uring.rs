@@ -11,50 +11,39 @@ use crate::conn::{Conn, Interest};
 use crate::lifecycle::Lifecycle;
 use crate::listen::{Client, Mode};
 use crate::table::Table;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info, Unsupported};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 use throng_sys::ring::{self, Awaited, Event, Patience, Ring};
 
 /// The model `io-uring`.
-pub(super) struct IoUring;
-
-const CARD: Card = Card {
-    idea: "The kernel accepts, receives and sends by itself. One accept and one receive a client \
-           are asked for once and tell of every client and every piece that arrives, in buffers \
-           that all clients share; one call hands over all answers that are due and waits for what \
-           comes next.",
-    waits_in: "io_uring_enter()",
-    system_calls: "a share of io_uring_enter",
-    processes: "1 process, 1 thread",
-    good_at: "many active clients: a call serves a batch of them; most of all when the peer \
-              batches too",
-    breaks_when: "one CPU is full: it uses one; and where io_uring is switched off",
-    source: "io_uring(7), io_uring_multishot(7), io_uring_provided_buffers(7)",
-    limit: "",
-    page: page!("io-uring"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "io-uring",
+        summary: "one thread waiting in io_uring_enter() for operations that the kernel does",
+    },
+    card: Card {
+        idea: "The kernel accepts, receives and sends by itself. One accept and one receive a client \
+               are asked for once and tell of every client and every piece that arrives, in buffers \
+               that all clients share; one call hands over all answers that are due and waits for what \
+               comes next.",
+        waits_in: "io_uring_enter()",
+        system_calls: "a share of io_uring_enter",
+        processes: "1 process, 1 thread",
+        good_at: "many active clients: a call serves a batch of them; most of all when the peer \
+                  batches too",
+        breaks_when: "one CPU is full: it uses one; and where io_uring is switched off",
+        source: "io_uring(7), io_uring_multishot(7), io_uring_provided_buffers(7)",
+        limit: "",
+        page: page!("io-uring"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: ring::supported,
+    run,
 };
 
-impl Entry for IoUring {
-    fn info(&self) -> Info {
-        Info {
-            name: "io-uring",
-            summary: "one thread waiting in io_uring_enter() for operations that the kernel does",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        ring::supported()
-    }
-}
-
-impl Model for IoUring {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop::new(server)?.run()
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    Loop::new(server)?.run()
 }
 
 /// One ring and the clients on it, for the thread that makes it.
@@ -356,7 +345,7 @@ impl Slot {
                 self.receive = Receive::Over;
             }
             Ok(bytes) => self.conn.feed(bytes),
-            // It was told to end, or all buffers were taken for a moment.
+            // It was asked to end, or all buffers were taken for a moment.
             Err(Errno::CANCELED | Errno::NOBUFS | Errno::INTR) => {}
             Err(error) => {
                 self.conn.broken(error);

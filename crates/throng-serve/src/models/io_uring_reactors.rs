@@ -3,54 +3,35 @@
 use super::io_uring;
 use super::reactors::run_on_each_cpu;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::{Entry, Info, Unsupported};
+use throng_registry::Info;
 use throng_sys::ring;
 
 /// The model `io-uring-reactors`.
-pub(super) struct IoUringReactors;
-
-const CARD: Card = Card {
-    idea: "As many io-uring loops as CPUs, each bound to one, with a ring and buffers of its own. \
-           All listen on the same port with SO_REUSEPORT: the kernel deals the clients out by a \
-           hash of their addresses, and a client stays with its loop. The loops share nothing.",
-    waits_in: "io_uring_enter() in each thread",
-    system_calls: "a share of io_uring_enter, as io-uring",
-    processes: "1 process, 1 thread a CPU (--workers) and the main one",
-    good_at: "more requests than one CPU can serve, with a call for each batch of them",
-    breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
-                  too much; and where io_uring is switched off",
-    source: "io_uring_setup(2), IORING_SETUP_SINGLE_ISSUER; socket(7), SO_REUSEPORT",
-    limit: "",
-    page: page!("io-uring-reactors"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "io-uring-reactors",
+        summary: "an io_uring for every CPU, clients dealt out by SO_REUSEPORT",
+    },
+    card: Card {
+        idea: "As many io-uring loops as CPUs, each bound to one, with a ring and buffers of its own. \
+               All listen on the same port with SO_REUSEPORT: the kernel deals the clients out by a \
+               hash of their addresses, and a client stays with its loop. The loops share nothing.",
+        waits_in: "io_uring_enter() in each thread",
+        system_calls: "a share of io_uring_enter, as io-uring",
+        processes: "1 process, 1 thread a CPU (--workers) and the main one",
+        good_at: "more requests than one CPU can serve, with a call for each batch of them",
+        breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
+                      too much; and where io_uring is switched off",
+        source: "io_uring_setup(2), IORING_SETUP_SINGLE_ISSUER; socket(7), SO_REUSEPORT",
+        limit: "",
+        page: page!("io-uring-reactors"),
+    },
+    worker_layout: WorkerLayout::Reactors,
+    knobs: &["own-descriptors"],
+    supported: ring::supported,
+    run,
 };
 
-impl Entry for IoUringReactors {
-    fn info(&self) -> Info {
-        Info {
-            name: "io-uring-reactors",
-            summary: "an io_uring for every CPU, clients dealt out by SO_REUSEPORT",
-        }
-    }
-
-    fn supported(&self) -> Result<(), Unsupported> {
-        ring::supported()
-    }
-}
-
-impl Model for IoUringReactors {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn knobs(&self) -> &'static [&'static str] {
-        &["own-descriptors"]
-    }
-
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::Reactors
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        run_on_each_cpu(server, io_uring::Loop::new, io_uring::Loop::run)
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    run_on_each_cpu(server, io_uring::Loop::new, io_uring::Loop::run)
 }

@@ -5,42 +5,31 @@ use std::os::fd::AsFd as _;
 use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{Waited, wait};
 use crate::listen::Mode;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 
 /// The model `iterative`.
-pub(super) struct Iterative;
-
-const CARD: Card = Card {
-    idea: "Accept a client, serve it to its end, accept the next.",
-    waits_in: "recv() on the one connection; poll() and accept() between clients",
-    system_calls: "recv, send",
-    processes: "1 process, 1 thread",
-    good_at: "simplicity; least work per request when requests come one client at a time",
-    breaks_when: "a second client comes: it waits in the accept queue until the first one leaves",
-    source: "Stevens, UNP vol. 1, 3rd ed., section 30.3 (iterative server)",
-    limit: "it serves one client at a time",
-    page: page!("iterative"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "iterative",
+        summary: "one client after the other, in one thread",
+    },
+    card: Card {
+        idea: "Accept a client, serve it to its end, accept the next.",
+        waits_in: "recv() on the one connection; poll() and accept() between clients",
+        system_calls: "recv, send",
+        processes: "1 process, 1 thread",
+        good_at: "simplicity; least work per request when requests come one client at a time",
+        breaks_when: "a second client comes: it waits in the accept queue until the first one leaves",
+        source: "Stevens, UNP vol. 1, 3rd ed., section 30.3 (iterative server)",
+        limit: "it serves one client at a time",
+        page: page!("iterative"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run: |server| serve_one_at_a_time(&server),
 };
-
-impl Entry for Iterative {
-    fn info(&self) -> Info {
-        Info {
-            name: "iterative",
-            summary: "one client after the other, in one thread",
-        }
-    }
-}
-
-impl Model for Iterative {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        serve_one_at_a_time(&server)
-    }
-}
 
 /// What a process does that serves one client at a time: here, and in each child of `prefork`.
 ///

@@ -48,28 +48,28 @@ use event_queue::{end_arrivals, event_queue, wait_for_events};
 use super::Model;
 
 /// Every model there is, in the order in which they are listed.
-pub const MODELS: &[&dyn Model] = &[
-    &iterative::Iterative,
-    &fork::Fork,
-    &prefork::Prefork,
-    &thread::Thread,
-    &thread_pool::ThreadPool,
-    &polling::Polling,
-    &select::Select,
-    &poll::Poll,
-    &aio::Aio,
+pub const MODELS: &[&Model] = &[
+    &iterative::MODEL,
+    &fork::MODEL,
+    &prefork::MODEL,
+    &thread::MODEL,
+    &thread_pool::MODEL,
+    &polling::MODEL,
+    &select::MODEL,
+    &poll::MODEL,
+    &aio::MODEL,
     #[cfg(target_os = "linux")]
-    &epoll::Epoll,
+    &epoll::MODEL,
     #[cfg(target_os = "linux")]
-    &epoll_et::EpollEt,
+    &epoll_et::MODEL,
     #[cfg(target_os = "linux")]
-    &reactors::Reactors,
+    &reactors::MODEL,
     #[cfg(target_os = "linux")]
-    &io_uring::IoUring,
+    &io_uring::MODEL,
     #[cfg(target_os = "linux")]
-    &io_uring_reactors::IoUringReactors,
+    &io_uring_reactors::MODEL,
     #[cfg(target_os = "linux")]
-    &tokio::Tokio,
+    &tokio::MODEL,
 ];
 
 /// Where the next pass over `count` places begins, for models that look at all of them in order.
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn every_limit_of_a_model_keeps_waiting_or_turns_away() {
         for model in MODELS {
-            let limit = model.card().limit;
-            let is_select = model.info().name == "select";
+            let limit = model.card.limit;
+            let is_select = model.info.name == "select";
             assert_eq!(
                 keeps_waiting(limit),
                 !limit.is_empty() && !is_select,

@@ -1,57 +1,50 @@
-//! One thread, told by poll() which sockets are ready.
+//! One thread that learns from poll() which sockets are ready.
 
 use super::next_start;
 use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 use throng_sys::poll::{PollEntry, poll};
 
 /// The model `poll`.
-pub(super) struct Poll;
-
-const CARD: Card = Card {
-    idea: "All sockets stand in one array, each with what is waited for. poll() copies the array \
-           into the kernel, asks every socket, and marks the ready ones.",
-    waits_in: "poll()",
-    system_calls: "recv, send, and a share of poll",
-    processes: "1 process, 1 thread",
-    good_at: "clients that are mostly active; any number of descriptors; every POSIX system",
-    breaks_when: "most of many clients are idle: each call costs as much as there are clients",
-    source: "poll(2); Stevens, UNP vol. 1, 3rd ed., section 6.11",
-    limit: "",
-    page: page!("poll"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "poll",
+        summary: "one thread waiting in poll()",
+    },
+    card: Card {
+        idea: "All sockets stand in one array, each with what is waited for. poll() copies the array \
+               into the kernel, asks every socket, and marks the ready ones.",
+        waits_in: "poll()",
+        system_calls: "recv, send, and a share of poll",
+        processes: "1 process, 1 thread",
+        good_at: "clients that are mostly active; any number of descriptors; every POSIX system",
+        breaks_when: "most of many clients are idle: each call costs as much as there are clients",
+        source: "poll(2); Stevens, UNP vol. 1, 3rd ed., section 6.11",
+        limit: "",
+        page: page!("poll"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Poll {
-    fn info(&self) -> Info {
-        Info {
-            name: "poll",
-            summary: "one thread waiting in poll()",
-        }
+fn run(server: Server) -> anyhow::Result<()> {
+    Loop {
+        server: &server,
+        entries: vec![
+            PollEntry::reading(server.listener),
+            PollEntry::reading(server.stop.fd()),
+        ],
+        conns: Vec::new(),
+        start: 0,
+        buffers: WorkerBuffers::for_many(),
+        lifecycle: Lifecycle::new(&server),
     }
-}
-
-impl Model for Poll {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop {
-            server: &server,
-            entries: vec![
-                PollEntry::reading(server.listener),
-                PollEntry::reading(server.stop.fd()),
-            ],
-            conns: Vec::new(),
-            start: 0,
-            buffers: WorkerBuffers::for_many(),
-            lifecycle: Lifecycle::new(&server),
-        }
-        .run()
-    }
+    .run()
 }
 
 /// Entries before those of the connections: the listening socket and the wish to stop.

@@ -5,64 +5,55 @@ use std::os::fd::AsFd as _;
 use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::{Lifecycle, Waited, wait};
 use crate::listen::Mode;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 
 /// The model `polling`.
-pub(super) struct Polling;
-
-const CARD: Card = Card {
-    idea: "All sockets are non-blocking. The loop tries to accept, then to read from each connection \
-           in turn, and begins anew; EAGAIN means nothing was there.",
-    waits_in: "nothing, as long as a client is connected; poll() when there is none",
-    system_calls: "recv, send, and a recv in vain for every idle client in every round",
-    processes: "1 process, 1 thread",
-    good_at: "the quickest answer to few clients that always have something to say",
-    breaks_when: "clients are idle: it burns one CPU whole, whatever they do, and each idle client \
-                  costs a system call a round",
-    source: "Stevens, UNP vol. 1, 3rd ed., section 6.2 (non-blocking I/O model); fcntl(2), O_NONBLOCK",
-    limit: "",
-    page: page!("polling"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "polling",
+        summary: "one thread asking every non-blocking socket, over and over",
+    },
+    card: Card {
+        idea: "All sockets are non-blocking. The loop tries to accept, then to read from each connection \
+               in turn, and begins anew; EAGAIN means nothing was there.",
+        waits_in: "nothing, as long as a client is connected; poll() when there is none",
+        system_calls: "recv, send, and a recv in vain for every idle client in every round",
+        processes: "1 process, 1 thread",
+        good_at: "the quickest answer to few clients that always have something to say",
+        breaks_when: "clients are idle: it burns one CPU whole, whatever they do, and each idle client \
+                      costs a system call a round",
+        source: "Stevens, UNP vol. 1, 3rd ed., section 6.2 (non-blocking I/O model); fcntl(2), O_NONBLOCK",
+        limit: "",
+        page: page!("polling"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Polling {
-    fn info(&self) -> Info {
-        Info {
-            name: "polling",
-            summary: "one thread asking every non-blocking socket, over and over",
+fn run(server: Server) -> anyhow::Result<()> {
+    let mut conns: Vec<Conn> = Vec::new();
+    let mut buffers = WorkerBuffers::for_many();
+    let mut lifecycle = Lifecycle::new(&server);
+    while lifecycle.keep_running(conns.is_empty()) {
+        if !lifecycle.draining() {
+            if conns.is_empty() && wait(server.stop, &[server.listener.as_fd()])? == Waited::Stop {
+                break;
+            }
+            let arrivals = server.listener.arrivals(server.stats, Mode::NonBlocking);
+            conns.extend(arrivals.map(|client| Conn::open(client, &server)));
+        }
+        // In the order of arrival, which closing keeps: who came first is asked first.
+        conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
+        if lifecycle.is_idle_check_due() {
+            conns.retain_mut(|conn| !conn.is_idle());
+        }
+        if lifecycle.should_begin_drain() {
+            server.listener.close();
+            conns.iter_mut().for_each(Conn::drain);
         }
     }
-}
-
-impl Model for Polling {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        let mut conns: Vec<Conn> = Vec::new();
-        let mut buffers = WorkerBuffers::for_many();
-        let mut lifecycle = Lifecycle::new(&server);
-        while lifecycle.keep_running(conns.is_empty()) {
-            if !lifecycle.draining() {
-                if conns.is_empty()
-                    && wait(server.stop, &[server.listener.as_fd()])? == Waited::Stop
-                {
-                    break;
-                }
-                let arrivals = server.listener.arrivals(server.stats, Mode::NonBlocking);
-                conns.extend(arrivals.map(|client| Conn::open(client, &server)));
-            }
-            // In the order of arrival, which closing keeps: who came first is asked first.
-            conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
-            if lifecycle.is_idle_check_due() {
-                conns.retain_mut(|conn| !conn.is_idle());
-            }
-            if lifecycle.should_begin_drain() {
-                server.listener.close();
-                conns.iter_mut().for_each(Conn::drain);
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }

@@ -7,65 +7,54 @@ use super::iterative::serve_one_at_a_time;
 use crate::lifecycle::{Waited, wait};
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::{Entry, Info};
+use throng_registry::Info;
 use throng_sys::fork::SingleThreaded;
 use throng_sys::signal::Children;
 
 /// The model `prefork`.
-pub(super) struct Prefork;
-
-const CARD: Card = Card {
-    idea: "Fork all children before the first client comes; each child accepts from the shared \
-           socket and serves one client after the other. A child that dies is replaced.",
-    waits_in: "recv() in each busy child; poll() and accept() in each idle one",
-    system_calls: "recv, send, and a context switch",
-    processes: "1 parent and --workers children",
-    good_at: "fork's isolation without a fork a client; a firm bound on what the server uses",
-    breaks_when: "more clients stay than there are children: the rest wait in the accept queue",
-    source: "Stevens, UNP vol. 1, 3rd ed., section 30.6 (preforked, no locking around accept)",
-    limit: "it serves as many clients at a time as it has children (--workers)",
-    page: page!("prefork"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "prefork",
+        summary: "a fixed number of child processes, one client each",
+    },
+    card: Card {
+        idea: "Fork all children before the first client comes; each child accepts from the shared \
+               socket and serves one client after the other. A child that dies is replaced.",
+        waits_in: "recv() in each busy child; poll() and accept() in each idle one",
+        system_calls: "recv, send, and a context switch",
+        processes: "1 parent and --workers children",
+        good_at: "fork's isolation without a fork a client; a firm bound on what the server uses",
+        breaks_when: "more clients stay than there are children: the rest wait in the accept queue",
+        source: "Stevens, UNP vol. 1, 3rd ed., section 30.6 (preforked, no locking around accept)",
+        limit: "it serves as many clients at a time as it has children (--workers)",
+        page: page!("prefork"),
+    },
+    worker_layout: WorkerLayout::Pool,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Prefork {
-    fn info(&self) -> Info {
-        Info {
-            name: "prefork",
-            summary: "a fixed number of child processes, one client each",
-        }
+fn run(server: Server) -> anyhow::Result<()> {
+    let single = SingleThreaded::check()?;
+    let news = Children::watch().context("cannot watch for children that end")?;
+    let mut family = Family::default();
+    for number in 0..server.workers {
+        let child = start_child(single, &server);
+        family.add(child.with_context(|| format!("cannot start child {}", number + 1))?);
     }
-}
-
-impl Model for Prefork {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::Pool
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        let single = SingleThreaded::check()?;
-        let news = Children::watch().context("cannot watch for children that end")?;
-        let mut family = Family::default();
-        for number in 0..server.workers {
-            let child = start_child(single, &server);
-            family.add(child.with_context(|| format!("cannot start child {}", number + 1))?);
-        }
-        // The parent accepts nobody: it waits for the end of a child, or of the server.
-        while wait(server.stop, &[news.fd()])? != Waited::Stop {
-            news.clear();
-            for _ in 0..family.reap(&server) {
-                // At the limit of processes there is one child fewer from now on.
-                if let Ok(child) = start_child(single, &server) {
-                    family.add(child);
-                }
+    // The parent accepts nobody: it waits for the end of a child, or of the server.
+    while wait(server.stop, &[news.fd()])? != Waited::Stop {
+        news.clear();
+        for _ in 0..family.reap(&server) {
+            // At the limit of processes there is one child fewer from now on.
+            if let Ok(child) = start_child(single, &server) {
+                family.add(child);
             }
         }
-        family.shut_down(&server);
-        Ok(())
     }
+    family.shut_down(&server);
+    Ok(())
 }
 
 fn start_child(single: SingleThreaded, server: &Server) -> std::io::Result<rustix::process::Pid> {

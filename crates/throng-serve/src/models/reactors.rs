@@ -9,52 +9,37 @@ use super::epoll_et;
 use crate::lifecycle::wait;
 use crate::worker::Worker;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::{Entry, Info};
+use throng_registry::Info;
 use throng_sys::descriptors;
 
 /// The model `reactors`.
-pub(super) struct Reactors;
-
-const CARD: Card = Card {
-    idea: "As many epoll-et loops as CPUs, each bound to one. All listen on the same port with \
-           SO_REUSEPORT: the kernel deals the clients out by a hash of their addresses, and a \
-           client stays with its loop. The loops share nothing.",
-    waits_in: "epoll_wait() in each thread",
-    system_calls: "recv, send, and a share of epoll_wait, as epoll-et",
-    processes: "1 process, 1 thread a CPU (--workers) and the main one",
-    good_at: "more requests than one CPU can serve; no lock, no hand-over between threads",
-    breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
-                  too much",
-    source: "socket(7), SO_REUSEPORT; epoll(7); unshare(2), CLONE_FILES (--own-descriptors)",
-    limit: "",
-    page: page!("reactors"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "reactors",
+        summary: "an epoll loop for every CPU, clients dealt out by SO_REUSEPORT",
+    },
+    card: Card {
+        idea: "As many epoll-et loops as CPUs, each bound to one. All listen on the same port with \
+               SO_REUSEPORT: the kernel deals the clients out by a hash of their addresses, and a \
+               client stays with its loop. The loops share nothing.",
+        waits_in: "epoll_wait() in each thread",
+        system_calls: "recv, send, and a share of epoll_wait, as epoll-et",
+        processes: "1 process, 1 thread a CPU (--workers) and the main one",
+        good_at: "more requests than one CPU can serve; no lock, no hand-over between threads",
+        breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
+                      too much",
+        source: "socket(7), SO_REUSEPORT; epoll(7); unshare(2), CLONE_FILES (--own-descriptors)",
+        limit: "",
+        page: page!("reactors"),
+    },
+    worker_layout: WorkerLayout::Reactors,
+    knobs: &["own-descriptors"],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Reactors {
-    fn info(&self) -> Info {
-        Info {
-            name: "reactors",
-            summary: "an epoll loop for every CPU, clients dealt out by SO_REUSEPORT",
-        }
-    }
-}
-
-impl Model for Reactors {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn knobs(&self) -> &'static [&'static str] {
-        &["own-descriptors"]
-    }
-
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::Reactors
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        run_on_each_cpu(server, epoll_et::Loop::new, epoll_et::Loop::run)
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    run_on_each_cpu(server, epoll_et::Loop::new, epoll_et::Loop::run)
 }
 
 /// Runs a loop in a thread for each listening socket, bound to one CPU each; the main thread only

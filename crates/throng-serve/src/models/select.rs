@@ -1,4 +1,4 @@
-//! One thread, told by select() which sockets are ready.
+//! One thread that learns from select() which sockets are ready.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
@@ -8,49 +8,38 @@ use crate::conn::{Conn, Interest, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::table::Table;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 use throng_sys::select::{FdSet, select};
 
 /// The model `select`.
-pub(super) struct Select;
-
-const CARD: Card = Card {
-    idea: "All sockets stand in two bit sets, one for reading and one for writing. select() \
-           copies both into the kernel, walks every descriptor below the highest, and copies the \
-           ready ones back.",
-    waits_in: "select()",
-    system_calls: "recv, send, and a share of select",
-    processes: "1 process, 1 thread",
-    good_at: "some hundreds of clients that are all active; it is everywhere, Windows included",
-    breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more; or most of many clients are idle, \
-                  since each call costs as much as there are descriptors",
-    source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
-    limit: "its sets hold descriptors below 1024 (FD_SETSIZE; --fd-setsize lifts it)",
-    page: page!("select"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "select",
+        summary: "one thread waiting in select(), below 1024 descriptors",
+    },
+    card: Card {
+        idea: "All sockets stand in two bit sets, one for reading and one for writing. select() \
+               copies both into the kernel, walks every descriptor below the highest, and copies the \
+               ready ones back.",
+        waits_in: "select()",
+        system_calls: "recv, send, and a share of select",
+        processes: "1 process, 1 thread",
+        good_at: "some hundreds of clients that are all active; it is everywhere, Windows included",
+        breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more; or most of many clients are idle, \
+                      since each call costs as much as there are descriptors",
+        source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
+        limit: "its sets hold descriptors below 1024 (FD_SETSIZE; --fd-setsize lifts it)",
+        page: page!("select"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &["fd-setsize"],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Select {
-    fn info(&self) -> Info {
-        Info {
-            name: "select",
-            summary: "one thread waiting in select(), below 1024 descriptors",
-        }
-    }
-}
-
-impl Model for Select {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn knobs(&self) -> &'static [&'static str] {
-        &["fd-setsize"]
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        Loop::new(&server).run()
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    Loop::new(&server).run()
 }
 
 struct Loop<'a> {

@@ -7,70 +7,63 @@ use crate::close_reason::Refusal;
 use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{Blocked, Waited, most_threads, wait};
 use crate::listen::Mode;
-use crate::{Card, Model, Server};
-use throng_registry::{Entry, Info};
-
-/// The model `thread`.
-pub(super) struct Thread;
+use crate::{Card, Model, Server, WorkerLayout};
+use throng_registry::Info;
 
 /// Ample for serving; the kernel gives memory to the part that is used.
 pub(super) const STACK_BYTES: usize = 128 * 1024;
 
-const CARD: Card = Card {
-    idea: "The main thread accepts and starts a thread; the thread serves that one client with \
-           blocking calls and ends.",
-    waits_in: "recv() in each thread; poll() and accept() in the main one",
-    system_calls: "recv, send, and a context switch",
-    processes: "1 process, 1 thread a client and the main one",
-    good_at: "plain sequential code for each client; some hundreds of clients; slow handlers",
-    breaks_when: "threads are thousands: stacks, scheduler, limits on threads and mappings",
-    source: "Stevens, UNP vol. 1, 3rd ed., sections 26.4 and 30.10 (one thread per client); \
-             pthreads(7)",
-    limit: "",
-    page: page!("thread"),
+/// The model `thread`.
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "thread",
+        summary: "a thread for every client",
+    },
+    card: Card {
+        idea: "The main thread accepts and starts a thread; the thread serves that one client with \
+               blocking calls and ends.",
+        waits_in: "recv() in each thread; poll() and accept() in the main one",
+        system_calls: "recv, send, and a context switch",
+        processes: "1 process, 1 thread a client and the main one",
+        good_at: "plain sequential code for each client; some hundreds of clients; slow handlers",
+        breaks_when: "threads are thousands: stacks, scheduler, limits on threads and mappings",
+        source: "Stevens, UNP vol. 1, 3rd ed., sections 26.4 and 30.10 (one thread per client); \
+                 pthreads(7)",
+        limit: "",
+        page: page!("thread"),
+    },
+    worker_layout: WorkerLayout::AsNeeded,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Thread {
-    fn info(&self) -> Info {
-        Info {
-            name: "thread",
-            summary: "a thread for every client",
-        }
-    }
-}
-
-impl Model for Thread {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        let blocked = Arc::new(Blocked::default());
-        let most = most_threads();
-        while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
-            for client in server.listener.arrivals(server.stats, Mode::Blocking) {
-                if blocked.count() >= most {
-                    server.stats.give_up(client.id, Refusal::Threads);
-                    continue;
-                }
-                let (client, pass) = blocked.enter(client);
-                let id = client.id;
-                let started = std::thread::Builder::new()
-                    .name("client".to_owned())
-                    .stack_size(STACK_BYTES)
-                    .spawn(move || {
-                        let mut conn = Conn::open(client, &server);
-                        conn.serve(&server, &mut WorkerBuffers::for_one());
-                        drop(conn); // its line is written before it counts as gone
-                        drop(pass);
-                    });
-                if started.is_err() {
-                    server.stats.give_up(id, Refusal::Threads);
-                }
+fn run(server: Server) -> anyhow::Result<()> {
+    let blocked = Arc::new(Blocked::default());
+    let most = most_threads();
+    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+        for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+            if blocked.count() >= most {
+                server.stats.give_up(client.id, Refusal::Threads);
+                continue;
+            }
+            let (client, pass) = blocked.enter(client);
+            let id = client.id;
+            let started = std::thread::Builder::new()
+                .name("client".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn(move || {
+                    let mut conn = Conn::open(client, &server);
+                    conn.serve(&server, &mut WorkerBuffers::for_one());
+                    drop(conn); // its line is written before it counts as gone
+                    drop(pass);
+                });
+            if started.is_err() {
+                server.stats.give_up(id, Refusal::Threads);
             }
         }
-        server.listener.close();
-        blocked.shut_down(server.begin_drain());
-        Ok(())
     }
+    server.listener.close();
+    blocked.shut_down(server.begin_drain());
+    Ok(())
 }

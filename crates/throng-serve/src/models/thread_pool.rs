@@ -11,65 +11,54 @@ use crate::conn::{Conn, WorkerBuffers};
 use crate::lifecycle::{Blocked, Pass, Waited, wait};
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::{Entry, Info};
+use throng_registry::Info;
 
 /// The model `thread-pool`.
-pub(super) struct ThreadPool;
-
-const CARD: Card = Card {
-    idea: "The main thread accepts and puts the connection into a queue; each thread of the pool \
-           takes one, serves it to its end with blocking calls, and takes the next.",
-    waits_in: "recv() in each busy thread, the queue's condition variable in each idle one; \
-               poll() and accept() in the main one",
-    system_calls: "recv, send, and a context switch",
-    processes: "1 process, --workers threads and the main one",
-    good_at: "short conversations; a firm bound on what the server uses; no thread a client",
-    breaks_when: "more clients stay than there are threads: the rest wait in the queue",
-    source: "Stevens, UNP vol. 1, 3rd ed., section 30.12 (prethreaded, main thread accepts)",
-    limit: "it serves as many clients at a time as it has threads (--workers)",
-    page: page!("thread-pool"),
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "thread-pool",
+        summary: "a fixed number of threads, one client each",
+    },
+    card: Card {
+        idea: "The main thread accepts and puts the connection into a queue; each thread of the pool \
+               takes one, serves it to its end with blocking calls, and takes the next.",
+        waits_in: "recv() in each busy thread, the queue's condition variable in each idle one; \
+                   poll() and accept() in the main one",
+        system_calls: "recv, send, and a context switch",
+        processes: "1 process, --workers threads and the main one",
+        good_at: "short conversations; a firm bound on what the server uses; no thread a client",
+        breaks_when: "more clients stay than there are threads: the rest wait in the queue",
+        source: "Stevens, UNP vol. 1, 3rd ed., section 30.12 (prethreaded, main thread accepts)",
+        limit: "it serves as many clients at a time as it has threads (--workers)",
+        page: page!("thread-pool"),
+    },
+    worker_layout: WorkerLayout::Pool,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for ThreadPool {
-    fn info(&self) -> Info {
-        Info {
-            name: "thread-pool",
-            summary: "a fixed number of threads, one client each",
+fn run(server: Server) -> anyhow::Result<()> {
+    let queue = Arc::new(Queue::default());
+    let blocked = Arc::new(Blocked::default());
+    for number in 0..server.workers {
+        let queue = Arc::clone(&queue);
+        std::thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .stack_size(STACK_BYTES)
+            .spawn(move || work(&queue, &server))
+            .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
+    }
+    while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
+        for client in server.listener.arrivals(server.stats, Mode::Blocking) {
+            let (client, pass) = blocked.enter(client);
+            queue.put((Conn::open(client, &server), pass));
         }
     }
-}
-
-impl Model for ThreadPool {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::Pool
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        let queue = Arc::new(Queue::default());
-        let blocked = Arc::new(Blocked::default());
-        for number in 0..server.workers {
-            let queue = Arc::clone(&queue);
-            std::thread::Builder::new()
-                .name(format!("worker-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || work(&queue, &server))
-                .with_context(|| format!("cannot start thread {} of the pool", number + 1))?;
-        }
-        while wait(server.stop, &[server.listener.as_fd()])? != Waited::Stop {
-            for client in server.listener.arrivals(server.stats, Mode::Blocking) {
-                let (client, pass) = blocked.enter(client);
-                queue.put((Conn::open(client, &server), pass));
-            }
-        }
-        server.listener.close();
-        queue.close();
-        blocked.shut_down(server.begin_drain());
-        Ok(())
-    }
+    server.listener.close();
+    queue.close();
+    blocked.shut_down(server.begin_drain());
+    Ok(())
 }
 
 fn work(queue: &Queue, server: &Server) {

@@ -20,54 +20,43 @@ use crate::close_reason::Refusal;
 use crate::conn::{Conn, Interest};
 use crate::listen::{Client, Mode};
 use crate::{Card, Model, Server, WorkerLayout};
-use throng_registry::{Entry, Info};
-
-/// The model `tokio`.
-pub(super) struct Tokio;
+use throng_registry::Info;
 
 /// Bytes that a task reads at once, in a buffer of its own as is the custom.
 const INPUT_BYTES: usize = 16 * 1024;
 
-const CARD: Card = Card {
-    idea: "Sequential code for each client, as with threads, but suspended in user space while it \
-           waits: the runtime asks one edge-triggered epoll which tasks can go on and runs them on \
-           a thread for each CPU. Here to compare with; the runtime is tokio's.",
-    waits_in: "epoll_wait() in one of the runtime's threads",
-    system_calls: "recv, send, and a share of epoll_wait; a wake-up of another thread now and then",
-    processes: "1 process, 1 thread a CPU (--workers) and the main one",
-    good_at: "plain code for each client at the cost of an event loop; uses every CPU",
-    breaks_when: "each task keeps a buffer, so idle clients cost memory; tasks move between threads",
-    source: "docs.rs/tokio, \"tokio::net\" and \"tokio::task\"",
-    limit: "",
-    page: page!("tokio"),
+/// The model `tokio`.
+pub(super) const MODEL: Model = Model {
+    info: Info {
+        name: "tokio",
+        summary: "a task for every client on the tokio runtime, to compare with",
+    },
+    card: Card {
+        idea: "Sequential code for each client, as with threads, but suspended in user space while it \
+               waits: the runtime asks one edge-triggered epoll which tasks can go on and runs them on \
+               a thread for each CPU. Here to compare with; the runtime is tokio's.",
+        waits_in: "epoll_wait() in one of the runtime's threads",
+        system_calls: "recv, send, and a share of epoll_wait; a wake-up of another thread now and then",
+        processes: "1 process, 1 thread a CPU (--workers) and the main one",
+        good_at: "plain code for each client at the cost of an event loop; uses every CPU",
+        breaks_when: "each task keeps a buffer, so idle clients cost memory; tasks move between threads",
+        source: "docs.rs/tokio, \"tokio::net\" and \"tokio::task\"",
+        limit: "",
+        page: page!("tokio"),
+    },
+    worker_layout: WorkerLayout::PerCpu,
+    knobs: &[],
+    supported: || Ok(()),
+    run,
 };
 
-impl Entry for Tokio {
-    fn info(&self) -> Info {
-        Info {
-            name: "tokio",
-            summary: "a task for every client on the tokio runtime, to compare with",
-        }
-    }
-}
-
-impl Model for Tokio {
-    fn card(&self) -> Card {
-        CARD
-    }
-
-    fn worker_layout(&self) -> WorkerLayout {
-        WorkerLayout::PerCpu
-    }
-
-    fn run(&self, server: Server) -> anyhow::Result<()> {
-        check_threads(server.workers).context("cannot start the threads of the runtime")?;
-        let runtime = runtime(server.workers).context("cannot start the runtime")?;
-        runtime.block_on(accept(server))?;
-        // What did not end in time ends here.
-        runtime.shutdown_timeout(Duration::ZERO);
-        Ok(())
-    }
+fn run(server: Server) -> anyhow::Result<()> {
+    check_threads(server.workers).context("cannot start the threads of the runtime")?;
+    let runtime = runtime(server.workers).context("cannot start the runtime")?;
+    runtime.block_on(accept(server))?;
+    // What did not end in time ends here.
+    runtime.shutdown_timeout(Duration::ZERO);
+    Ok(())
 }
 
 /// Whether there can be so many threads: the runtime panics where it cannot start one of its own.

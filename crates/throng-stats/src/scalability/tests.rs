@@ -130,7 +130,7 @@ fn a_bound_holds_where_the_best_curve_lies_beyond_it() {
 }
 
 #[test]
-fn nothing_is_told_beyond_twice_the_largest_crowd() {
+fn nothing_is_reported_beyond_twice_the_largest_crowd() {
     let points = CLIENTS.map(|n| (n, law(1000.0, 0.1, 1e-5, f64::from(n))));
     let found = fit(&single(&points), Weights::Relative, 1).unwrap();
     assert!(near(

@@ -109,7 +109,7 @@ pub type Turn = u16;
 
 /// Which ends of a send there are events for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Notify {
     /// Every one.
     Always,
     /// Only one that was not as it should be: an error, or not all bytes.
@@ -313,7 +313,7 @@ impl Ring {
         name: Name,
         turn: Turn,
         bytes: &'static [u8],
-        told: Told,
+        notify: Notify,
     ) -> io::Result<()> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         // With MSG_WAITALL the kernel goes on after a part.
@@ -321,9 +321,9 @@ impl Ring {
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(Kind::SendStatic.with(name) | u64::from(turn) << 48);
-        let send = match told {
-            Told::Always => send,
-            Told::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
+        let send = match notify {
+            Notify::Always => send,
+            Notify::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
         };
         self.begin(&send)?;
         // Nobody has to wait for its end: nothing of ours is lent to it.

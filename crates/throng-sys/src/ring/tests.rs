@@ -124,7 +124,7 @@ fn receive_much(mut ring: Ring) {
 }
 
 #[test]
-fn receiving_stops_when_told() {
+fn receiving_stops_when_asked() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
     ring.receive(&socket, 3).unwrap();
@@ -196,7 +196,7 @@ fn bytes_that_live_for_ever_leave_whole() {
         client.read_exact(&mut received).unwrap();
         received
     });
-    ring.send_static(&socket, 9, 77, bytes, Told::Always)
+    ring.send_static(&socket, 9, 77, bytes, Notify::Always)
         .unwrap();
     assert!(!ring.has_handed_over());
     assert_eq!(left(&mut ring, LATE), Some((9, 77, Ok(bytes.len()))));
@@ -205,17 +205,17 @@ fn bytes_that_live_for_ever_leave_whole() {
 }
 
 #[test]
-fn only_trouble_is_told_of_if_asked_for() {
+fn only_trouble_is_reported_if_asked_for() {
     let Some(mut ring) = ring() else { return };
     let (mut client, socket) = pair();
-    ring.send_static(&socket, 1, 2, b"well", Told::Trouble)
+    ring.send_static(&socket, 1, 2, b"well", Notify::Trouble)
         .unwrap();
     assert_eq!(left(&mut ring, SOON), None);
     let mut word = [0; 4];
     client.read_exact(&mut word).unwrap();
     assert_eq!(&word, b"well");
     socket.shutdown(std::net::Shutdown::Write).unwrap();
-    ring.send_static(&socket, 1, 3, b"badly", Told::Trouble)
+    ring.send_static(&socket, 1, 3, b"badly", Notify::Trouble)
         .unwrap();
     assert_eq!(left(&mut ring, LATE), Some((1, 3, Err(Errno::PIPE))));
 }
@@ -223,9 +223,9 @@ fn only_trouble_is_told_of_if_asked_for() {
 #[test]
 fn a_reset_ends_a_send_that_waits_for_room() {
     let Some(mut ring) = ring() else { return };
-    for told in [Told::Always, Told::Trouble] {
+    for notify in [Notify::Always, Notify::Trouble] {
         let (client, socket) = pair();
-        ring.send_static(&socket, 4, 5, much(), told).unwrap();
+        ring.send_static(&socket, 4, 5, much(), notify).unwrap();
         assert_eq!(left(&mut ring, SOON), None, "nobody reads");
         rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
         drop(client);
@@ -240,7 +240,7 @@ fn a_reset_ends_a_send_that_waits_for_room() {
 fn a_shutdown_ends_a_send_that_waits_for_room() {
     let Some(mut ring) = ring() else { return };
     let (_client, socket) = pair();
-    ring.send_static(&socket, 4, 6, much(), Told::Always)
+    ring.send_static(&socket, 4, 6, much(), Notify::Always)
         .unwrap();
     assert_eq!(left(&mut ring, SOON), None);
     socket.shutdown(std::net::Shutdown::Both).unwrap();

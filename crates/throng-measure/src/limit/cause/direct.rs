@@ -12,11 +12,11 @@ const LITTLE_ROOM: f64 = 0.1;
 
 pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
     let refused = seen.refused("max-clients")?;
-    let told = option(&seen.circumstances.server.command, "--max-clients");
+    let stated = option(&seen.circumstances.server.command, "--max-clients");
     Some(Sign {
         kind: "max-clients",
-        weight: Weight::Told,
-        sentence: match told {
+        weight: Weight::Direct,
+        sentence: match stated {
             Some(value) => format!("its --max-clients is {value}"),
             None => "it has a limit of clients (--max-clients)".to_owned(),
         },
@@ -29,7 +29,7 @@ pub(super) fn refused_by_set_size(seen: &Seen<'_>) -> Option<Sign> {
     let size = option(&seen.circumstances.server.command, "--fd-setsize").unwrap_or("1024");
     Some(Sign {
         kind: "set-size",
-        weight: Weight::Told,
+        weight: Weight::Direct,
         sentence: format!("the sets of select() hold {size} descriptors (FD_SETSIZE)"),
         evidence: vec![by_itself(
             refused,
@@ -43,7 +43,7 @@ pub(super) fn refused_by_pool(seen: &Seen<'_>) -> Option<Sign> {
     let refused = seen.refused("pool-size")?;
     Some(Sign {
         kind: "pool-size",
-        weight: Weight::Told,
+        weight: Weight::Direct,
         sentence: "the C library's pool of threads for asynchronous operations is full \
                    (--aio-threads)"
             .to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     Some(Sign {
         kind: "server-descriptors",
         weight: if refused.is_some() {
-            Weight::Told
+            Weight::Direct
         } else {
             Weight::Reached
         },
@@ -112,7 +112,7 @@ pub(super) fn threads(seen: &Seen<'_>) -> Option<Sign> {
     Some(Sign {
         kind: "threads",
         weight: if refused.is_some() {
-            Weight::Told
+            Weight::Direct
         } else {
             Weight::Reached
         },
@@ -163,7 +163,7 @@ fn limit_of_threads(seen: &Seen<'_>, evidence: &mut Vec<String>) -> Option<Strin
 pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
     let ended = seen.ended();
     let mut evidence: Vec<String> = ended.iter().map(|(how, _)| (*how).to_owned()).collect();
-    let told = |weight, sentence, evidence| {
+    let stated = |weight, sentence, evidence| {
         Some(Sign {
             kind: "memory",
             weight,
@@ -183,7 +183,7 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
             ),
             None => "the machine had no memory left".to_owned(),
         };
-        return told(Weight::Told, sentence, evidence);
+        return stated(Weight::Direct, sentence, evidence);
     }
     if let Some((largest, limit)) = address_space(seen) {
         evidence.push(format!(
@@ -195,18 +195,18 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
             "its address space may be {} large (RLIMIT_AS, ulimit -v)",
             bytes(limit)
         );
-        return told(Weight::Told, sentence, evidence);
+        return stated(Weight::Direct, sentence, evidence);
     }
     let killed = ended.is_some_and(|(how, _)| how.contains("SIGKILL"));
     let words = last_words(seen)?;
     evidence.push(words);
     let sentence = "it had no memory left".to_owned();
     let weight = if killed {
-        Weight::Told
+        Weight::Direct
     } else {
         Weight::Reached
     };
-    told(weight, sentence, evidence)
+    stated(weight, sentence, evidence)
 }
 
 /// The largest address space and its limit, where there was no room left.
@@ -261,7 +261,7 @@ pub(super) fn mappings(seen: &Seen<'_>) -> Option<Sign> {
         evidence.extend(last_words(seen));
         Sign {
             kind: "mappings",
-            weight: Weight::Told,
+            weight: Weight::Direct,
             sentence: format!(
                 "a process may have {} memory mappings (vm.max_map_count), and each thread takes several",
                 whole(limit)
@@ -276,7 +276,7 @@ pub(super) fn ports(seen: &Seen<'_>) -> Option<Sign> {
     let range = seen.circumstances.host.ephemeral_ports;
     Some(Sign {
         kind: "source-ports",
-        weight: Weight::Told,
+        weight: Weight::Direct,
         sentence: "the clients have no source port left, which is no limit of the server \
                    (net.ipv4.ip_local_port_range, --source)"
             .to_owned(),
@@ -293,7 +293,7 @@ pub(super) fn client_descriptors(seen: &Seen<'_>) -> Option<Sign> {
     let failed = seen.failed("no-descriptor")?;
     Some(Sign {
         kind: "client-descriptors",
-        weight: Weight::Told,
+        weight: Weight::Direct,
         sentence: "the clients have no descriptor left, which is no limit of the server".to_owned(),
         evidence: vec![format!("{failed} connections found none (EMFILE)")],
     })

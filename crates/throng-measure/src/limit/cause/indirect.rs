@@ -12,7 +12,7 @@ const FULL_PERCENT: f64 = 95.0;
 pub(super) fn one_at_a_time(seen: &Seen<'_>) -> Option<Sign> {
     let limit = seen.circumstances.server.structural_limit.as_ref()?;
     let load = seen.trial.load.as_ref()?;
-    // Who turns clients away counts them, and that is told directly.
+    // Who turns clients away counts them, and that is reported directly.
     (keeps_waiting(limit) && load.never_served > 0).then(|| Sign {
         kind: "design",
         weight: Weight::Design,

@@ -102,7 +102,7 @@ fn what_a_server_says_itself_is_believed_first() {
 }
 
 #[test]
-fn a_limit_that_is_reached_tells_of_servers_that_say_nothing() {
+fn a_reached_limit_explains_servers_that_report_nothing() {
     let mut trial = broken();
     trial.server_side = Some(side(&[
         ("descriptors_most", 299.0),
@@ -138,7 +138,7 @@ fn threads_that_find_no_memory_are_no_limit_of_threads() {
 }
 
 #[test]
-fn how_a_server_died_tells_why() {
+fn how_a_server_died_gives_the_reason() {
     let mut trial = died("signal: 9 (SIGKILL)", "");
     trial.server_side = Some(side(&[("oom_kills", 1.0), ("memory_limit_bytes", 64e6)]));
     let killed = cause(&trial);
@@ -153,7 +153,7 @@ fn how_a_server_died_tells_why() {
 }
 
 #[test]
-fn threads_that_find_no_mapping_are_told_by_how_many_there_were_before() {
+fn threads_that_find_no_mapping_are_reported_by_how_many_there_were_before() {
     let words = "failed to allocate an alternative stack: Cannot allocate memory (os error 12)\n";
     let mut trial = died("signal: 6 (SIGABRT)", words);
     trial.server_side = Some(side(&[("mappings_limit", 65_530.0)]));
@@ -171,7 +171,7 @@ fn threads_that_find_no_mapping_are_told_by_how_many_there_were_before() {
 }
 
 #[test]
-fn clients_that_nobody_accepts_are_told_from_a_queue_that_overflows() {
+fn clients_that_nobody_accepts_are_distinguished_from_a_queue_that_overflows() {
     let mut trial = broken();
     let load = trial.load.as_mut().unwrap();
     load.errors.clear();
@@ -203,7 +203,7 @@ fn a_full_cpu_is_the_cause_where_nothing_else_is() {
 }
 
 #[test]
-fn of_several_client_hosts_the_fullest_tells_whether_the_clients_could_do_no_more() {
+fn of_several_client_hosts_the_fullest_shows_whether_the_clients_could_do_no_more() {
     let mut trial = broken();
     trial.load.as_mut().unwrap().errors.clear();
     trial.server_side = Some(side(&[("cpu_percent", 50.0), ("tasks_most", 1.0)]));
@@ -224,7 +224,7 @@ fn of_several_client_hosts_the_fullest_tells_whether_the_clients_could_do_no_mor
 }
 
 #[test]
-fn where_nothing_tells_it_is_said_what_was_looked_at() {
+fn without_a_sign_the_report_lists_what_was_checked() {
     let unknown = cause(&broken());
     assert_eq!(unknown.kind, "unknown");
     assert!(unknown.evidence[0].starts_with("looked at: "));

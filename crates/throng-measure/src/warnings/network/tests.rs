@@ -1,38 +1,22 @@
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use proptest::prelude::*;
 
 use super::*;
 use throng_record::Side;
+use throng_record::load_stats::Times;
 
 /// A distribution: so many requests of so many milliseconds.
 fn latency(times: &[(u64, f64)]) -> Latency {
-    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    let mut all = Times::default();
     for (count, ms) in times {
-        histogram.record_n((ms * 1e6) as u64, *count).unwrap();
+        all.record_n((ms * 1e6) as u64, *count);
     }
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(&histogram, &mut bytes)
-        .unwrap();
-    Latency {
-        count: histogram.len(),
-        min_us: 0.0,
-        mean_us: 0.0,
-        p50_us: 0.0,
-        p90_us: 0.0,
-        p99_us: None,
-        p999_us: None,
-        p9999_us: None,
-        max_us: 0.0,
-        histogram: base64::prelude::BASE64_STANDARD.encode(bytes),
-    }
+    all.latency().unwrap()
 }
 
 /// What is said of a load with these errors, and with these figures of the network.
-fn told(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<String> {
+fn warned(load: Load, errors: &[(&str, u64)], network: &[(&str, f64)]) -> Vec<String> {
     let trial = Trial {
         load: Some(Load {
             errors: named(errors),
@@ -92,8 +76,8 @@ const QUIET: [(&str, f64); 3] = [
 #[test]
 fn nothing_is_said_where_nothing_is_odd() {
     let load = connecting(&[(990, 0.3), (10, 400.0)]);
-    assert_eq!(told(load, &[], &QUIET), [""; 0]);
-    assert_eq!(told(Load::default(), &[], &[]), [""; 0]);
+    assert_eq!(warned(load, &[], &QUIET), [""; 0]);
+    assert_eq!(warned(Load::default(), &[], &[]), [""; 0]);
 }
 
 #[test]
@@ -105,14 +89,14 @@ fn late_connections_are_joined_with_the_queue_that_made_them_late() {
         ("accept_backlog", 1.0),
     ];
     assert_eq!(
-        told(load.clone(), &[], &network),
+        warned(load.clone(), &[], &network),
         [
             "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s: the accept \
              queue of 1 (1 asked for) overflowed 311 times and SYNs were dropped"
         ]
     );
     assert_eq!(
-        told(load, &[("connect-timeout", 5)], &[]),
+        warned(load, &[("connect-timeout", 5)], &[]),
         [
             "late-connections: 127 of 1000 clients connected in steps of 1 s and 3 s and 5 did not \
              connect in time, as when SYNs are lost and sent again"
@@ -121,10 +105,10 @@ fn late_connections_are_joined_with_the_queue_that_made_them_late() {
 }
 
 #[test]
-fn a_full_queue_is_told_of_even_if_nobody_was_late() {
+fn a_full_queue_is_reported_even_if_nobody_was_late() {
     let network = [("listen_overflows", 2.0), ("accept_backlog", 1.0)];
     assert_eq!(
-        told(connecting(&[(1000, 0.2)]), &[], &network),
+        warned(connecting(&[(1000, 0.2)]), &[], &network),
         [
             "late-connections: the accept queue of 1 (1 asked for) overflowed 2 times: handshakes \
              were complete on the clients' side only"
@@ -133,7 +117,7 @@ fn a_full_queue_is_told_of_even_if_nobody_was_late() {
 }
 
 #[test]
-fn whoever_had_no_answer_is_told_of_too() {
+fn whoever_had_no_answer_is_reported_too() {
     let load = Load {
         never_served: 34,
         first_answer: Some(Latency {
@@ -144,7 +128,7 @@ fn whoever_had_no_answer_is_told_of_too() {
     };
     let network = [("listen_overflows", 99.0), ("accept_backlog", 1.0)];
     assert_eq!(
-        told(load, &[], &network),
+        warned(load, &[], &network),
         [
             "late-connections: 50 of 1000 clients connected only after 1 s, 34 had no answer and the \
              last first answer came after 14.3 s: the accept queue of 1 (1 asked for) overflowed 99 \
@@ -157,7 +141,7 @@ fn whoever_had_no_answer_is_told_of_too() {
 fn a_queue_of_handshakes_is_another_one() {
     let network = [("syn_queue_drops", 40.0), ("accept_backlog", 4096.0)];
     assert_eq!(
-        told(connecting(&[(960, 0.2), (40, 1010.0)]), &[], &network),
+        warned(connecting(&[(960, 0.2), (40, 1010.0)]), &[], &network),
         [
             "late-connections: 40 of 1000 clients connected only after 1 s: the queue of open \
              handshakes was full and 40 SYNs were dropped"
@@ -171,37 +155,37 @@ fn a_server_that_is_slow_to_be_reached_is_no_step() {
     let spread: Vec<(u64, f64)> = (0..100)
         .map(|place| (1, 1000.0 + 40.0 * f64::from(place)))
         .collect();
-    assert_eq!(told(connecting(&spread), &[], &QUIET), [""; 0]);
+    assert_eq!(warned(connecting(&spread), &[], &QUIET), [""; 0]);
 }
 
 #[test]
 fn a_plateau_at_40_ms_is_held_back_acknowledgements() {
     let load = serving(&[(20, 0.1), (500, 40.3), (480, 48.9), (3, 60.0)]);
-    let told_of = told(load.clone(), &[], &[("delayed_acks", 981.0)]);
-    assert_eq!(told_of.len(), 1);
+    let warned_of = warned(load.clone(), &[], &[("delayed_acks", 981.0)]);
+    assert_eq!(warned_of.len(), 1);
     assert!(
-        told_of[0].starts_with(
+        warned_of[0].starts_with(
             "delayed-ack: 980 of 1003 requests took about 40 ms: one side held its \
              acknowledgement back (981 delayed ACKs)"
         ),
-        "{told_of:?}"
+        "{warned_of:?}"
     );
     // Without the kernel's word for it, it is a server that takes 40 ms.
-    assert_eq!(told(load.clone(), &[], &[("delayed_acks", 3.0)]), [""; 0]);
-    assert_eq!(told(load, &[], &[]), [""; 0]);
+    assert_eq!(warned(load.clone(), &[], &[("delayed_acks", 3.0)]), [""; 0]);
+    assert_eq!(warned(load, &[], &[]), [""; 0]);
 }
 
 #[test]
 fn times_around_40_ms_are_no_plateau() {
     let spread: Vec<(u64, f64)> = (10..90).map(|ms| (20, f64::from(ms))).collect();
     let network = [("delayed_acks", 100_000.0)];
-    assert_eq!(told(serving(&spread), &[], &network), [""; 0]);
+    assert_eq!(warned(serving(&spread), &[], &network), [""; 0]);
     let later = serving(&[(900, 0.1), (80, 201.0)]);
-    assert!(told(later, &[], &network)[0].contains("80 of 980 requests took about 200 ms"));
+    assert!(warned(later, &[], &network)[0].contains("80 of 980 requests took about 200 ms"));
 }
 
 #[test]
-fn segments_sent_again_on_loopback_are_told_with_what_points_at_the_cause() {
+fn segments_sent_again_on_loopback_are_reported_with_what_points_at_the_cause() {
     let network = [
         ("segments_sent", 100_000.0),
         ("segments_retransmitted", 50.0),
@@ -209,29 +193,29 @@ fn segments_sent_again_on_loopback_are_told_with_what_points_at_the_cause() {
         ("retransmit_timeouts", 0.0),
     ];
     assert_eq!(
-        told(Load::default(), &[], &network),
+        warned(Load::default(), &[], &network),
         [
             "retransmissions: 50 of 100000 segments were sent again while replies counted, though \
              loopback loses nothing by itself: TCP's memory ran short (2 times)"
         ]
     );
     let few = [("segments_sent", 1e9), ("segments_retransmitted", 50.0)];
-    assert_eq!(told(Load::default(), &[], &few), [""; 0]);
+    assert_eq!(warned(Load::default(), &[], &few), [""; 0]);
 }
 
 #[test]
-fn ports_that_run_out_are_foretold() {
+fn ports_that_run_out_are_predicted() {
     let network = [("time_wait_max", 20_000.0)];
-    let told_of = told(Load::default(), &[("no-port", 7)], &network);
+    let warned_of = warned(Load::default(), &[("no-port", 7)], &network);
     assert_eq!(
-        told_of,
+        warned_of,
         [
             "few-ports: 7 connections found no local port: up to 20000 connections were over but \
              kept their ports for another minute (TIME_WAIT), of 28232 for each source address"
         ]
     );
     assert_eq!(
-        told(Load::default(), &[], &[("time_wait_max", 900.0)]),
+        warned(Load::default(), &[], &[("time_wait_max", 900.0)]),
         [""; 0]
     );
 }

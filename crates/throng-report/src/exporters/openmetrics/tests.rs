@@ -7,7 +7,7 @@ use crate::{Logs, fixture};
 
 fn exported(report: &Report<'_>) -> String {
     let mut text = Vec::new();
-    OpenMetrics.render(report, &mut text).unwrap();
+    render(report, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! What is expected of the results of a study's parts, against these results.
 
-use super::missing::{Absent, Missing, told};
+use super::missing::{Absent, Missing, sentences};
 use super::weigh::{Term, Weighed, weigh};
 use super::words::{beside, beside_number, expected, lowered, sentence};
 use super::{Evidence, Finding, JudgedCheck};
@@ -32,9 +32,9 @@ impl Judge<'_> {
         let (evidence, missing) = match self.check(expect, part) {
             Ok(mut check) => {
                 check.weigh();
-                (check.evidence, told(&check.missing))
+                (check.evidence, sentences(&check.missing))
             }
-            Err(why) => (Vec::new(), told(&[why.into()])),
+            Err(why) => (Vec::new(), sentences(&[why.into()])),
         };
         let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict));
         JudgedCheck {
@@ -123,7 +123,6 @@ struct Check<'a> {
 enum Other<'a> {
     /// Each other.
     None,
-    /// A number.
     Number(Term),
     /// A value of the part at this place.
     Value(usize, &'a Reference),

@@ -38,14 +38,14 @@ impl From<&str> for Missing {
 }
 
 /// All of them in words, each reason once.
-pub(super) fn told(missing: &[Missing]) -> Vec<String> {
+pub(super) fn sentences(missing: &[Missing]) -> Vec<String> {
     let mut reasons: Vec<&str> = Vec::new();
     for one in missing {
         if !reasons.contains(&one.why.as_str()) {
             reasons.push(&one.why);
         }
     }
-    let told = reasons.into_iter().map(|why| {
+    let sentences = reasons.into_iter().map(|why| {
         let of_it = missing.iter().filter(|one| one.why == why);
         let values: Vec<&Absent> = of_it.filter_map(|one| one.value.as_ref()).collect();
         if values.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn told(missing: &[Missing]) -> Vec<String> {
             format!("{}: {why}", names(&values))
         }
     });
-    told.collect()
+    sentences.collect()
 }
 
 /// "cache misses/reply of thread and select with 2 clients and of thread with 8 clients"
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_that_several_share_is_told_once() {
+    fn a_reason_that_several_share_is_reported_once() {
         let absent = |metric: &str, server: &str, clients, why: &str| Missing {
             value: Some(Absent {
                 metric: metric.to_owned(),
@@ -114,6 +114,6 @@ mod tests {
              8 clients, faults/reply of thread (two) with 8 clients and 1 more: no counter",
             "part b was not run",
         ];
-        assert_eq!(told(&all), expected);
+        assert_eq!(sentences(&all), expected);
     }
 }

@@ -41,7 +41,6 @@ pub struct Judged {
     /// What the author of the study says the figures show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Its checks.
     pub checks: Vec<JudgedCheck>,
 }
 

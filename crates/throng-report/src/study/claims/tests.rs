@@ -169,7 +169,7 @@ fn sentences_have_the_numbers() {
 }
 
 #[test]
-fn limits_are_told_apart_where_what_they_lie_between_does_not_overlap() {
+fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
     use Finding::{Confirmed, Inconclusive, NotChecked, Refuted};
     use throng_record::SearchEnding::{Between, Found, OutOfTime};
     let found = |broke_at: Option<u64>, ending| {
@@ -233,7 +233,7 @@ fn limits_are_told_apart_where_what_they_lie_between_does_not_overlap() {
 }
 
 #[test]
-fn one_trial_tells_nothing() {
+fn one_trial_proves_nothing() {
     let once = |_: &mut Run, trials: &mut Vec<Trial>| trials.retain(|trial| trial.round == 0);
     let found = judged(
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
@@ -269,7 +269,7 @@ fn at_another_scale_only_what_is_about_crowds_that_were_run_is_checked() {
 }
 
 #[test]
-fn expectations_are_told_in_words() {
+fn expectations_are_described() {
     let other = r#"baseline = { server = "poll", part = "b", clients = 10, factor = 1.5 }"#;
     for (keys, words) in [
         (

@@ -67,11 +67,11 @@ fn below(first: &Term, second: &Term, no_more: Option<f64>) -> Weighed {
         _ if first.is_scarce() || second.is_scarce() => Finding::Inconclusive,
         (Some((low, high)), Some(share)) => {
             let most = 1.0 + floor.max(share);
-            told(high <= most, low > most)
+            finding(high <= most, low > most)
         }
-        (Some((low, high)), None) => told(high < 1.0 / (1.0 + floor), low > 1.0 + floor),
-        (None, Some(_)) => told(first.high <= second.low, first.low > second.high),
-        (None, None) => told(first.high < second.low, first.low >= second.high),
+        (Some((low, high)), None) => finding(high < 1.0 / (1.0 + floor), low > 1.0 + floor),
+        (None, Some(_)) => finding(first.high <= second.low, first.low > second.high),
+        (None, None) => finding(first.high < second.low, first.low >= second.high),
     };
     Weighed {
         finding,
@@ -86,12 +86,12 @@ fn alike(first: &Term, second: &Term, share: f64) -> Weighed {
     let (least, most) = (1.0 / (1.0 + share), 1.0 + share);
     let finding = match ends(ratio) {
         _ if first.is_scarce() || second.is_scarce() => Finding::Inconclusive,
-        Some((low, high)) => told(low >= least && high <= most, low > most || high < least),
+        Some((low, high)) => finding(low >= least && high <= most, low > most || high < least),
         None => {
             let within = |a: f64, b: f64| a <= b * most && b <= a * most;
             let ends = [(first.low, second.high), (first.high, second.low)];
             let apart = first.low > second.high * most || second.low > first.high * most;
-            told(ends.iter().all(|(a, b)| within(*a, *b)), apart)
+            finding(ends.iter().all(|(a, b)| within(*a, *b)), apart)
         }
     };
     Weighed {
@@ -106,7 +106,7 @@ fn ends(ratio: Option<Quantity>) -> Option<(f64, f64)> {
     ratio.low.zip(ratio.high)
 }
 
-fn told(confirmed: bool, refuted: bool) -> Finding {
+fn finding(confirmed: bool, refuted: bool) -> Finding {
     match (confirmed, refuted) {
         (true, _) => Finding::Confirmed,
         (_, true) => Finding::Refuted,
@@ -266,7 +266,7 @@ mod tests {
             let (a, b) = (term(&a), term(&b));
             let (one, other) = (below(&a, &b, None).finding, below(&b, &a, None).finding);
             prop_assert!(one == Finding::Inconclusive || one != other);
-            // Nothing is both alike and told apart by more than that.
+            // Nothing is both alike and distinguished by more than that.
             let within = alike(&a, &b, 0.1);
             if within.finding == Finding::Confirmed {
                 let ratio = within.ratio.expect("trials give one");

@@ -7,7 +7,7 @@ use super::body::BodyCheck;
 use super::{BodyRule, HttpRequest, text};
 
 /// What clients ask, round and round, and the text that throng's own servers answer.
-pub(super) struct Asking {
+pub(super) struct RequestSet {
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
     pub(super) text: &'static [u8],
@@ -20,7 +20,7 @@ pub(super) struct Asking {
     is_mixed: bool,
 }
 
-impl Asking {
+impl RequestSet {
     /// Which request a client begins with.
     pub(super) fn first(&self, client: u64) -> usize {
         if self.is_mixed {
@@ -41,7 +41,7 @@ pub(super) struct Request {
 }
 
 /// What clients with these settings ask.
-pub(super) fn asking(settings: &Settings) -> &'static Asking {
+pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
     type Key = (
         &'static str,
         Mix<&'static str>,
@@ -49,7 +49,7 @@ pub(super) fn asking(settings: &Settings) -> &'static Asking {
         &'static HttpRequest,
         Option<u64>,
     );
-    static ASKING: Kept<Key, Asking> = Kept::new();
+    static REQUEST_SETS: Kept<Key, RequestSet> = Kept::new();
     let key = (
         settings.host,
         settings.paths,
@@ -57,8 +57,8 @@ pub(super) fn asking(settings: &Settings) -> &'static Asking {
         settings.request,
         settings.length,
     );
-    ASKING.get(key, |(host, paths, expected, request, length)| {
-        let mut asking = Asking {
+    REQUEST_SETS.get(key, |(host, paths, expected, request, length)| {
+        let mut request_set = RequestSet {
             wire: Vec::new(),
             requests: Vec::new(),
             text: text(),
@@ -75,8 +75,8 @@ pub(super) fn asking(settings: &Settings) -> &'static Asking {
             };
             let path = paths.parts().position(|(path, _)| path == asked);
             for _ in 0..wire.len() / request.len() {
-                asking.requests.push(Request {
-                    start: asking
+                request_set.requests.push(Request {
+                    start: request_set
                         .requests
                         .last()
                         .map_or(0, |last| last.start + last.bytes),
@@ -84,9 +84,9 @@ pub(super) fn asking(settings: &Settings) -> &'static Asking {
                     path: path.unwrap_or(0),
                 });
             }
-            asking.wire.extend(wire);
+            request_set.wire.extend(wire);
         }
-        Box::new(asking)
+        Box::new(request_set)
     })
 }
 

@@ -43,12 +43,16 @@ fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
     let trials = trial_lines(directory);
     assert_eq!(trials.len(), 6);
     // They come when the rates are known.
-    assert!(trials[4..].iter().all(|trial| trial["purpose"] == "below"));
+    assert!(
+        trials[4..]
+            .iter()
+            .all(|trial| trial["purpose"] == "at-load")
+    );
     for trial in &trials[4..] {
         schemas.check("trial", trial);
         assert!(trial["failure"].is_null(), "{trial:#}");
-        assert_eq!(trial["below"]["percent"], 40);
-        let asked = number(&trial["below"]["rate_per_s"]);
+        assert_eq!(trial["at_load"]["percent"], 40);
+        let asked = number(&trial["at_load"]["rate_per_s"]);
         let part = asked / reached(&trials, &trial["server"]);
         assert!((part - 0.4).abs() < 0.001, "{part}");
         let load = &trial["load"];
@@ -67,16 +71,16 @@ fn response_times_are_taken_at_a_part_of_the_rate_that_was_reached() {
     assert_eq!(rows.len(), 2, "no rows of their own");
     for row in rows {
         let rate = number(&row["metrics"]["requests_per_s"]["value"]);
-        let below = &row["below"][0];
-        assert!((number(&below["rate_asked_per_s"]) / rate - 0.4).abs() < 0.001);
+        let at_load = &row["at_load"][0];
+        assert!((number(&at_load["rate_asked_per_s"]) / rate - 0.4).abs() < 0.001);
         assert!(
-            below["metrics"]["response_p50_us"]["value"].is_number(),
+            at_load["metrics"]["response_p50_us"]["value"].is_number(),
             "{row:#}"
         );
     }
     assert!(text(&directory.join("report.md")).contains("## Latency at load"));
     assert!(text(&directory.join("report.html")).contains("Latency at load"));
-    assert!(directory.join("figures/below-maximum.svg").exists());
+    assert!(directory.join("figures/latency-at-load.svg").exists());
 }
 
 #[test]
@@ -87,14 +91,14 @@ fn without_a_rate_at_full_speed_there_is_no_part_to_ask_for() {
         ..ServerInfo::default()
     };
     let mut plan = plan(vec![server], 5);
-    plan.settings.below_percent = vec![50, 80];
+    plan.settings.latency_at_percent = vec![50, 80];
     let (_, trials) = carry_out(&plan);
     assert_eq!(trials.len(), 3);
     for (trial, percent) in trials[1..].iter().zip([50, 80]) {
         Schemas::read().check("trial", &serde_json::json!(trial));
-        assert_eq!((trial.purpose, trial.round), (Purpose::Below, 0));
-        let below = trial.below.unwrap();
-        assert_eq!((below.percent, below.rate_per_s), (percent, None));
+        assert_eq!((trial.purpose, trial.round), (Purpose::AtLoad, 0));
+        let at_load = trial.at_load.unwrap();
+        assert_eq!((at_load.percent, at_load.rate_per_s), (percent, None));
         assert!(trial.load.is_none());
         let reason = &trial.failure.as_ref().unwrap().reason;
         let says = "there is no rate to take a part of";

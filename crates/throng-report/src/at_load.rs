@@ -34,18 +34,18 @@ impl Share {
     /// # Errors
     /// When a histogram in the record cannot be read.
     pub(super) fn all<'a>(trials: impl Iterator<Item = &'a Trial>) -> anyhow::Result<Vec<Self>> {
-        let below = trials.filter(|trial| trial.purpose == Purpose::Below);
-        let shares = below.filter_map(Self::of);
+        let at_load = trials.filter(|trial| trial.purpose == Purpose::AtLoad);
+        let shares = at_load.filter_map(Self::of);
         let mut shares = shares.collect::<Result<Vec<_>, _>>()?;
         shares.sort_by_key(|share| share.percent);
         Ok(shares)
     }
 
     fn of(trial: &Trial) -> Option<anyhow::Result<Self>> {
-        let below = trial.below?;
+        let at_load = trial.at_load?;
         let nothing = Self {
-            percent: below.percent,
-            rate_asked_per_s: below.rate_per_s,
+            percent: at_load.percent,
+            rate_asked_per_s: at_load.rate_per_s,
             kept: false,
             waited_share: None,
             metrics: Values::default(),
@@ -89,16 +89,16 @@ mod tests {
     use crate::summary::Summary;
 
     fn shares(change: impl Fn(&mut Trial)) -> Vec<Share> {
-        let (run, mut trials) = fixture::below();
+        let (run, mut trials) = fixture::at_load();
         trials.iter_mut().for_each(change);
         let summary = Summary::of(&run, &trials).unwrap();
         let row = summary.rows_at(100).find(|row| row.server == "epoll");
-        row.unwrap().below.clone()
+        row.unwrap().at_load.clone()
     }
 
     fn load(trial: &mut Trial) -> Option<&mut Load> {
-        let below = trial.purpose == Purpose::Below && trial.percent() == Some(80);
-        trial.load.as_mut().filter(|_| below)
+        let at_load = trial.purpose == Purpose::AtLoad && trial.percent() == Some(80);
+        trial.load.as_mut().filter(|_| at_load)
     }
 
     #[test]
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn they_change_nothing_of_what_is_told_at_full_speed() {
-        let (run, trials) = fixture::below();
+    fn they_change_nothing_of_what_is_reported_at_full_speed() {
+        let (run, trials) = fixture::at_load();
         let (_, without) = fixture::record();
         let with = Summary::of(&run, &trials).unwrap();
         let without = Summary::of(&run, &without).unwrap();
@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(with.scaling, without.scaling);
         for (row, other) in with.rows.iter().zip(&without.rows) {
             let mut row = row.clone();
-            assert!(!row.below.is_empty());
-            row.below.clear();
+            assert!(!row.at_load.is_empty());
+            row.at_load.clear();
             assert_eq!(row, *other);
         }
     }

@@ -1,6 +1,6 @@
 //! Response times below the maximum in sentences.
 
-use crate::below::Share;
+use crate::at_load::Share;
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, list, number, time};
 
@@ -11,7 +11,7 @@ pub(super) fn sentences(summary: &Summary) -> Vec<String> {
         return Vec::new();
     };
     let rows: Vec<&Row> = summary.rows_at(*clients).collect();
-    let shares = rows.iter().flat_map(|row| &row.below);
+    let shares = rows.iter().flat_map(|row| &row.at_load);
     let Some(percent) = shares.map(|share| share.percent).max() else {
         return Vec::new();
     };
@@ -28,7 +28,7 @@ pub(super) fn sentences(summary: &Summary) -> Vec<String> {
 /// "At 80 % of the rate that each reached with 1,000 clients (one trial each), ...".
 fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     let of_row = |row: &&Row| {
-        row.below
+        row.at_load
             .iter()
             .find(|share| share.percent == percent)
             .cloned()
@@ -43,7 +43,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
         })
         .collect();
     kept.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let (crowd, told) = (
+    let (crowd, reported) = (
         counted(clients, "client"),
         |(row, share, p99_us): &(&Row, Share, f64)| {
             let rate = share
@@ -62,15 +62,15 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
             "At {percent} % of the rate that it reached with {crowd} (one trial), the response time of {} \
              has a p99 of {}.",
             only.0.server,
-            told(only)
+            reported(only)
         )),
         [shortest, .., longest] => Some(format!(
             "At {percent} % of the rate that each reached with {crowd} (one trial each: small \
              differences say nothing), {} has the shortest p99 of the response time: {}; {} the longest: {}.",
             shortest.0.server,
-            told(shortest),
+            reported(shortest),
             longest.0.server,
-            told(longest)
+            reported(longest)
         )),
     }
 }
@@ -78,7 +78,7 @@ fn waiting(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
 /// Whose maximum was the clients', so that a part of it keeps the clients as busy as the server.
 fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
     let tried = |row: &&&Row| {
-        row.below
+        row.at_load
             .iter()
             .any(|share| share.percent == percent && share.kept)
     };
@@ -101,7 +101,7 @@ fn not_compared(rows: &[&Row], percent: u32, clients: u32) -> Option<String> {
 /// Who did not keep a part of their own rate.
 fn not_kept(rows: &[&Row], clients: u32) -> Option<String> {
     let all = rows.iter().flat_map(|row| {
-        let shares = row.below.iter();
+        let shares = row.at_load.iter();
         shares.map(move |share| (&row.server, share))
     });
     let short: Vec<String> = all
@@ -131,21 +131,21 @@ mod tests {
     use throng_record::{Purpose, Trial};
 
     fn said(change: impl Fn(&mut Trial)) -> String {
-        let (run, mut trials) = fixture::below();
+        let (run, mut trials) = fixture::at_load();
         trials.iter_mut().for_each(change);
         sentences(&Summary::of(&run, &trials).unwrap()).join("\n")
     }
 
     #[test]
-    fn who_waits_shortest_and_longest_is_told_with_its_trials() {
+    fn who_waits_shortest_and_longest_is_reported_with_its_trials() {
         insta::assert_snapshot!(said(|_| ()));
     }
 
     #[test]
     fn who_does_not_keep_the_rate_is_named_and_not_ranked() {
         let text = said(|trial| {
-            let below = trial.purpose == Purpose::Below && trial.server == "io-uring";
-            if let Some(load) = trial.load.as_mut().filter(|_| below) {
+            let at_load = trial.purpose == Purpose::AtLoad && trial.server == "io-uring";
+            if let Some(load) = trial.load.as_mut().filter(|_| at_load) {
                 load.window.replies /= 2;
                 load.window.replies_per_s /= 2.0;
             }

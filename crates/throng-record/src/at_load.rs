@@ -15,7 +15,7 @@ const UNDER_WAY: u64 = 10;
 /// What a trial below the maximum was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Below {
+pub struct AtLoad {
     /// Part of the rate that the server reached with as many clients.
     pub percent: u32,
     /// Requests a second that this comes to; absent where no rate was reached.
@@ -23,7 +23,7 @@ pub struct Below {
     pub rate_per_s: Option<f64>,
 }
 
-impl Below {
+impl AtLoad {
     /// This part of the median rate that a server reached with so many clients in those of `trials`
     /// that have figures and count.
     pub fn of(percent: u32, trials: &[Trial], server: &str, clients: u32) -> Self {
@@ -94,16 +94,16 @@ mod tests {
             trial("epoll", 10, Purpose::Timed, 1000.0),
             trial("epoll", 10, Purpose::Timed, 5000.0),
             trial("epoll", 10, Purpose::Control, 1e6),
-            trial("epoll", 10, Purpose::Below, 1.0),
+            trial("epoll", 10, Purpose::AtLoad, 1.0),
             trial("epoll", 20, Purpose::Timed, 2e6),
             trial("poll", 10, Purpose::Timed, 3e6),
             failed,
         ];
-        let below = Below::of(80, &trials, "epoll", 10);
-        assert!((below.rate_per_s.unwrap() - 800.0).abs() < 1e-9);
-        assert_eq!(Below::of(80, &trials, "select", 10).rate_per_s, None);
+        let at_load = AtLoad::of(80, &trials, "epoll", 10);
+        assert!((at_load.rate_per_s.unwrap() - 800.0).abs() < 1e-9);
+        assert_eq!(AtLoad::of(80, &trials, "select", 10).rate_per_s, None);
         let nobody_served = [trial("epoll", 10, Purpose::Timed, 0.0)];
-        assert_eq!(Below::of(80, &nobody_served, "epoll", 10).rate_per_s, None);
+        assert_eq!(AtLoad::of(80, &nobody_served, "epoll", 10).rate_per_s, None);
     }
 
     #[test]

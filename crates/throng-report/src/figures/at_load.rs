@@ -5,22 +5,21 @@ use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, number};
 use throng_registry::{Entry, Info};
 
-/// See the module.
-pub(super) struct Below;
+pub(super) struct AtLoad;
 
-impl Entry for Below {
+impl Entry for AtLoad {
     fn info(&self) -> Info {
         Info {
-            name: "below-maximum",
+            name: "latency-at-load",
             summary: "Response time below the maximum",
         }
     }
 }
 
-impl FigureKind for Below {
+impl FigureKind for AtLoad {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let summary = source.summary;
-        let tried = summary.rows.iter().filter(|row| !row.below.is_empty());
+        let tried = summary.rows.iter().filter(|row| !row.at_load.is_empty());
         let clients = tried.map(|row| row.clients).max()?;
         let servers = summary.servers.iter().enumerate();
         let series: Vec<Series> = servers
@@ -30,15 +29,12 @@ impl FigureKind for Below {
                 points: summary
                     .rows_at(clients)
                     .filter(|row| row.server == *name)
-                    .flat_map(|row| row.below.iter().map(move |share| (row, share)))
+                    .flat_map(|row| row.at_load.iter().map(move |share| (row, share)))
                     .filter_map(|(row, share)| {
                         let p99_us = share.metrics.value("response_p99_us")?;
                         Some(Point {
-                            x: f64::from(share.percent),
-                            y: p99_us / 1e3,
-                            low: None,
-                            high: None,
                             partial: !share.kept || !row.served_all,
+                            ..Point::new(f64::from(share.percent), p99_us / 1e3)
                         })
                     })
                     .collect(),
@@ -67,28 +63,24 @@ impl FigureKind for Below {
             caption.push_str(if single { " Pale" } else { " Hollow" });
             caption.push_str(": the rate was not kept, or not all clients were served.");
         }
+        let title = "Response time below the maximum, 99th percentile";
+        let x = Axis {
+            from_zero: false,
+            ..Axis::linear("% of the rate reached", None)
+        };
+        let (kind, y) = if single {
+            (Kind::Bars, Axis::linear("time", Some("ms")))
+        } else {
+            (Kind::Lines, Axis::logarithmic("time", Some("ms")))
+        };
         Some(Figure {
-            id: self.info().name,
-            title: "Response time below the maximum, 99th percentile".to_owned(),
             caption,
             alternative: format!(
                 "99th percentile of the response time with {crowd}, in ms. At {greatest} % of the rate \
                  reached: {}.",
                 values.join(", ")
             ),
-            x: Axis {
-                from_zero: false,
-                ..Axis::linear("% of the rate reached", None)
-            },
-            y: if single {
-                Axis::linear("time", Some("ms"))
-            } else {
-                Axis::logarithmic("time", Some("ms"))
-            },
-            kind: if single { Kind::Bars } else { Kind::Lines },
-            series,
-            parts: Vec::new(),
-            maps: Vec::new(),
+            ..Figure::new(self.info().name, title, kind, (x, y), series)?
         })
     }
 }
