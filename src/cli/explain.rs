@@ -4,7 +4,7 @@ use super::{Exit, output};
 
 use crate::learn::{calls, generated, page};
 use crate::record::traced::Traced;
-use crate::registry::{self, Entry as _};
+use crate::registry;
 use crate::serve::Model;
 use crate::serve::models::MODELS;
 
@@ -69,6 +69,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// The calls of one request, or why they cannot be traced; how to end where somebody interrupted it.
 #[cfg(target_os = "linux")]
 fn traced(model: &'static Model) -> Result<Result<Traced, String>, Exit> {
+    use crate::registry::Entry as _;
+
     if let Err(unsupported) = model.supported() {
         return Ok(Err(unsupported.to_string()));
     }
