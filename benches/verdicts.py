@@ -77,13 +77,14 @@ def main():
             times.append(took)
             line = []
             for name in METRICS:
-                verdict, ratio = rows[name]["verdict"], rows[name]["ratio"]
+                verdict, ratio = rows[name]["verdict"], rows[name].get("ratio")
                 differs = verdict in ("better", "worse")
                 is_wrong = verdict == "better" or (differs and planted == 0)
                 is_wrong = is_wrong or (verdict == "equivalent" and planted > 2)
                 kind = "wrong" if is_wrong else "found" if differs else "not found"
                 seen[name][kind] += 1
-                line.append(f"{METRICS[name]} {ratio['value']:.4f} ({ratio['low']:.4f}-{ratio['high']:.4f}) {verdict}")
+                shown = f"{ratio['value']:.4f} ({ratio['low']:.4f}-{ratio['high']:.4f}) " if ratio else ""
+                line.append(f"{METRICS[name]} {shown}{verdict}")
             print(f"{planted:g} % #{number + 1}: {'; '.join(line)}; {grade}, {took:.1f} s", flush=True)
         for name, kinds in seen.items():
             median = sorted(times)[len(times) // 2] if times else 0
