@@ -163,14 +163,14 @@ compare_one() {
       | if .ratio == null then "-" else
           (.ratio | "\(.value * 1000 | round / 1000) (\(.low * 1000 | round / 1000)-\(.high * 1000 | round / 1000))")
           + " " + .word end;
-    "| `throng/\($model)` | `\($name)` | \($crowd) | \(ratio("requests_per_s")) | \(ratio("requests_per_server_cpu_s")) | \(.grade.level) |"
+    "| `throng/\($model)` | `\($name)` | \($crowd) | \(ratio("requests_per_s")) | \(ratio("server_cpu_us_per_request")) | \(.grade.level) |"
   ' "$work/record/summary.json"
 }
 
 rates() {
   choose_models
   build_servers
-  echo "| server | against | clients | requests/s | requests per server-CPU-second | grade |"
+  echo "| server | against | clients | requests/s | server CPU per request | grade |"
   echo "|---|---|---:|---|---|---|"
   for name in "${built[@]}"; do
     local model=${name#c/}

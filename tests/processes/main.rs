@@ -10,6 +10,7 @@ mod record;
 mod reproduce;
 mod resume;
 mod security;
+mod services;
 mod situations;
 mod studies;
 

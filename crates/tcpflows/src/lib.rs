@@ -60,7 +60,7 @@ pub struct Contents {
     pub packets: u64,
     /// From the first of them to the last.
     pub duration_s: f64,
-    /// Packets that the kernel dropped while capturing; absent when the file does not tell.
+    /// Packets that the kernel dropped while capturing; absent when the file does not have it.
     pub dropped_by_kernel: Option<u64>,
     /// Packets that are a copy of one before, captured in another place; counted once.
     pub duplicates: u64,
@@ -171,7 +171,7 @@ impl Analysis {
         self.flows.last_mut()
     }
 
-    /// Ends. `dropped` is what the file tells about drops, `damage` why it could not be read on.
+    /// Ends. `dropped` is what the file has about drops, `damage` why it could not be read on.
     pub fn finish(self, dropped: Option<u64>, damage: Option<Damage>) -> Report {
         let mut contents = self.contents;
         if contents.packets > 0 {

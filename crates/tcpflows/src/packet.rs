@@ -131,7 +131,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         });
     }
     // How long the packet says that it is. A card that cuts large packets itself is given some
-    // that say nothing, and then the frame's length tells.
+    // that have no length, and then the frame's counts.
     let (stated, number, hops) = match &ip {
         LaxIpSlice::Ipv4(ip) => {
             let header = ip.header();

@@ -171,7 +171,7 @@ fn endings_are_distinguished() {
         let row = only_row(&packets);
         assert_eq!((row.ending, row.complete), (ending, complete));
     }
-    // Somebody who is still told something after the end says so, which is no ending of its own.
+    // A reset in answer to data after the end is not an ending of its own.
     let mut packets = connection();
     packets.push(by_client(500, RST, 1102, 0));
     let row = only_row(&packets);

@@ -202,17 +202,17 @@ mod tests {
         }
         for cut in [1, 7, 8, 9, 64, 4096, stream.len()] {
             let mut reader = Reader::default();
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             // A small cut of a long frame would take as many copies as it has bytes.
             let pieces = stream[..stream.len().min(cut * 300)].chunks(cut);
             for mut piece in pieces {
                 assert!(reader.fill(&mut piece).unwrap());
                 while let Some(frame) = reader.next().unwrap() {
-                    heard.push(frame);
+                    received.push(frame);
                 }
             }
-            assert_eq!(heard, frames()[..heard.len()]);
-            assert!(heard.len() >= 2, "{cut}");
+            assert_eq!(received, frames()[..received.len()]);
+            assert!(received.len() >= 2, "{cut}");
         }
         assert!(
             !Reader::default().fill(&mut io::empty()).unwrap(),

@@ -1,4 +1,4 @@
-//! throng with a crowd that comes from several hosts, launched by MPI.
+//! throng with clients on several hosts, launched by MPI.
 //!
 //! Every rank runs this program with the same arguments, which are throng's own. The leading rank, 0, is
 //! throng: it starts the server, probes its host, and makes record and report. Each other rank is a

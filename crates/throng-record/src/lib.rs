@@ -80,7 +80,7 @@ pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 
 /// The version of the form described here. A reader refuses any other.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// The directory within a record that holds a copy of the one it is compared with.
 pub const BASELINE: &str = "baseline";

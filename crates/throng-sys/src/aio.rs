@@ -119,7 +119,7 @@ struct Parts {
 pub type Ended = (Result<usize, Errno>, Vec<u8>);
 
 impl Operation {
-    /// A place for operations on `socket`, which it keeps open; `token` is what the bell tells.
+    /// A place for operations on `socket`, which it keeps open; `token` is what the bell carries.
     pub fn new(socket: Arc<OwnedFd>, notice: Notice, token: u32) -> Self {
         // SAFETY: an all-zero aiocb is a valid value: no buffer, no notice.
         let block = unsafe { std::mem::zeroed() };

@@ -66,7 +66,7 @@ impl AsFd for CompletionPipe {
     }
 }
 
-/// The signal that rings the bell: one that queues where there are such, and tells its number.
+/// The signal that rings the bell: one that queues where the system has them, and carries its number.
 pub(super) fn signal() -> libc::c_int {
     #[cfg(any(target_os = "linux", target_os = "illumos", target_os = "solaris"))]
     return libc::SIGRTMIN();

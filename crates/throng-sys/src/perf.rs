@@ -5,7 +5,7 @@
 //! threads, processes, and theirs in turn. All its counters are read at one moment of each task, so
 //! that they can be set against each other.
 //!
-//! They count all the time, and a part of it is told by reading twice. Switching them on and off
+//! They count all the time, and a part of it is the difference of two readings. Switching them on and off
 //! would interrupt a CPU for each of what may be thousands of tasks (17 us each in a virtual
 //! machine); reading does so only for those that run.
 

@@ -1,4 +1,4 @@
-//! Being told of every system call of other threads, by ptrace(2).
+//! Stops at every system call of other threads, by ptrace(2).
 //!
 //! Needs no privilege for one's own children. All requests must come from the thread that seized, so a
 //! [`Tracer`] stays where it was made; with that thread, or with this process, all that is traced is killed.
@@ -77,7 +77,7 @@ const ENTRY: u8 = 1;
 const EXIT: u8 = 2;
 
 impl Tracer {
-    /// Begins to trace a thread, which stands still then until told to [go on](Self::go_on).
+    /// Begins to trace a thread, which stands still until let [go on](Self::go_on).
     ///
     /// # Errors
     /// As ptrace(2): EPERM where that is forbidden, ESRCH where it is gone.
@@ -107,7 +107,7 @@ impl Tracer {
 
     /// Lets a thread go on to its next system call, with the signal that reached it or 0.
     pub fn go_on(&self, thread: i32, signal: i32) {
-        // Who was killed meanwhile is told of as gone.
+        // A thread that was killed meanwhile is reported as gone.
         let _ = request(CONT_TO_SYSCALL, thread, 0, signal.into());
     }
 }

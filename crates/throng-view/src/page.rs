@@ -42,7 +42,7 @@ fn document(title: &str, body: &Markup) -> Markup {
 fn opening(title: &str, below: &Markup) -> Markup {
     html! {
         header.top {
-            p.brand { "throng" span { "how a server holds up under a crowd" } }
+            p.brand { "throng" span { "network servers under many concurrent clients" } }
             h1 { (title) }
             (below)
         }
@@ -244,7 +244,7 @@ fn trials(progress: &Progress) -> Markup {
     }
 }
 
-/// What is told instead of a page.
+/// What is shown instead of a page.
 pub(super) fn refusal(title: &str, why: &str) -> Markup {
     let body = html! {
         (opening(title, &html! {}))

@@ -1,4 +1,4 @@
-//! How far a run is, as its record tells it: what is done of all, what is left at the pace of the last trials,
+//! How far a run is, from its record: what is done of all, what is left at the pace of the last trials,
 //! and what these brought.
 
 use std::io::Read as _;

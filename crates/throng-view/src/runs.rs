@@ -290,7 +290,7 @@ impl Known {
         }
     }
 
-    /// All files that tell of it.
+    /// All its files.
     fn files(&self, directory: &Path) -> Vec<PathBuf> {
         let mut files = vec![directory.join("run.json"), directory.join("study.json")];
         match &self.contents {

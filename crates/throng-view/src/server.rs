@@ -228,7 +228,7 @@ async fn apart<T: Send + 'static>(
     let runs = Arc::clone(&shared.runs);
     let done = tokio::task::spawn_blocking(move || work(&runs)).await;
     done.map_err(|_| {
-        // Of the record; the panic itself has been told on standard error.
+        // Of the record; the panic itself was reported on standard error.
         let why = "This record is more than throng can make a page of.".to_owned();
         Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
     })

@@ -48,7 +48,7 @@ fn a_slower_server_is_slower() {
         return;
     }
     assert_eq!(
-        ran.verdict("snake", "requests_per_server_cpu_s"),
+        ran.verdict("snake", "server_cpu_us_per_request"),
         "costlier",
         "{}",
         ran.out

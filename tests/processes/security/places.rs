@@ -21,7 +21,7 @@ fn write(directory: &Path, record: &Value) {
 
 fn study(parts: &Value) -> String {
     json!({
-        "schema_version": 2, "throng_version": "0.1.0", "name": "s", "question": "?",
+        "schema_version": 3, "throng_version": "0.1.0", "name": "s", "question": "?",
         "started_at": "2026-01-01T12:00:00Z", "arguments": [], "parts": parts,
     })
     .to_string()
@@ -139,7 +139,7 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
     let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
     for (run, why) in [
         (String::new(), "line 1, column 1"),
-        ("{\"schema_version\": 2".to_owned(), "line 1, column "),
+        ("{\"schema_version\": 3".to_owned(), "line 1, column "),
         (deep, "line 1, column "),
         (
             replaced("\"runs\":", "\"runs\":18446744073709551615,\"x\":"),
@@ -154,15 +154,15 @@ fn a_record_that_cannot_be_is_refused_at_its_place() {
             "expected value",
         ),
         (
-            replaced("\"schema_version\":2", "\"schema_version\":1"),
-            "the record has form 1, and this version of throng reads form 2; make the run again",
+            replaced("\"schema_version\":3", "\"schema_version\":1"),
+            "the record has form 1, and this version of throng reads form 3; make the run again",
         ),
         (
-            replaced("\"schema_version\":2", "\"schema_version\":3"),
-            "form 3",
+            replaced("\"schema_version\":3", "\"schema_version\":4"),
+            "form 4",
         ),
         (
-            replaced("\"schema_version\":2", "\"schema_version\":2,\"more\":1"),
+            replaced("\"schema_version\":3", "\"schema_version\":3,\"more\":1"),
             "unknown field `more`",
         ),
     ] {

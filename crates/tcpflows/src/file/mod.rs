@@ -186,7 +186,7 @@ impl<R: Read> Capture<R> {
         }
     }
 
-    /// How many packets the capturing kernel dropped, if the file tells.
+    /// How many packets the capturing kernel dropped, if the file has it.
     pub fn dropped(&self) -> Option<u64> {
         match &self.kind {
             Kind::Pcap(_) => None,
@@ -203,7 +203,7 @@ fn cannot_read(error: &std::io::Error) -> String {
 /// Recognises a file by its first bytes.
 fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
     if !window.fill(4).map_err(|error| cannot_read(&error))? {
-        return Err("no capture: the file ends before anything is said".to_owned());
+        return Err("no capture: the file ends before its header".to_owned());
     }
     let magic = HostAssignment::Big.u32(window.bytes(), 0);
     if magic == pcapng::SECTION_HEADER {

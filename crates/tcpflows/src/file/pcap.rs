@@ -41,7 +41,7 @@ pub(super) fn open<R: Read>(window: &mut Window<R>, magic: u32) -> Result<Option
     if !whole.map_err(|error| cannot_read(&error))? {
         return Err("the file ends within its header".to_owned());
     }
-    // The upper bits tell about check sums at the end of frames.
+    // The upper bits describe checksums at the end of frames.
     let link = order.u32(window.bytes(), 20) & 0xffff;
     window.consume(FILE_HEADER_BYTES);
     Ok(Some(Header {

@@ -22,12 +22,12 @@ const DROPPED_BY_SYSTEM: u16 = 7;
 
 /// Type and length before a block, length behind it.
 const FRAME_BYTES: usize = 12;
-/// A block that is not passed over is no longer than this: a packet and what is said about it.
+/// A block that is not passed over is no longer than this: a packet and its options.
 const MOST_BLOCK_BYTES: u32 = MOST_PACKET_BYTES + (1 << 16);
 /// More than any capture has.
 const MOST_INTERFACES: usize = 1 << 16;
 
-/// What a section has said until now. Each has its own byte order and interfaces.
+/// What a section has declared so far. Each has its own byte order and interfaces.
 #[derive(Default)]
 pub(super) struct Section {
     /// None before the first one begins.
@@ -197,7 +197,7 @@ impl Section {
                     let base: u64 = if power & 0x80 == 0 { 10 } else { 2 };
                     let per_second = base.checked_pow(u32::from(power & 0x7f));
                     interface.per_second = per_second
-                        .ok_or_else(|| format!("an interface tells its times in {power:#x}"))?;
+                        .ok_or_else(|| format!("an interface has timestamps in {power:#x}"))?;
                 }
                 (TIME_OFFSET, value) if value.len() == 8 => {
                     interface.offset_s = body.order.u64(value, 0) as i64;
@@ -246,7 +246,7 @@ fn packet(section: &Section, kind: u32, body: Body<'_>) -> Result<Found, String>
     };
     let Some(interface) = section.interfaces.get(number as usize) else {
         return Err(format!(
-            "it was seen on interface {number}, of which nothing is said"
+            "it was seen on interface {number}, which the file does not describe"
         ));
     };
     let room = body.bytes.len() - before;

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Pong,
     /// The sender cannot go on, and why.
     Lost,
-    /// The launcher told the sender to end.
+    /// The launcher asked the sender to end.
     Reported,
     /// The run is over. One byte: whether all ranks can end as MPI would have it.
     Home,

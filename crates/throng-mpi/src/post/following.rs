@@ -14,13 +14,13 @@ use crate::frame::{Frame, Word};
 const QUICK_FOR: Duration = Duration::from_millis(300);
 /// How long the worker may take to end its load and itself.
 const HOME_LIMIT: Duration = Duration::from_secs(6);
-/// The leading rank may be silent so much longer than others: it tells us when it gives somebody up.
+/// The leading rank may be silent so much longer than others: it reports when it gives somebody up.
 const SILENCES: u32 = 2;
 
 pub(super) struct Following {
     /// The leading rank's.
     presence: Presence,
-    /// How long the worker may be silent; the leading rank may have been told another time for ranks.
+    /// How long the worker may be silent; the leading rank may have another limit for ranks.
     patience: Duration,
     worker_heard: Instant,
     /// Whether the worker's loss was reported.
@@ -101,7 +101,7 @@ impl Role for Following {
     fn rank_says(&mut self, post: &mut Post, message: Message) {
         let came_ns = load::now();
         let now = Instant::now();
-        self.presence.heard(0, now);
+        self.presence.seen(0, now);
         match message.kind {
             Kind::Mail => post.worker.send(&Frame::Mail {
                 rank: message.from,

@@ -144,7 +144,7 @@ impl Role for Leading {
         self.worker_heard = Instant::now();
         match frame {
             Frame::Mail { rank, body } => {
-                // What is for someone gone is told as lost already.
+                // A message to a lost rank is dropped: its loss is reported already.
                 if rank < post.ranks && self.presence.expects(rank) {
                     post.exchange.send(rank, Kind::Mail, body);
                 }
@@ -159,7 +159,7 @@ impl Role for Leading {
         if !self.presence.expects(from) {
             return; // it was given up
         }
-        self.presence.heard(from, Instant::now());
+        self.presence.seen(from, Instant::now());
         if let Some(asked) = &mut self.asked {
             asked.missing.remove(&from);
         }
@@ -188,7 +188,7 @@ impl Role for Leading {
         self.compared(post, now);
         self.beat(post, now);
         self.judge(post, now);
-        // While the worker takes nothing more, nothing is heard of anybody.
+        // While the worker takes nothing more, nothing arrives from anybody.
         if post.worker.has_room() {
             for rank in self.presence.silent(now) {
                 let seconds = post.silence.as_secs_f64();

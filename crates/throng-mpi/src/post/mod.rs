@@ -32,7 +32,7 @@ use worker::Worker;
 
 /// The variable that says how long a rank may be silent, in seconds.
 const SILENCE: &str = "THRONG_SILENCE";
-/// How long that is unless said.
+/// How long that is by default.
 const SILENCE_S: f64 = 10.0;
 /// Time between two looks when nothing is expected: of the leading rank, to which all reports go, and of another.
 const IDLE_LEADING: Duration = Duration::from_millis(5);
@@ -69,7 +69,7 @@ struct End {
 
 /// What a post does that differs.
 trait Role {
-    /// The worker said something.
+    /// A message of the worker.
     fn worker_says(&mut self, post: &mut Post, frame: Frame);
     /// Another rank's post did.
     fn rank_says(&mut self, post: &mut Post, message: Message);
@@ -152,7 +152,7 @@ impl Post {
     /// Carries until it is over.
     fn carry(&mut self, role: &mut dyn Role) -> End {
         let end = loop {
-            while let Some(frame) = self.worker.heard() {
+            while let Some(frame) = self.worker.next_frame() {
                 role.worker_says(self, frame);
             }
             while self.worker.has_room()

@@ -1,31 +1,31 @@
-//! Who is still there, by when each was last heard: pure.
+//! Who is still there, by when each was last seen: pure.
 
 use std::time::{Duration, Instant};
 
 /// The part of a permitted silence after which whoever is there says so.
 pub(super) const BEATS_A_SILENCE: u32 = 5;
 
-/// When others were last heard.
+/// When others were last seen.
 #[derive(Debug)]
 pub(super) struct Presence {
     silence: Duration,
-    heard: Vec<Option<Instant>>,
+    last_seen: Vec<Option<Instant>>,
     looked: Instant,
 }
 
 impl Presence {
-    /// Of so many others, all just heard.
+    /// Of so many others, all just seen.
     pub(super) fn of(others: usize, silence: Duration, now: Instant) -> Self {
         Self {
             silence,
-            heard: vec![Some(now); others],
+            last_seen: vec![Some(now); others],
             looked: now,
         }
     }
 
-    pub(super) fn heard(&mut self, other: usize, now: Instant) {
-        if let Some(heard) = &mut self.heard[other] {
-            *heard = now;
+    pub(super) fn seen(&mut self, other: usize, now: Instant) {
+        if let Some(last) = &mut self.last_seen[other] {
+            *last = now;
         }
     }
 
@@ -36,11 +36,11 @@ impl Presence {
 
     /// Expects nothing of one any more.
     pub(super) fn forget(&mut self, other: usize) {
-        self.heard[other] = None;
+        self.last_seen[other] = None;
     }
 
     pub(super) fn expects(&self, other: usize) -> bool {
-        self.heard[other].is_some()
+        self.last_seen[other].is_some()
     }
 
     /// Those who have been silent for too long; each is reported once.
@@ -48,15 +48,15 @@ impl Presence {
         let away = now.saturating_duration_since(self.looked);
         self.looked = now;
         if away > self.silence / 2 {
-            // It was us who stood still: what they said meanwhile is still to be heard.
-            for heard in self.heard.iter_mut().flatten() {
-                *heard = now;
+            // It was us who stood still: their messages of meanwhile are still to be read.
+            for last in self.last_seen.iter_mut().flatten() {
+                *last = now;
             }
         }
         let mut silent = Vec::new();
-        for (other, heard) in self.heard.iter_mut().enumerate() {
-            if heard.is_some_and(|at| now.saturating_duration_since(at) > self.silence) {
-                *heard = None;
+        for (other, last) in self.last_seen.iter_mut().enumerate() {
+            if last.is_some_and(|at| now.saturating_duration_since(at) > self.silence) {
+                *last = None;
                 silent.push(other);
             }
         }
@@ -74,13 +74,13 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let mut presence = Presence::of(3, Duration::from_secs(1), start);
         for ms in (0..3000).step_by(200) {
-            presence.heard(0, at(ms));
+            presence.seen(0, at(ms));
             let silent = presence.silent(at(ms));
             let expected: &[usize] = if ms == 1200 { &[1, 2] } else { &[] };
             assert_eq!(silent, expected, "{ms}");
             if ms >= 1200 {
                 // What comes from one that was given up changes nothing.
-                presence.heard(1, at(ms));
+                presence.seen(1, at(ms));
             }
         }
         assert!(presence.expects(0) && !presence.expects(1));

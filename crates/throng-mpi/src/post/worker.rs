@@ -80,8 +80,8 @@ impl Worker {
         self.closed |= self.writer.flush(&mut self.socket).is_err();
     }
 
-    /// What it said, as far as it is there.
-    pub(super) fn heard(&mut self) -> Option<Frame> {
+    /// Its next message, if one is complete.
+    pub(super) fn next_frame(&mut self) -> Option<Frame> {
         while !self.closed {
             match self.reader.next() {
                 Ok(Some(frame)) => return Some(frame),

@@ -37,7 +37,7 @@ struct Work {
     waits: bool,
 }
 
-/// Does what it is told until it is sent home.
+/// Carries out orders until it is dismissed.
 pub(super) fn run(place: Place, line: Line) -> anyhow::Result<ExitCode> {
     let mut client = Client {
         line,

@@ -27,7 +27,7 @@ pub(super) struct Ranks {
     line: Line,
     hosts: Vec<ClientHost>,
     states: Vec<State>,
-    /// Lost hosts that the present trial has an order for and has not been told of.
+    /// Lost hosts that the present trial has an order for and has not learned of.
     untold: VecDeque<usize>,
     /// Of the present orders.
     number: u32,
@@ -55,12 +55,12 @@ impl Ranks {
                 Some(News::Mail { rank, body }) => {
                     let host = found.get_mut(rank.wrapping_sub(1));
                     let host = host.context("mail from no other rank")?;
-                    let said: FromHost = serde_json::from_slice(&body).with_context(|| {
+                    let message: FromHost = serde_json::from_slice(&body).with_context(|| {
                         format!(
                             "rank {rank} is not understood; all ranks must run the same throng-mpi"
                         )
                     })?;
-                    if let FromHost::Here(there) = said {
+                    if let FromHost::Here(there) = message {
                         *host = Some(there);
                     }
                 }
@@ -69,7 +69,7 @@ impl Ranks {
                 }
                 Some(News::Gone(reason)) => bail!("{reason}"),
                 Some(News::Word(_)) => {}
-                None => bail!("rank {rank} has not said within {seconds} s what its host is"),
+                None => bail!("rank {rank} has not described its host within {seconds} s"),
             }
         }
         let mut ranks = Self {
@@ -121,7 +121,7 @@ impl Ranks {
                 }
                 return;
             }
-            // What is still heard of earlier orders concerns nobody any more.
+            // Replies to earlier orders are ignored.
             self.note(news);
         }
         self.part(

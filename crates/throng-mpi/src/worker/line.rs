@@ -21,7 +21,7 @@ const QUEUE: usize = 256;
 /// Signs of life in the time that a rank may be silent.
 const BEATS_A_SILENCE: u32 = 5;
 
-/// What the post said.
+/// Messages from the post.
 #[derive(Debug)]
 pub(super) enum News {
     /// From another rank's worker.
@@ -77,7 +77,7 @@ impl Line {
         let writer = Arc::new(Mutex::new(socket.try_clone()?));
         let (sender, news) = sync_channel(QUEUE);
         let named = |name: &str| Builder::new().name(name.to_owned());
-        named("hear").spawn(move || receive(socket, reader, &sender))?;
+        named("receive").spawn(move || receive(socket, reader, &sender))?;
         let beating = Arc::clone(&writer);
         named("beat").spawn(move || beat(&beating, silence / BEATS_A_SILENCE))?;
         Ok((place, Self { writer, news }))
@@ -131,7 +131,7 @@ fn receive(mut socket: UnixStream, mut reader: Reader, to: &SyncSender<News>) {
                     end_post();
                     break "does not answer any more".to_owned();
                 }
-                Err(error) => break format!("cannot be heard: {error}"),
+                Err(error) => break format!("cannot be read: {error}"),
             },
             Err(error) => break format!("talks nonsense: {error}"),
         };

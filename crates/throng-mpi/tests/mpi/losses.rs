@@ -34,7 +34,7 @@ fn lose(mut job: Job, act: impl FnOnce(&Job)) {
         .filter(|trial| !trial["failure"].is_null())
         .collect();
     assert_eq!(failed.len(), 1, "{said}");
-    let reason = failed[0]["failure"]["reason"].as_str().expect("it is told");
+    let reason = failed[0]["failure"]["reason"].as_str().expect("a reason");
     let name = run["client_hosts"][2]["name"].as_str().expect("it has one");
     assert!(
         reason.contains(name) && reason.contains("rank 3"),

@@ -1,4 +1,4 @@
-//! What a network, or a host in it, does to a crowd on several hosts that is no reason to end a run.
+//! What a network, or a host in it, does to clients on several hosts that is no reason to end a run.
 
 use std::time::Duration;
 

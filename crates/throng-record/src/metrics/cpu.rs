@@ -12,7 +12,7 @@ const PARTS: [&[Metric]; 4] = [PER_REQUEST, PER_CPU, KERNEL, VALUES];
 const PER_REQUEST: &[Metric] = per_request! { "cpu", Timed:
     "cpu_us" of "cpu_ms" * 1e3, "CPU", Microseconds, Lower, "CPU time, user and system, of the whole process tree",
         server[.aliases(&["cpu", "server_cpu_per_request"]).column(21).bar().terminal(0)
-            .in_slices(Slice::server_cpu_us_per_request)],
+            .in_slices(Slice::server_cpu_us_per_request).compared()],
         client[.in_slices(Slice::client_cpu_us_per_request)];
     "cpu_user_us" of "cpu_user_ms" * 1e3, "User CPU", Microseconds, Lower, "CPU time in user mode";
     "cpu_system_us" of "cpu_system_ms" * 1e3, "System CPU", Microseconds, Lower, "CPU time in the kernel";
@@ -31,8 +31,7 @@ const PER_CPU: &[Metric] = &[
     )
     .values(per_cpu_s)
     .in_slices(|slice| Some(1e6 / slice.server_cpu_us_per_request()?))
-    .column(23)
-    .compared(),
+    .column(23),
     Metric::of_probe(
         "cpu",
         Purpose::Timed,

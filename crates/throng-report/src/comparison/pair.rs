@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::size::{Size, word};
+use super::size::{Size, inverse, word};
 use crate::summary::{Row, Summary};
 use throng_record::Run;
 use throng_record::format::{ABSENT, or_absent};
@@ -279,7 +279,7 @@ impl Needed {
 pub(crate) fn noun(measured: &Measured) -> String {
     match measured.name {
         "requests_per_s" => "throughput".to_owned(),
-        "requests_per_server_cpu_s" => "CPU per request".to_owned(),
+        "server_cpu_us_per_request" => "CPU per request".to_owned(),
         "server_pss_bytes" => "memory".to_owned(),
         "fairness_jain" => "fairness".to_owned(),
         "completion_s" => "completion time".to_owned(),
@@ -398,6 +398,15 @@ impl Measured {
         }
     }
 
+    /// The ratio such that more than 1 is faster or cheaper.
+    fn ratio_of_rates(&self) -> Option<Quantity> {
+        let ratio = self.ratio?;
+        Some(match self.metric.better {
+            Better::Lower => inverse(ratio),
+            Better::Higher | Better::Neutral => ratio,
+        })
+    }
+
     /// The values of both, the ratio and the verdict, as they stand in tables.
     pub fn cells(&self) -> [String; 4] {
         let too_few = Absence::TooFewReplies.text();
@@ -430,10 +439,10 @@ impl Pair {
         let by = [
             "requests_per_s",
             "clients_per_s",
-            "requests_per_server_cpu_s",
+            "server_cpu_us_per_request",
         ];
         let judged = by.iter().find_map(|name| self.by(name).filter(known));
-        let judged = judged.and_then(|judged| Some((judged, judged.ratio?)));
+        let judged = judged.and_then(|judged| Some((judged, judged.ratio_of_rates()?)));
         let (missed, seen) = if let Some((judged, ratio)) = judged {
             let times = self::ratio(&ratio);
             let seen = format!(
@@ -459,7 +468,7 @@ impl Pair {
     }
 }
 
-/// Of what a ratio of rates is.
+/// The rate that [`Measured::ratio_of_rates`] is about.
 fn of_rate(measured: &Measured) -> &'static str {
     match measured.name {
         "requests_per_s" => "requests per second",

@@ -66,7 +66,7 @@ fn differences(pair: &Pair) -> Vec<String> {
         };
         clauses.push(clause(Size::of(ratio), "is", word));
     }
-    if let Some(ratio) = found("requests_per_server_cpu_s").map(inverse) {
+    if let Some(ratio) = found("server_cpu_us_per_request") {
         let more = if ratio.value > 1.0 { "more" } else { "less" };
         clauses.push(clause(
             Size::of(ratio),

@@ -27,8 +27,8 @@ pub(crate) fn figures(
         ),
         (
             ["ratio-cpu", "ratios-cpu"],
-            "Requests per second of server CPU, B over A",
-            "requests_per_server_cpu_s",
+            "CPU per request, B over A",
+            "server_cpu_us_per_request",
         ),
         (
             ["ratio-completion", "ratios-completion"],

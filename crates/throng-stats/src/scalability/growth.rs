@@ -3,7 +3,7 @@
 //! The exponent is the slope of log(cost) against log(clients) by Theil and Sen (P. K. Sen,
 //! "Estimates of the Regression Coefficient Based on Kendall's Tau", 1968): the median of the slopes
 //! between all pairs, which one odd measurement does not move. 0 is a cost that does not depend on
-//! the crowd, 1 one in proportion to it. Nobody says that a cost is a power law; the residuals do.
+//! the crowd, 1 one in proportion to it. Whether a cost is a power law, the residuals show.
 
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ pub fn growth(crowds: &[Crowd], seed: u64) -> Result<Growth, Unfit> {
 }
 
 impl Growth {
-    /// Smallest and largest number of clients that it was told from.
+    /// Smallest and largest number of clients that it was fitted to.
     pub fn range(&self) -> (u32, u32) {
         range(&self.residuals)
     }

@@ -168,7 +168,7 @@ impl Curve {
     }
 
     /// Where n / divisor is greatest: √((a - b) / c), 1 when it falls from there on, and infinite
-    /// where nothing may be told.
+    /// where nothing is known.
     fn peak(&self, most: f64) -> f64 {
         let [one, contention, coherency] = self.0;
         let gain = one - contention;

@@ -19,10 +19,10 @@
 //!   negative: linear for a first guess, then Levenberg–Marquardt (see `least_squares`);
 //! - with 95 % intervals over trials (see `resample`).
 //!
-//! Nothing is said beyond [`FARTHEST`] times the largest number of clients measured: a law fitted
+//! There is no curve beyond [`FARTHEST`] times the largest number of clients measured: a law fitted
 //! there is a guess.
 //!
-//! Costs are told by the exponent of a power law instead, see [`growth()`].
+//! Costs are described by the exponent of a power law instead, see [`growth()`].
 
 mod growth;
 mod law;
@@ -47,7 +47,7 @@ pub const FEWEST_FOR_GROWTH: usize = 3;
 /// Least ratio of the largest to the smallest number of clients for a growth exponent.
 pub const LEAST_SPAN: u32 = 10;
 
-/// No curve is told beyond this many times the largest number of clients measured.
+/// There is no curve beyond this many times the largest number of clients measured.
 pub const FARTHEST: u32 = 2;
 
 /// What the trials with one number of clients gave.
@@ -62,7 +62,7 @@ pub struct Crowd {
 /// A value with its 95 % interval over trials, where there are trials enough for one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The value. Infinite (`null` in JSON) where there is none that could be told.
+    /// The value. Infinite (`null` in JSON) where none can be computed.
     pub value: f64,
     /// Lower end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub enum Unfit {
         clients: u32,
     },
     /// The values fall so fast that the curve has no beginning.
-    #[error("the rate falls from {fewest} clients on, so what fewer would reach cannot be told")]
+    #[error("the rate falls from {fewest} clients on, so the rate of fewer clients is unknown")]
     NoBeginning {
         /// Smallest number of clients.
         fewest: u32,

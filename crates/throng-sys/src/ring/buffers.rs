@@ -13,7 +13,7 @@ pub(super) const GROUP: u16 = 0;
 /// How many buffers there are, and how large.
 ///
 /// When all are taken, the kernel ends receives, and each has to be begun again: that costs a
-/// crowd of small requests dear. When they take more than the cache has, streams of large ones pay.
+/// many small requests expensive. When they take more than the cache has, streams of large ones pay.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// A power of two.

@@ -28,7 +28,7 @@ const SUBMISSIONS: u32 = 4096;
 /// Completions that can lie in the ring; the kernel keeps more aside, at a cost.
 const COMPLETIONS: u32 = 16_384;
 /// Impatient sends up to which a wait is not ended by them. Since Linux 6.13 a wait takes in some 20
-/// receives, or as many as the events it waits for: with more, batches would grow with the crowd,
+/// receives, or as many as the events it waits for: with more, batches would grow with the number of clients,
 /// out of the caches and out of buffers.
 const SMALL_BATCH: usize = 16;
 /// Bytes up to which an impatient send is expected to leave whole. What does not may be the last

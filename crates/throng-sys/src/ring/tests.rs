@@ -167,7 +167,7 @@ fn much() -> &'static [u8] {
         .leak()
 }
 
-/// What became of a send, none if nothing is told within so long.
+/// What became of a send, none if no event comes in time.
 fn left(ring: &mut Ring, limit: Duration) -> Option<(Name, Turn, Result<usize, Errno>)> {
     let until = Instant::now() + limit;
     while Instant::now() < until {

@@ -1,0 +1,33 @@
+// The web server that comes with Java: java Server.java PORT
+
+import com.sun.net.httpserver.HttpServer;
+import java.io.FileWriter;
+import java.io.IOException;
+import java.io.Writer;
+import java.net.InetSocketAddress;
+import java.util.Arrays;
+import java.util.concurrent.Executors;
+
+public class Server {
+    public static void main(String[] arguments) throws IOException {
+        byte[] body = new byte[1000];
+        Arrays.fill(body, (byte) 'x');
+        String path = System.getenv("SERVICE_LOG");
+        Writer log = path == null || path.isEmpty() ? null : new FileWriter(path, true);
+        InetSocketAddress address = new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0]));
+        HttpServer server = HttpServer.create(address, 4096);
+        server.setExecutor(Executors.newFixedThreadPool(8));
+        server.createContext("/", exchange -> {
+            if (log != null) {
+                synchronized (log) {
+                    log.write(exchange.getRequestMethod() + " " + exchange.getRequestURI() + "\n");
+                    log.flush();
+                }
+            }
+            exchange.sendResponseHeaders(200, body.length);
+            exchange.getResponseBody().write(body);
+            exchange.close();
+        });
+        server.start();
+    }
+}

@@ -1,0 +1,352 @@
+//! Servers that people run, as `examples/services/start` starts them: a load counts what the server's own log
+//! counts, `measure` and `compare` have figures of both sides, and nothing of a server is left. Those that are not
+//! installed are left out, with a line that says so.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use throng::record;
+
+use crate::support::marked::Marked;
+use crate::support::program::THRONG;
+use crate::support::tries;
+
+/// Longest that a server may take to listen, or a command to end, beside all other tests.
+const LIMIT: Duration = Duration::from_mins(2);
+/// Requests of a load.
+const REQUESTS: u64 = 300;
+/// Most requests that a trial sends beside those of its load, to verify the server.
+const MOST_TO_VERIFY: u64 = 50;
+
+/// A server and how it is spoken to.
+struct Service {
+    /// As `start` calls it.
+    name: &'static str,
+    /// A shell command that succeeds where it is installed.
+    is_there: &'static str,
+    /// Before the port, in what a load is given.
+    scheme: &'static str,
+    /// What is said, if it is not HTTP.
+    dialogue: &'static [&'static str],
+    counted: Counted,
+}
+
+/// How the server itself counts requests.
+enum Counted {
+    /// Lines of its log that have these words.
+    Log(&'static str, &'static str),
+    /// What it answers to this, after these words.
+    Asked(&'static str, &'static str),
+}
+
+const ACCESS_LOG: Counted = Counted::Log("access.log", "");
+
+const fn web(name: &'static str, is_there: &'static str) -> Service {
+    Service {
+        name,
+        is_there,
+        scheme: "http://",
+        dialogue: &[],
+        counted: ACCESS_LOG,
+    }
+}
+
+const SERVICES: [Service; 14] = [
+    web("nginx", "command -v nginx"),
+    web("nginx-proxy", "command -v nginx"),
+    Service {
+        counted: Counted::Log("access.log", "HTTP/1.1"),
+        ..web("haproxy", "command -v haproxy")
+    },
+    web("apache", "command -v apache2"),
+    web("lighttpd", "command -v lighttpd"),
+    web("node", "command -v node"),
+    web("node-cluster", "command -v node"),
+    web(
+        "express",
+        "NODE_PATH=/usr/share/nodejs node -e 'require(\"express\")'",
+    ),
+    Service {
+        counted: Counted::Log("access.log", "HTTP/1.1"),
+        ..web("uvicorn", "python3 -c 'import uvicorn'")
+    },
+    web("gunicorn", "command -v gunicorn"),
+    web("go", "command -v go"),
+    web("java", "command -v java"),
+    Service {
+        scheme: "",
+        dialogue: &["--send", r"PING\r\n", "--expect", r"text:+PONG\r\n"],
+        counted: Counted::Asked("INFO commandstats\r\n", "cmdstat_ping:calls="),
+        ..web("redis", "command -v redis-server")
+    },
+    Service {
+        scheme: "",
+        dialogue: &["--send", r"get key\r\n", "--expect", r"text:END\r\n"],
+        counted: Counted::Asked("stats\r\n", "STAT cmd_get "),
+        ..web("memcached", "command -v memcached")
+    },
+];
+
+/// Of PostgreSQL a request is a connection of its own, up to "ready for query".
+const POSTGRES: Service = Service {
+    scheme: "",
+    dialogue: &[
+        "--send",
+        r"\0\0\0\x17\0\x03\0\0user\0postgres\0\0",
+        "--expect",
+        r"regex:Z\x00\x00\x00\x05I$",
+        "--requests-per-connection",
+        "1",
+    ],
+    counted: Counted::Log("postgres.log", "connection authorized"),
+    ..web("postgres", "ls /usr/lib/postgresql/*/bin/initdb")
+};
+
+fn start_script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/services/start")
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("it has an address").port()
+}
+
+/// One that runs in a directory of its own.
+struct Running {
+    child: Child,
+    port: u16,
+    marked: Marked,
+}
+
+impl Running {
+    fn start(service: &Service, directory: &Path) -> Result<Self, String> {
+        let port = free_port();
+        let mut command = Command::new(start_script());
+        command.args([service.name, &port.to_string()]);
+        command.env("SERVICE_DIR", directory).env("ACCESS_LOG", "1");
+        let marked = Marked::by(directory, &mut command);
+        let output = fs::File::create(directory.join("output")).expect("it can be made");
+        command.stdout(output.try_clone().expect("a descriptor"));
+        let mut child = command.stderr(output).spawn().expect("it can be started");
+        let deadline = Instant::now() + LIMIT;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = child.try_wait().expect("it is our child");
+            if ended.is_some() || Instant::now() > deadline {
+                let said = fs::read_to_string(directory.join("output")).unwrap_or_default();
+                let _ = child.kill();
+                return Err(format!("{} does not listen: {said}", service.name));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Self {
+            child,
+            port,
+            marked,
+        })
+    }
+
+    fn stop(mut self) {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("it has one");
+        kill_process(pid, Signal::TERM).expect("it is our child");
+        self.child.wait().expect("it is our child");
+        self.marked.nobody_is_left();
+    }
+}
+
+impl Service {
+    /// Whether it can be tried here.
+    fn can_be_tried(&self) -> bool {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", self.is_there]);
+        shell.env("PATH", path()).stdout(Stdio::null());
+        let status = shell.stderr(Stdio::null()).status();
+        let is_there = status.expect("a shell").success();
+        if !is_there {
+            println!("not tried: {} is not installed", self.name);
+        }
+        is_there
+    }
+
+    /// What `start` says throng has to run.
+    fn command(&self) -> String {
+        format!("{} {} {{port}}", start_script().display(), self.name)
+    }
+
+    /// How many requests it has counted.
+    fn count(&self, directory: &Path, port: u16) -> u64 {
+        match self.counted {
+            Counted::Log(file, words) => {
+                let text = fs::read_to_string(directory.join(file)).expect("it keeps a log");
+                text.lines().filter(|line| line.contains(words)).count() as u64
+            }
+            Counted::Asked(request, words) => {
+                use std::io::{Read as _, Write as _};
+                let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+                stream.write_all(request.as_bytes()).expect("it reads");
+                let mut said = Vec::new();
+                let mut buffer = [0; 4096];
+                loop {
+                    let text = String::from_utf8_lossy(&said);
+                    if let Some((_, rest)) = text.split_once(words)
+                        && let Some(end) = rest.find(|one: char| !one.is_ascii_digit())
+                    {
+                        return rest[..end].parse().expect("a number");
+                    }
+                    let count = stream.read(&mut buffer).expect("it answers");
+                    assert_ne!(count, 0, "no `{words}` in {text}");
+                    said.extend_from_slice(&buffer[..count]);
+                }
+            }
+        }
+    }
+
+    /// `throng load` sends so many requests, and the server counts as many.
+    fn load_is_counted(&self) {
+        let (running, directory) = tries::once(|| {
+            let directory = tempfile::tempdir().expect("a directory");
+            Running::start(self, directory.path()).map(|running| (running, directory))
+        });
+        let target = format!("{}127.0.0.1:{}", self.scheme, running.port);
+        let requests = REQUESTS.to_string();
+        let mut command = assert_cmd::Command::new(THRONG);
+        command.args(["load", &target, "-n", &requests, "--clients", "8", "--json"]);
+        command.args(self.dialogue).timeout(LIMIT);
+        let output = command.output().expect("it can be started");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{}: {said}", self.name);
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(result["verified"], REQUESTS, "{}: {result}", self.name);
+        assert_eq!(result["errors"], json!({}), "{}: {result}", self.name);
+        let port = running.port;
+        let asked = matches!(self.counted, Counted::Asked(..));
+        let early = asked.then(|| self.count(directory.path(), port));
+        running.stop();
+        let counted = early.unwrap_or_else(|| self.count(directory.path(), port));
+        assert_eq!(counted, REQUESTS, "{}", self.name);
+    }
+
+    /// `throng measure` starts it, has figures of both sides, and ends it.
+    fn is_measured(&self) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let service = directory.path().join("service");
+        fs::create_dir(&service).expect("it can be made");
+        let record = directory.path().join("record");
+        let mut command = Command::new(THRONG);
+        command.args(["measure", &self.command(), "-n", self.name, "--runs", "10"]);
+        command.args(["--clients", "8", "--warm-up", "50ms", "--warm-up-limit", "2s"]);
+        command.args(["--probes", "cpu", "--allow-rough", "--start-timeout", "60s"]);
+        command.args(self.dialogue).arg("-o").arg(&record);
+        command.env("SERVICE_DIR", &service).env("ACCESS_LOG", "1");
+        let marked = Marked::by(directory.path(), &mut command);
+        let output = assert_cmd::Command::from_std(command)
+            .timeout(LIMIT)
+            .output()
+            .expect("it can be started");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{}: {said}", self.name);
+        let trials = record::read_trials(&record).expect("a record");
+        let [trial] = &trials[..] else {
+            panic!("{}: {trials:#?}", self.name);
+        };
+        assert_eq!(trial.failure, None, "{}", self.name);
+        let load = trial.load.as_ref().expect("it was loaded");
+        assert_eq!(load.errors, [].into(), "{}", self.name);
+        let side = trial.server_side.as_ref().expect("it was measured");
+        assert!(side.metrics.contains_key("cpu_ms"), "{}", self.name);
+        marked.nobody_is_left();
+        if matches!(self.counted, Counted::Log(..)) {
+            let counted = self.count(&service, 0);
+            let expected = load.verified..=load.verified + MOST_TO_VERIFY;
+            assert!(expected.contains(&counted), "{}: {counted} {expected:?}", self.name);
+        }
+    }
+}
+
+/// Also where only root looks for servers.
+fn path() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/sbin:/usr/local/go/bin")
+}
+
+fn try_service(name: &str) {
+    let mut all = SERVICES.iter().chain([&POSTGRES]);
+    let service = all.find(|service| service.name == name);
+    let service = service.expect("it is one of them");
+    if service.can_be_tried() {
+        service.load_is_counted();
+        service.is_measured();
+    }
+}
+
+macro_rules! tries {
+    ($($test:ident: $name:literal;)*) => {
+        $(#[test] fn $test() { try_service($name); })*
+
+        #[test]
+        fn every_service_is_tried() {
+            let tried = [$($name),*];
+            let all = SERVICES.iter().chain([&POSTGRES]);
+            for service in all {
+                assert!(tried.contains(&service.name), "{}", service.name);
+            }
+        }
+    };
+}
+
+tries! {
+    nginx: "nginx";
+    nginx_before_an_old_server: "nginx-proxy";
+    haproxy: "haproxy";
+    apache: "apache";
+    lighttpd: "lighttpd";
+    node: "node";
+    node_cluster: "node-cluster";
+    express_with_replies_that_change: "express";
+    uvicorn: "uvicorn";
+    gunicorn: "gunicorn";
+    go: "go";
+    java: "java";
+    redis: "redis";
+    memcached: "memcached";
+    postgres: "postgres";
+}
+
+/// All web servers that are there, beside each other.
+#[test]
+fn web_servers_are_compared() {
+    let web = SERVICES.iter().filter(|service| service.scheme == "http://");
+    let there: Vec<&Service> = web.filter(|service| service.can_be_tried()).collect();
+    if there.len() < 2 {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = directory.path().join("record");
+    let mut command = Command::new(THRONG);
+    command.arg("compare");
+    for service in &there {
+        command.args([&service.command(), "-n", service.name]);
+    }
+    command.args(["--runs", "6", "--clients", "8", "--warm-up", "50ms"]);
+    command.args(["--warm-up-limit", "1s", "--control", "none", "--probes", "cpu"]);
+    command.args(["--allow-rough", "--start-timeout", "60s", "-o"]);
+    command.arg(&record);
+    let marked = Marked::by(directory.path(), &mut command);
+    let output = assert_cmd::Command::from_std(command)
+        .timeout(LIMIT)
+        .output()
+        .expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    for trial in record::read_trials(&record).expect("a record") {
+        assert_eq!(trial.failure, None, "{}", trial.server);
+        let load = trial.load.as_ref().expect("it was loaded");
+        assert_eq!(load.errors, [].into(), "{}", trial.server);
+    }
+    marked.nobody_is_left();
+}
