@@ -18,7 +18,7 @@ use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
 use throng_record::load_event::{NextSlice, SliceStats};
 use throng_record::{Phase, Slice, WarmUp};
-use throng_stats::paired::log_ratio;
+use throng_stats::paired::log_ratio_of_slices;
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
@@ -198,8 +198,8 @@ fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
             values.into_iter().all(|value| {
                 let pairs = pairs(own, reference, value);
                 // Where a value cannot be had, nothing is waited for.
-                let precise =
-                    || log_ratio(&pairs).is_some_and(|ratio| ratio.is_enough(plan.half_width));
+                let ratio = || log_ratio_of_slices(&pairs);
+                let precise = || ratio().is_some_and(|ratio| ratio.is_enough(plan.half_width));
                 pairs.is_empty() || precise()
             })
         })
@@ -236,7 +236,7 @@ fn pairs(
 fn so_far(plan: &Plan, visited: &[Stage<Visited<'_>>], rounds: u32, began: Instant) -> RatiosSoFar {
     let name = |seen: &Visited<'_>| seen.setup.launch.info.name.clone();
     let rates = compared(plan, visited).filter_map(|(own, reference)| {
-        let ratio = log_ratio(&pairs(own, reference, Slice::requests_per_s))?;
+        let ratio = log_ratio_of_slices(&pairs(own, reference, Slice::requests_per_s))?;
         Some((name(own), ratio))
     });
     let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();

@@ -37,6 +37,12 @@ const FEW: f64 = 0.35;
 /// smaller than it is. (Chow and Robbins add 1/n to the variance for the same reason.)
 const EARLY: f64 = 4.0;
 
+/// Two starts of the same program differ by this much: the standard deviation of the logarithm of their ratio. Where
+/// code and data lie in memory differs from start to start, and with it how well the caches do. (T. Mytkowicz and
+/// others, "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009; T. Kalibera and R. Jones,
+/// "Rigorous benchmarking in reasonable time", ISMM 2013.) Measured by comparing a server with itself: docs/measuring.md.
+pub const BETWEEN_STARTS: f64 = 0.003;
+
 /// Two-sided level of intervals.
 pub const LEVEL: f64 = 0.95;
 
@@ -50,6 +56,8 @@ pub struct LogRatio {
     pub log: f64,
     /// Its standard error.
     pub error: f64,
+    /// The part of it that more pairs do not make smaller.
+    pub floor: f64,
     /// Degrees of freedom of Student's t.
     pub freedom: f64,
     /// Pairs that it comes from; of servers that were not measured together, values of the side with fewer.
@@ -66,8 +74,19 @@ pub fn log_ratio(pairs: &[(f64, f64)]) -> Option<LogRatio> {
     Some(LogRatio {
         log: mean.value,
         error: mean.error,
+        floor: 0.0,
         freedom: mean.freedom,
         pairs: pairs.len(),
+    })
+}
+
+/// The same from slices of servers that were started once each: see [`BETWEEN_STARTS`].
+pub fn log_ratio_of_slices(pairs: &[(f64, f64)]) -> Option<LogRatio> {
+    let ratio = log_ratio(pairs)?;
+    Some(LogRatio {
+        error: ratio.error.hypot(BETWEEN_STARTS),
+        floor: BETWEEN_STARTS,
+        ..ratio
     })
 }
 
@@ -88,6 +107,7 @@ pub fn log_ratio_apart(a: &[f64], b: &[f64]) -> Option<LogRatio> {
     Some(LogRatio {
         log: left.value - right.value,
         error: both.sqrt(),
+        floor: 0.0,
         freedom,
         pairs: a.len().min(b.len()),
     })
@@ -158,12 +178,14 @@ impl LogRatio {
         (self.quantiles_of_power() * self.error).exp_m1()
     }
 
-    /// Pairs needed to show a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread.
-    pub fn rounds_needed(&self, difference: f64) -> usize {
-        // The error falls with the root of the number of pairs.
-        let factor = self.quantiles_of_power() * self.error / difference.ln_1p();
-        let pairs = (self.pairs as f64 * factor.powi(2)).ceil();
-        (pairs as usize).max(FEWEST_PAIRS)
+    /// Pairs needed to show a difference of this share (0.03 is 3 %) in 80 of 100 runs, with the same spread; none
+    /// where no number of pairs does.
+    pub fn rounds_needed(&self, difference: f64) -> Option<usize> {
+        let floor = self.floor.powi(2);
+        let wanted = (difference.ln_1p() / self.quantiles_of_power()).powi(2) - floor;
+        // What is above the floor falls with the root of the number of pairs.
+        let pairs = (self.pairs as f64 * (self.error.powi(2) - floor) / wanted).ceil();
+        (wanted > 0.0).then(|| (pairs as usize).max(FEWEST_PAIRS))
     }
 
     fn quantiles_of_power(&self) -> f64 {
@@ -374,15 +396,24 @@ mod tests {
         let found = LogRatio {
             log: 0.0,
             error: 0.01,
+            floor: 0.0,
             freedom: 59.0,
             pairs: 100,
         };
         let seen = found.smallest_difference();
         // 2.001 + 0.848 standard errors.
         assert!((seen - 0.0289).abs() < 2e-4, "{seen}");
-        assert_eq!(found.rounds_needed(seen), 100);
-        let half = (found.rounds_needed(seen.ln_1p() / 2.0_f64).abs_diff(400)) < 12;
-        assert!(half, "half the difference takes four times the rounds");
+        assert_eq!(found.rounds_needed(seen), Some(100));
+        let half = found.rounds_needed(seen.ln_1p() / 2.0_f64);
+        let four_times = half.is_some_and(|rounds| rounds.abs_diff(400) < 12);
+        assert!(four_times, "half the difference takes four times the rounds");
+        let of_one_start = LogRatio {
+            floor: 0.005,
+            ..found
+        };
+        assert_eq!(of_one_start.rounds_needed(seen), Some(100));
+        assert!(of_one_start.rounds_needed(0.02) > found.rounds_needed(0.02));
+        assert_eq!(of_one_start.rounds_needed(0.01), None);
     }
 
     #[test]
@@ -390,6 +421,7 @@ mod tests {
         let narrow = LogRatio {
             log: 0.3,
             error: 0.001,
+            floor: 0.0,
             freedom: 11.0,
             pairs: 20,
         };

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::interval::{Interval, extremes, median_in_place, median_interval};
-use crate::paired::{LogRatio, log_ratio, log_ratio_apart, rough_ratio};
+use crate::paired::{LogRatio, log_ratio, log_ratio_apart, log_ratio_of_slices, rough_ratio};
 
 /// The trials of one server in one metric, in the order of their rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,7 +178,11 @@ impl Sample {
     ///
     /// `None` with fewer than 6 pairs: see [`log_ratio`].
     pub fn ratio(&self, other: &Self) -> Option<LogRatio> {
-        log_ratio(&self.pairs(other))
+        let pairs = self.pairs(other);
+        match (&self.trials, &other.trials) {
+            (Trials::Slices(..), Trials::Slices(..)) => log_ratio_of_slices(&pairs),
+            _ => log_ratio(&pairs),
+        }
     }
 
     /// The ratio of this one to another one of another run, where rounds mean nothing.

@@ -83,6 +83,7 @@ mod tests {
         let ratio = LogRatio {
             log,
             error,
+            floor: 0.0,
             freedom: 50.0,
             pairs: 84,
         };

@@ -4,7 +4,7 @@
 //! `RUNS=20000 cargo test --release -p throng-stats --test intervals -- --nocapture table`.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use throng_stats::paired::log_ratio;
+use throng_stats::paired::{BETWEEN_STARTS, LogRatio, log_ratio, log_ratio_of_slices};
 
 /// What falls on pairs of log ratios.
 #[derive(Clone, Copy)]
@@ -269,6 +269,45 @@ fn intervals_cover_where_the_rule_stops() {
             assert!(held > 91.5, "{name}, within {sigmas}: {held} %");
         }
     }
+}
+
+/// A comparison in slices as `throng compare` makes it: each server started once, slices of a server against
+/// another one spread by 10 %, until the interval is within 1 %.
+fn in_slices(noise: Noise, run: u64, difference: f64) -> LogRatio {
+    let mut source = Pairs::new(noise, 1000, run);
+    let start = (BETWEEN_STARTS * source.normal() + difference).exp();
+    let mut pairs = Vec::new();
+    loop {
+        let (a, b) = source.next();
+        pairs.push((start * a, b));
+        // Rounds are looked at by twenties here, for the time that it takes.
+        if pairs.len().is_multiple_of(20) {
+            let ratio = log_ratio_of_slices(&pairs).expect("enough pairs");
+            if ratio.is_enough(0.01) {
+                return ratio;
+            }
+        }
+    }
+}
+
+#[test]
+fn slices_of_servers_that_were_started_once() {
+    for (noise, name) in [NOISES[0], NOISES[2], NOISES[3]] {
+        let runs = runs(400);
+        let all = (0..runs).map(|run| in_slices(noise, run, 0.0));
+        let held = all.filter(|ratio| ratio.p_value() >= 0.05).count();
+        let held = 100.0 * held as f64 / runs as f64;
+        println!("{name}, slices: {held:.1} %");
+        assert!(held > 92.0, "{name}: {held} %");
+    }
+    // Most of 2 % is found, and nothing of the wrong sign.
+    let all: Vec<LogRatio> = (0..100)
+        .map(|run| in_slices(Noise::Normal, run, 0.02_f64.ln_1p()))
+        .collect();
+    let found = all.iter().filter(|ratio| ratio.p_value() < 0.05);
+    let found: Vec<_> = found.collect();
+    let wrong = found.iter().filter(|ratio| ratio.log < 0.0).count();
+    assert!(found.len() >= 90 && wrong == 0, "{} {wrong}", found.len());
 }
 
 /// Of 1000 comparisons of equal servers about 5 % differ; a true difference of two thirds more than the half

@@ -243,7 +243,7 @@ pub(crate) fn judge<'a>(all: impl IntoIterator<Item = &'a mut Measured>) {
         one.needed = one
             .log
             .filter(|_| verdict == Verdict::Inconclusive)
-            .map(Needed::of);
+            .and_then(Needed::of);
     }
 }
 
@@ -261,17 +261,19 @@ const MOST_ROUNDS: usize = 1000;
 
 impl Needed {
     /// To see the smallest of these differences that does not take too long, or half of what can be seen now.
-    fn of(log: LogRatio) -> Self {
+    fn of(log: LogRatio) -> Option<Self> {
         let seen = log.smallest_difference();
         let differences = [MARGIN, 0.05, 0.1, 0.2, 0.5];
         let smaller = differences.into_iter().filter(|share| *share < seen);
-        let to_see = |difference| Self {
-            rounds: log.rounds_needed(difference),
-            difference,
+        let to_see = |difference| {
+            Some(Self {
+                rounds: log.rounds_needed(difference)?,
+                difference,
+            })
         };
-        let mut all = smaller.map(to_see);
+        let mut all = smaller.filter_map(to_see);
         let bearable = all.find(|needed| needed.rounds <= MOST_ROUNDS);
-        bearable.unwrap_or_else(|| to_see(seen / 2.0))
+        bearable.or_else(|| to_see(seen / 2.0))
     }
 }
 

@@ -163,8 +163,8 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
     };
     let noisy = all
         .into_iter()
-        .filter_map(|one| Some((one, one.smallest_difference?, one.needed?)));
-    let noisy: Vec<(&Measured, f64, Needed)> = noisy.collect();
+        .filter_map(|one| Some((one, one.smallest_difference?, one.needed)));
+    let noisy: Vec<(&Measured, f64, Option<Needed>)> = noisy.collect();
     if noisy.len() > MOST_SENTENCES {
         let of = if of.is_empty() { of } else { of + ": " };
         let seen = noisy.iter();
@@ -181,12 +181,17 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
         } else {
             String::new()
         };
+        let more = needed.map_or_else(
+            || "more rounds would not show less".to_owned(),
+            |needed| {
+                let rounds = whole(needed.rounds as f64);
+                format!("about {rounds} rounds would show {}", percent(needed.difference))
+            },
+        );
         sentences.push(format!(
-            "{of}{}: inconclusive; a difference of {} or more would have been seen; about {} rounds would show {}",
+            "{of}{}: inconclusive; a difference of {} or more would have been seen; {more}",
             noun(one),
             percent(seen),
-            whole(needed.rounds as f64),
-            percent(needed.difference),
         ));
     }
     sentences
