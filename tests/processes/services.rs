@@ -73,7 +73,10 @@ const SERVICES: [Service; 14] = [
     ),
     Service {
         counted: Counted::Log("access.log", "HTTP/1.1"),
-        ..web("uvicorn", "python3 -c 'import uvicorn'")
+        ..web(
+            "uvicorn",
+            "python3 -c 'import uvicorn' || /usr/bin/python3 -c 'import uvicorn'",
+        )
     },
     web("gunicorn", "command -v gunicorn"),
     web("go", "command -v go"),
@@ -99,7 +102,7 @@ const POSTGRES: Service = Service {
         "--send",
         r"\0\0\0\x17\0\x03\0\0user\0postgres\0\0",
         "--expect",
-        r"regex:Z\x00\x00\x00\x05I$",
+        r"regex:Z\x00\x00\x00\x05I",
         "--requests-per-connection",
         "1",
     ],
@@ -238,9 +241,10 @@ impl Service {
         fs::create_dir(&service).expect("it can be made");
         let record = directory.path().join("record");
         let mut command = Command::new(THRONG);
-        command.args(["measure", &self.command(), "-n", self.name, "--runs", "10"]);
-        command.args(["--clients", "8", "--warm-up", "50ms", "--warm-up-limit", "2s"]);
-        command.args(["--probes", "cpu", "--allow-rough", "--start-timeout", "60s"]);
+        command.args(["measure", &self.command(), "-n", self.name, "--runs", "1"]);
+        command.args(["--duration", "200ms", "--clients", "8", "--warm-up", "50ms"]);
+        command.args(["--warm-up-limit", "1s", "--probes", "cpu", "--retries", "0"]);
+        command.args(["--allow-rough", "--start-timeout", "60s"]);
         command.args(self.dialogue).arg("-o").arg(&record);
         command.env("SERVICE_DIR", &service).env("ACCESS_LOG", "1");
         let marked = Marked::by(directory.path(), &mut command);
@@ -263,7 +267,11 @@ impl Service {
         if matches!(self.counted, Counted::Log(..)) {
             let counted = self.count(&service, 0);
             let expected = load.verified..=load.verified + MOST_TO_VERIFY;
-            assert!(expected.contains(&counted), "{}: {counted} {expected:?}", self.name);
+            assert!(
+                expected.contains(&counted),
+                "{}: {counted} {expected:?}",
+                self.name
+            );
         }
     }
 }
@@ -320,7 +328,9 @@ tries! {
 /// All web servers that are there, beside each other.
 #[test]
 fn web_servers_are_compared() {
-    let web = SERVICES.iter().filter(|service| service.scheme == "http://");
+    let web = SERVICES
+        .iter()
+        .filter(|service| service.scheme == "http://");
     let there: Vec<&Service> = web.filter(|service| service.can_be_tried()).collect();
     if there.len() < 2 {
         return;
@@ -333,7 +343,14 @@ fn web_servers_are_compared() {
         command.args([&service.command(), "-n", service.name]);
     }
     command.args(["--runs", "6", "--clients", "8", "--warm-up", "50ms"]);
-    command.args(["--warm-up-limit", "1s", "--control", "none", "--probes", "cpu"]);
+    command.args([
+        "--warm-up-limit",
+        "1s",
+        "--control",
+        "none",
+        "--probes",
+        "cpu",
+    ]);
     command.args(["--allow-rough", "--start-timeout", "60s", "-o"]);
     command.arg(&record);
     let marked = Marked::by(directory.path(), &mut command);

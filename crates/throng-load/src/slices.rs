@@ -135,11 +135,12 @@ impl Slices {
 
     // Of a worker.
 
-    /// Says that all clients of a worker are at rest, and what they saw, and waits for the next slice.
-    pub(super) fn take_part(&self, pool: &mut ClientPool) {
+    /// Says that all clients of a worker are at rest, and what they saw, and waits for the next slice; false if there
+    /// is none.
+    pub(super) fn await_next(&self, pool: &mut ClientPool) -> bool {
         let mut state = self.state();
         if state.over {
-            return;
+            return false;
         }
         pool.add_seen_since_rest(&mut state.times);
         state.resting += 1;
@@ -149,14 +150,12 @@ impl Slices {
         let waits = |state: &mut State| state.number == number && !state.over;
         let awaited = self.changed.wait_while(state, waits);
         let state = awaited.unwrap_or_else(PoisonError::into_inner);
-        if !state.over {
-            let forgets = state.forgets;
-            drop(state);
-            if forgets {
-                pool.forget();
-            }
-            pool.begin_slice(self.until(), now());
+        let (forgets, over) = (state.forgets, state.over);
+        drop(state);
+        if forgets && !over {
+            pool.forget();
         }
+        !over
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

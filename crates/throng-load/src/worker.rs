@@ -5,6 +5,7 @@
 //! window in which replies count and a few counters that it writes once a round.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::client_stats::Worked;
 use super::engine::{self, Engine};
@@ -56,7 +57,11 @@ impl Worker {
             if let Some(slices) = &self.shared.slices
                 && self.pool.takes_slice(slices.until(), time)
             {
-                slices.take_part(&mut self.pool);
+                if slices.await_next(&mut self.pool) {
+                    // Servers may have closed connections that were idle for long: nothing is sent over those.
+                    self.engine.run_once(&mut self.pool, Duration::ZERO)?;
+                    self.pool.begin_slice(slices.until(), now());
+                }
                 gaps = Gaps::default(); // it waits in between
                 continue;
             }

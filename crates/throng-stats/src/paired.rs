@@ -406,7 +406,10 @@ mod tests {
         assert_eq!(found.rounds_needed(seen), Some(100));
         let half = found.rounds_needed(seen.ln_1p() / 2.0_f64);
         let four_times = half.is_some_and(|rounds| rounds.abs_diff(400) < 12);
-        assert!(four_times, "half the difference takes four times the rounds");
+        assert!(
+            four_times,
+            "half the difference takes four times the rounds"
+        );
         let of_one_start = LogRatio {
             floor: 0.005,
             ..found

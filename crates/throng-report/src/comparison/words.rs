@@ -185,7 +185,10 @@ fn inconclusive(pair: &Pair, is_first: bool) -> Vec<String> {
             || "more rounds would not show less".to_owned(),
             |needed| {
                 let rounds = whole(needed.rounds as f64);
-                format!("about {rounds} rounds would show {}", percent(needed.difference))
+                format!(
+                    "about {rounds} rounds would show {}",
+                    percent(needed.difference)
+                )
             },
         );
         sentences.push(format!(
