@@ -79,7 +79,11 @@ const SERVICES: [Service; 14] = [
         )
     },
     web("gunicorn", "command -v gunicorn"),
-    web("go", "command -v go"),
+    // So it is compiled, which takes longer than a server may to start.
+    web(
+        "go",
+        "GO111MODULE=off go build -o /dev/null examples/services/server.go",
+    ),
     web("java", "command -v java"),
     Service {
         scheme: "",
@@ -167,6 +171,7 @@ impl Service {
     fn can_be_tried(&self) -> bool {
         let mut shell = Command::new("sh");
         shell.args(["-c", self.is_there]);
+        shell.current_dir(env!("CARGO_MANIFEST_DIR"));
         shell.env("PATH", path()).stdout(Stdio::null());
         let status = shell.stderr(Stdio::null()).status();
         let is_there = status.expect("a shell").success();
