@@ -11,7 +11,8 @@ use super::load::calibrate::cheapest;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
 use super::runner;
-use super::servers;
+use super::running;
+use super::servers::{self, Kind};
 use super::servers_under_test::{self, Care};
 use super::thresholds::Thresholds;
 use super::values::{self, Percents};
@@ -26,7 +27,8 @@ use baseline::Baseline;
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::text())]
 pub(super) struct Arguments {
-    /// Models, models with options, or command lines; each in quotes if it has spaces.
+    /// Models, models with options, command lines, or addresses of servers that run already (http://HOST:PORT/PATH,
+    /// HOST:PORT); each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
     /// What to call a server; the first name is for the first server, and so on.
@@ -118,7 +120,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
 
 /// Turns the command line into what is run; refuses what cannot be.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
-    let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
+    let kinds = arguments.care.kinds(&arguments.servers)?;
     let measuring = &arguments.measuring;
     let probes = probes::choose(&measuring.probes_or_default())?;
     let mut clients = arguments.clients.clone();
@@ -131,13 +133,15 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         retries: measuring.retries,
         fail_if: arguments.demands.thresholds.fail_if.clone(),
         latency_at_percent: arguments.latency_at.0.clone(),
-        server_address: arguments.measuring.lab.server_address(origin)?,
+        server_address: measuring
+            .lab
+            .server_address(origin, running::some(&kinds))?,
         ..servers_under_test::settings(
             measuring.load(),
             &arguments.load,
             &kinds,
             &arguments.care,
-            measuring.cpus(),
+            measuring.cpus(kinds.iter().any(Kind::is_started)),
             &probes,
         )?
     };
@@ -156,7 +160,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         &kinds,
         &arguments.care,
         &settings,
-        &program,
+        (&program, measuring.lab.allow_remote),
     )?;
     let comparison = comparison(arguments, &servers)?;
     let compared = servers.len() > 1 || comparison.baseline.is_some();

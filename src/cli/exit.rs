@@ -35,7 +35,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "done"),
     (
         1,
-        "the job could not be done: no reply was right, a server never started",
+        "the job could not be done: no reply was right, a server did not start or answer properly",
     ),
     (2, "wrong usage"),
     (

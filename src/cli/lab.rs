@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::Usage;
+use super::{Usage, values};
 use crate::measure::cluster::Origin;
 use crate::record::format::list;
-use crate::record::{ClientHost, Run, Settings};
+use crate::record::{ClientHost, Run, ServerInfo, Settings};
 
 /// Options of whatever measures, where clients are on several hosts.
 #[derive(Debug, Default, clap::Args)]
@@ -15,10 +15,10 @@ pub(super) struct Lab {
     /// 127.0.0.1, where all of them are on this host].
     #[arg(long, value_name = "ADDRESS", hide = true)]
     server_address: Option<IpAddr>,
-    /// Allow an address that is not on this machine's loopback: everybody in its network may connect to
-    /// the servers then, and the load goes over it.
-    #[arg(long, hide = true)]
-    allow_remote: bool,
+    /// Allow an address that is not on this machine's loopback: of a server that runs already, or where servers are
+    /// to listen for client hosts, so that everybody in its network may connect to them.
+    #[arg(long)]
+    pub(super) allow_remote: bool,
 }
 
 /// The options above, by their names in clap.
@@ -33,7 +33,13 @@ pub(super) fn shown(command: clap::Command) -> clap::Command {
 
 impl Lab {
     /// Where servers listen, if it was said; refuses what cannot be.
-    pub(super) fn server_address(&self, origin: &Origin) -> Result<Option<IpAddr>, Usage> {
+    ///
+    /// Where servers run already, `--allow-remote` is about these too.
+    pub(super) fn server_address(
+        &self,
+        origin: &Origin,
+        some_run_already: bool,
+    ) -> Result<Option<IpAddr>, Usage> {
         let cluster = match origin {
             Origin::Cluster(cluster) => cluster,
             Origin::Here if self.server_address.is_some() => {
@@ -43,9 +49,9 @@ impl Lab {
                         .to_owned(),
                 ));
             }
-            Origin::Here if self.allow_remote => {
+            Origin::Here if self.allow_remote && !some_run_already => {
                 return Err(Usage(
-                    "--allow-remote is for clients on several hosts, and there is only this one"
+                    "--allow-remote is for servers that run already and for clients on several hosts"
                         .to_owned(),
                 ));
             }
@@ -87,6 +93,15 @@ fn check(address: Option<IpAddr>, allowed: bool, hosts: &[ClientHost]) -> Result
 
 /// Whether an earlier run can go on from there.
 pub(super) fn check_resumed(run: &Run, origin: &Origin) -> Result<(), Usage> {
+    let running = run.servers.iter().filter_map(ServerInfo::running);
+    for running in running {
+        // A record does not say whose the server is.
+        values::target(&running.address, false).map_err(|why| {
+            Usage(format!(
+                "this run had a server that ran already: {why}; nothing is sent there"
+            ))
+        })?;
+    }
     let had = run.client_hosts.len();
     match origin {
         Origin::Here if had > 0 => Err(Usage(format!(

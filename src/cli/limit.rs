@@ -7,10 +7,12 @@ use super::exit::codes;
 use super::load_flags::LoadFlags;
 use super::measuring::Measuring;
 use super::runner;
+use super::running;
 use super::search_flags::{NEEDED, SearchFlags, to_search};
+use super::servers::Kind;
 use super::servers_under_test::{self, Care};
 use super::values;
-use super::{Exit, Usage, servers};
+use super::{Exit, Usage};
 use crate::measure::cluster::Origin;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::format::list;
@@ -22,6 +24,7 @@ Examples:
   throng limit epoll
   throng limit thread poll epoll -o capacity
   throng limit 'node server.js {port}' --p99 50ms
+  throng limit http://127.0.0.1:8080/ --server-log /var/log/nginx/error.log
   throng limit epoll --server-limit nofile=300
   throng limit 'python3 app.py {port}' --find rate --clients 20
   throng limit epoll --find rate --until 'response_p99.9 > 10ms' --within 5%
@@ -40,7 +43,8 @@ Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATO
 #[derive(Debug, clap::Args)]
 #[command(after_help = [NOTES, &codes(&[0, 1, 2, 130])].join("\n\n"))]
 pub(super) struct Arguments {
-    /// Models, models with options, or command lines; each in quotes if it has spaces.
+    /// Models, models with options, command lines, or addresses of servers that run already (http://HOST:PORT/PATH,
+    /// HOST:PORT); each in quotes if it has spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
     /// What to call a server; the first name is for the first server, and so on.
@@ -74,7 +78,7 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
 
 /// Turns the command line into what is searched for; refuses what cannot be.
 fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
-    let kinds = servers::kinds(&arguments.servers, arguments.care.shell)?;
+    let kinds = arguments.care.kinds(&arguments.servers)?;
     host::raise_descriptor_limit();
     let measuring = &arguments.measuring;
     let mut names = measuring.probes_or_default();
@@ -90,7 +94,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         &arguments.load,
         &kinds,
         &arguments.care,
-        measuring.cpus(),
+        measuring.cpus(kinds.iter().any(Kind::is_started)),
         &probes,
     )?;
     let threads = common.load_threads as usize;
@@ -98,7 +102,9 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         .search
         .limit(threads, origin.hosts().len(), &host::load_resources())?;
     let mut settings = Settings {
-        server_address: arguments.measuring.lab.server_address(origin)?,
+        server_address: measuring
+            .lab
+            .server_address(origin, running::some(&kinds))?,
         ..common
     };
     to_search(&mut settings, &limit).map_err(Usage::from)?;
@@ -110,7 +116,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
         &kinds,
         &arguments.care,
         &settings,
-        &program,
+        (&program, measuring.lab.allow_remote),
     )?;
     Ok(RunSpec {
         study: StudyInfo {

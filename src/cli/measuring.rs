@@ -95,12 +95,17 @@ impl Measuring {
         }
     }
 
-    /// The CPUs of the servers and of the clients.
-    pub(super) fn cpus(&self) -> (Vec<u32>, Vec<u32>) {
-        match (&self.server_cpus, &self.client_cpus) {
-            (Some(CpuList(servers)), Some(CpuList(clients))) => (servers.clone(), clients.clone()),
-            _ => plan::divide_cpus(&host::usable_cpus()),
+    /// The CPUs of the servers and of the clients. Where throng starts no server, none is bound to any, unless it is
+    /// said where they run.
+    pub(super) fn cpus(&self, starts_servers: bool) -> (Vec<u32>, Vec<u32>) {
+        if let (Some(CpuList(servers)), Some(CpuList(clients))) =
+            (&self.server_cpus, &self.client_cpus)
+        {
+            return (servers.clone(), clients.clone());
         }
+        let (servers, clients) = plan::divide_cpus(&host::usable_cpus());
+        let servers = servers.into_iter().filter(|_| starts_servers);
+        (servers.collect(), clients)
     }
 
     /// The names of probes where no study says them.

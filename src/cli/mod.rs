@@ -27,6 +27,8 @@ mod man;
 #[cfg(target_os = "linux")]
 mod measuring;
 mod output;
+#[cfg(target_os = "linux")]
+mod progress;
 mod report;
 #[cfg(target_os = "linux")]
 mod reproduce;
@@ -36,6 +38,8 @@ mod request;
 mod run;
 #[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
+mod running;
 #[cfg(target_os = "linux")]
 mod search_flags;
 mod serve;

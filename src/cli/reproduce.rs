@@ -182,9 +182,14 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
         let why = "the record names a command that is not throng serve".to_owned();
         return ours.then_some(()).ok_or(why);
     };
+    if foreign.running.is_some() {
+        // Whether it runs is seen when it is measured.
+        return Ok(());
+    }
     let path = server.environment.get("PATH").map(String::as_str);
+    let cwd = server.cwd.as_deref().map(Path::new);
     let word = server.command.first().map_or("", String::as_str);
-    if provenance::executable(word, path).is_none() {
+    if provenance::executable(word, path, cwd).is_none() {
         let then = foreign.program.as_ref().map(|program| &program.file.path);
         let then = then.map_or_else(String::new, |then| format!(" (it was {then})"));
         return Err(format!("there is no program `{word}` any more{then}"));
@@ -201,10 +206,18 @@ fn can_start(server: &ServerInfo) -> Result<(), String> {
 
 /// Says what of a record will be run.
 fn say_commands(server: &ServerInfo) {
+    if let Some(running) = server.running() {
+        output::note(&format!(
+            "{} runs already, at {}",
+            server.name, running.address
+        ));
+    }
     let commands = [
+        ("is set up with", &server.setup),
         ("is started with", &server.command),
         ("is preceded by", &server.prepare),
         ("is followed by", &server.conclude),
+        ("is cleaned up with", &server.cleanup),
     ];
     for (how, command) in commands {
         if let Ok(line) = shlex::try_join(command.iter().map(String::as_str))

@@ -111,9 +111,9 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     }
     let seed = arguments.traffic.seed();
     let measuring = &arguments.measuring;
-    let (cpus, timed) = (measuring.cpus(), measuring.says_times());
+    let (cpus, timed) = (measuring.cpus(true), measuring.says_times());
     let mut common = Common::new(cpus, arguments.control.clone(), seed, timed)?;
-    common.server_address = measuring.lab.server_address(origin)?;
+    common.server_address = measuring.lab.server_address(origin, false)?;
     common.client_hosts = origin.hosts().to_vec();
     common.retries = measuring.retries;
     common.fail_if.clone_from(&arguments.thresholds.fail_if);

@@ -3,25 +3,22 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
 use super::built::built;
 use super::exit::Accepted;
-use super::live::{Forecast, Live, TICK};
-use super::report::Made;
-use super::{Exit, Usage, has_viewer, lab, output, report};
+use super::progress::Shown;
+use super::report::{Made, Print};
+use super::{Exit, Usage, lab, output, report};
 use crate::load::preflight;
 use crate::measure::cluster::Origin;
 use crate::measure::watchdog::Watchdog;
-use crate::measure::{
-    self, LiveSnapshot, Observer, RatiosSoFar, RunSpec, Started, host, orphans, probes, provenance,
-};
+use crate::measure::{self, RunSpec, SetupFailed, host, orphans, probes, provenance};
 use crate::record::format;
 use crate::record::spec::LoadSpec;
 use crate::record::{
-    self, Ending, Load, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
+    self, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
 };
 use crate::sys::signal::Stop;
 
@@ -34,10 +31,14 @@ pub(super) fn runner(
 ) -> anyhow::Result<Exit> {
     let directory = store.directory().to_owned();
     let (stop, _watchdog) = prepare()?;
-    let mut shown = Shown::new(accepted.json);
+    let mut shown = Shown::new(accepted.json, plan.settings.keep_going);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
-    let (run, trials) = measured.map_err(|error| ended_by(&error, &directory))?;
+    let (run, trials) = measured.map_err(|error| ended_by(error, &directory))?;
     drop(shown);
+    if run.ending == Ending::ServerFailed {
+        report::make(&directory, Print::Nothing)?;
+        return Err(server_failed(&run, &trials, &directory));
+    }
     let made = report::make(&directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
@@ -79,8 +80,40 @@ pub(super) fn host_lost(trials: &[Trial], directory: &Path) -> anyhow::Error {
     )
 }
 
+/// That a server did not start, or did not answer properly, which ended the run, with what it said last.
+pub(super) fn server_failed(run: &Run, trials: &[Trial], directory: &Path) -> anyhow::Error {
+    let failed = trials.iter().rev();
+    let failed = failed.filter_map(|trial| Some((trial, trial.failure.as_ref()?)));
+    let Some((trial, failure)) = failed.max_by_key(|(trial, _)| trial.index) else {
+        return anyhow::anyhow!("a server did not start");
+    };
+    let (server, reason) = (&trial.server, &failure.reason);
+    let what = match failure.stage.as_str() {
+        "verify" => "does not answer properly",
+        "prepare" => "was not prepared for",
+        _ => "did not start",
+    };
+    let output = indented(&failure.output);
+    let others = if run.servers.len() > 1 {
+        "; --keep-going measures the others"
+    } else {
+        ""
+    };
+    let directory = directory.display();
+    anyhow::anyhow!("{server} {what}: {reason}{output}\nthe record is in {directory}{others}")
+}
+
+/// The last lines of a server, below what is said of it.
+fn indented(output: &str) -> String {
+    let lines = output.lines().map(format::printable);
+    lines.map(|line| format!("\n  {line}")).collect()
+}
+
 /// What ended a run before its end, and what is left of it.
-pub(super) fn ended_by(error: &anyhow::Error, directory: &Path) -> anyhow::Error {
+pub(super) fn ended_by(error: anyhow::Error, directory: &Path) -> anyhow::Error {
+    if error.is::<SetupFailed>() {
+        return error;
+    }
     let gone = error.downcast_ref::<StoreError>();
     if matches!(gone, Some(StoreError::Gone(_))) {
         return anyhow::anyhow!("{error:#}");
@@ -319,121 +352,4 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     }
-}
-
-/// How a trial went in which each client had a job.
-fn jobs(load: &Load) -> String {
-    let jobs = load.completion.as_deref();
-    let time = jobs.and_then(|jobs| jobs.last_done_s);
-    let time = time.map_or(String::new(), |time| {
-        format!(" in {}", format::time(time * 1e6))
-    });
-    let done = jobs.map_or(0, |jobs| jobs.clients_done);
-    format!("{done} of {} clients done{time}", load.clients)
-}
-
-/// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
-pub(super) struct Shown {
-    live: Option<Live>,
-    plain: bool,
-    forecast: Forecast,
-}
-
-impl Shown {
-    pub(super) fn new(json: bool) -> Self {
-        Self {
-            live: has_viewer().then(Live::new),
-            plain: !has_viewer() && !json,
-            forecast: Forecast::new(),
-        }
-    }
-}
-
-impl Observer for Shown {
-    fn begins(&mut self, started: &Started<'_>) {
-        let clock = self.forecast.begin(started.foreseen, Instant::now());
-        if let Some(live) = &self.live {
-            let mut number = format!("trial {}", started.index + 1);
-            // How many a search will take, nobody knows.
-            if !started.purpose.seeks_limit() {
-                number += &format!(" of {}", started.total);
-            }
-            let load = match started.rate_per_s {
-                Some(rate) => format!("{rate} requests a second"),
-                None => format::counted(started.clients, "client"),
-            };
-            let what = started.purpose.occasion(started.round, started.percent);
-            let what = format!("{} with {load}, {what}", started.server);
-            live.begin(&number, &what, clock, true);
-        }
-    }
-
-    fn wants_figures_every(&self) -> Option<Duration> {
-        self.live.as_ref().map(|_| TICK)
-    }
-
-    fn sees(&mut self, live_snapshot: &LiveSnapshot) {
-        if let Some(live) = &self.live {
-            live.see(live_snapshot, None);
-        }
-    }
-
-    fn sees_ratios(&mut self, seen: &RatiosSoFar) {
-        if let Some(live) = &self.live {
-            live.say(&so_far(seen), seen.share_done.min(1.0));
-        }
-    }
-
-    fn ended(&mut self, trial: &Trial) {
-        self.forecast.end(Instant::now());
-        if let Some(live) = &self.live {
-            live.end(&outcome(trial));
-        } else if self.plain {
-            output::note(&outcome(trial));
-        }
-    }
-}
-
-/// How servers compare so far: "after 120 rounds, requests/s of epoll: select 0.94x ±1.2 %".
-fn so_far(seen: &RatiosSoFar) -> String {
-    let rates = seen.rates.iter().map(|(name, ratio)| {
-        let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
-        format!("{name} {ratio:.2}x ±{width:.1} %")
-    });
-    let rates: Vec<String> = rates.collect();
-    format!(
-        "after {}, requests/s over those of {}: {}",
-        format::counted(seen.rounds, "round"),
-        seen.reference,
-        rates.join(", ")
-    )
-}
-
-/// What came of a trial, on a line.
-fn outcome(trial: &Trial) -> String {
-    let outcome = match (&trial.failure, &trial.load) {
-        (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
-        (None, Some(load)) if load.completion.is_some() => jobs(load),
-        (None, Some(load)) => format!(
-            "{:.0} replies/s, {} of {} clients served",
-            load.window.replies_per_s, load.served, load.clients
-        ),
-        (None, None) => "no figures".to_owned(),
-    };
-    let special = match trial.purpose.words(trial.percent()) {
-        words if words.is_empty() => words,
-        words => format!(" ({words})"),
-    };
-    let (server, clients) = (&trial.server, trial.clients);
-    let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
-        let why = attempt.reasons.first();
-        match why {
-            Some(why) => format!("; {} broke: {why}", attempt.value),
-            None => format!("; {} held", attempt.value),
-        }
-    });
-    let invalid = trial.invalid.as_ref();
-    let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
-    let line = format!("{server} with {clients} clients{special}: {outcome}{verdict}{invalid}");
-    format::printable(&line)
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
+use super::values::{self, Destination};
 use super::{Usage, lab, runner, serve};
 use crate::measure::provenance::executable;
-use crate::record::{Foreign, ServerInfo, Settings};
+use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
 
@@ -81,27 +82,65 @@ pub(super) enum Kind {
     Own(String, Vec<String>),
     /// A command line, in words.
     Foreign(Vec<String>),
+    /// One that runs already.
+    Running(Destination),
 }
 
-/// Tells what each server is.
-pub(super) fn kinds(texts: &[String], shell: bool) -> Result<Vec<Kind>, Usage> {
-    texts.iter().map(|text| kind(text, shell)).collect()
+impl Kind {
+    /// Whether throng starts it.
+    pub(super) fn is_started(&self) -> bool {
+        !matches!(self, Self::Running(_))
+    }
+}
+
+/// Tells what each server is; `cwds` are the directories in which they are started.
+pub(super) fn kinds(
+    texts: &[String],
+    shell: bool,
+    cwds: &[Option<String>],
+) -> Result<Vec<Kind>, Usage> {
+    let cwds = cwds.iter().map(Option::as_deref);
+    let cwds = cwds.chain(std::iter::repeat(None));
+    let texts = texts.iter().zip(cwds);
+    texts
+        .map(|(text, cwd)| kind(text, shell, cwd.map(Path::new)))
+        .collect()
+}
+
+/// Where a server is that runs already, if the text is an address: a URL, or HOST:PORT.
+fn address(text: &str) -> Option<Result<Destination, Usage>> {
+    let text = text.trim();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_place = text.rsplit_once(':').is_some_and(|(host, port)| {
+        is_port(port) && !host.contains(|c: char| c.is_whitespace() || "/{".contains(c))
+    });
+    let is_url = text.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    if is_url || is_place {
+        Some(values::destination(text))
+    } else {
+        None
+    }
 }
 
 /// Tells what a server is. A word that is neither a model nor a program is an error, with the model
 /// that may have been meant.
-fn kind(text: &str, shell: bool) -> Result<Kind, Usage> {
+fn kind(text: &str, shell: bool, cwd: Option<&Path>) -> Result<Kind, Usage> {
+    if let Some(destination) = address(text) {
+        return destination.map(Kind::Running);
+    }
     let words = shlex::split(text)
         .ok_or_else(|| Usage(format!("`{text}` has a quote that is not closed")))?;
     let [first, rest @ ..] = words.as_slice() else {
         return Err(Usage(
-            "a server is a model or a command line, and this is empty".to_owned(),
+            "a server is a model, a command line or an address, and this is empty".to_owned(),
         ));
     };
     let Err(unknown) = registry::find("model", MODELS, first) else {
         return Ok(Kind::Own(first.clone(), rest.to_vec()));
     };
-    let runs = executable(first, None).is_some();
+    let runs = executable(first, None, cwd).is_some();
     // What a shell makes of more than a word, only it knows.
     if !runs && !(shell && (!rest.is_empty() || has_shell_syntax(text).is_some())) {
         let help = match unknown.suggestion {
@@ -162,56 +201,67 @@ fn has_shell_syntax(text: &str) -> Option<char> {
 /// A server that is to take part, as a command line or a study names it.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
-    pub(super) name: String,
     pub(super) kind: Kind,
-    /// What a line of a foreign one's output matches once it is ready.
+    /// What says that a foreign one is ready.
     pub(super) ready: Option<String>,
-    /// Limits that it is started under, by name.
-    pub(super) limits: BTreeMap<String, u64>,
-    pub(super) environment: BTreeMap<String, String>,
-    /// Command lines before and after its trials; none when empty.
-    pub(super) prepare: Vec<String>,
-    pub(super) conclude: Vec<String>,
+    /// The signal that a foreign one is asked to stop with.
+    pub(super) stop_signal: Option<String>,
+    /// What names the processes of one that runs already, and whether it may be on another host.
+    pub(super) named_by: Option<String>,
+    pub(super) allow_remote: bool,
+    /// Its name, environment and limits, and what is run before and after it.
+    pub(super) info: ServerInfo,
 }
 
 impl Wanted {
     /// What is measured; refuses what this machine cannot run.
     pub(super) fn info(&self, settings: &Settings, program: &Path) -> anyhow::Result<ServerInfo> {
-        let info = match &self.kind {
-            Kind::Own(model, options) => own(model, options, settings, program)?,
+        let own = self.info.clone();
+        match &self.kind {
+            Kind::Own(model, options) => {
+                let model = self::own(model, options, settings, program)?;
+                Ok(ServerInfo {
+                    summary: model.summary,
+                    structural_limit: model.structural_limit,
+                    command: model.command,
+                    ..own
+                })
+            }
             Kind::Foreign(words) => {
                 let first = words.first().map_or("", String::as_str);
-                if executable(first, None).is_none() {
+                if executable(first, None, own.cwd.as_deref().map(Path::new)).is_none() {
                     return Err(Unsupported {
                         reason: format!("there is no program `{first}` that can be run"),
                         remedy: "install it, or name its path".to_owned(),
                     }
                     .into());
                 }
-                foreign(words.clone(), self.ready.as_deref())
+                Ok(ServerInfo {
+                    summary: "not one of throng's own".to_owned(),
+                    command: words.clone(),
+                    foreign: Some(Foreign {
+                        ready: self.ready.clone().filter(|ready| ready != "tcp"),
+                        stop_signal: self.stop_signal.clone().filter(|name| name != "TERM"),
+                        ..Foreign::default()
+                    }),
+                    ..own
+                })
             }
-        };
-        Ok(ServerInfo {
-            name: self.name.clone(),
-            limits: self.limits.clone(),
-            environment: self.environment.clone(),
-            prepare: self.prepare.clone(),
-            conclude: self.conclude.clone(),
-            ..info
-        })
-    }
-}
-
-/// A server that is not ours.
-fn foreign(command: Vec<String>, ready: Option<&str>) -> ServerInfo {
-    ServerInfo {
-        summary: "not one of throng's own".to_owned(),
-        command,
-        foreign: Some(Foreign {
-            ready: ready.map(str::to_owned),
-            program: None,
-        }),
-        ..ServerInfo::default()
+            Kind::Running(to) => Ok(ServerInfo {
+                summary: "running already".to_owned(),
+                foreign: Some(Foreign {
+                    running: Some(Running {
+                        address: to.address.clone(),
+                        named_by: self.named_by.clone(),
+                        allow_remote: self.allow_remote,
+                        ..Running::default()
+                    }),
+                    ..Foreign::default()
+                }),
+                limits: BTreeMap::new(),
+                ..own
+            }),
+        }
     }
 }
 
@@ -221,6 +271,8 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     match kind {
         Kind::Own(..) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Kind::Running(to) if to.is_url && to.path != "/" => format!("{}{}", to.address, to.path),
+        Kind::Running(to) => to.address.clone(),
         Kind::Foreign(_) => {
             let words = shlex::split(text).unwrap_or_default();
             let program = words
@@ -237,6 +289,25 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
                 None => program,
             }
         }
+    }
+}
+
+/// An option that is given once for all servers, or once for each.
+pub(super) fn each<'a>(
+    name: &str,
+    given: &'a [String],
+    servers: usize,
+) -> Result<Vec<Option<&'a str>>, Usage> {
+    match given {
+        [] => Ok(vec![None; servers]),
+        [one] => Ok(vec![Some(one.as_str()); servers]),
+        several if several.len() == servers => {
+            Ok(several.iter().map(|one| Some(one.as_str())).collect())
+        }
+        several => Err(Usage(format!(
+            "--{name} is given {} times for {servers} servers; give it once for all, or once for each",
+            several.len()
+        ))),
     }
 }
 
@@ -282,23 +353,45 @@ mod tests {
             let options = options.iter().map(ToString::to_string).collect();
             Kind::Own(model.to_owned(), options)
         };
-        assert_eq!(kind("epoll", false).unwrap(), own("epoll", &[]));
+        assert_eq!(kind("epoll", false, None).unwrap(), own("epoll", &[]));
         assert_eq!(
-            kind("prefork --workers 2", false).unwrap(),
+            kind("prefork --workers 2", false, None).unwrap(),
             own("prefork", &["--workers", "2"])
         );
         let words = |kind: Kind| match kind {
             Kind::Foreign(words) => words,
-            Kind::Own(..) => panic!("{kind:?}"),
+            Kind::Own(..) | Kind::Running(_) => panic!("{kind:?}"),
         };
         assert_eq!(
-            words(kind("sleep '1 2' {port}", false).unwrap()),
+            words(kind("sleep '1 2' {port}", false, None).unwrap()),
             ["sleep", "1 2", "{port}"]
         );
         assert_eq!(
-            words(kind("cd /tmp && sleep 1", true).unwrap()),
+            words(kind("cd /tmp && sleep 1", true, None).unwrap()),
             ["sh", "-c", "cd /tmp && sleep 1"]
         );
+    }
+
+    #[test]
+    fn an_address_is_a_server_that_runs_already() {
+        let address = |text: &str| match kind(text, false, None) {
+            Ok(Kind::Running(to)) => Some((to.address, to.path, to.is_url)),
+            _ => None,
+        };
+        let there =
+            |address: &str, path: &str, is_url| Some((address.to_owned(), path.to_owned(), is_url));
+        let found = address("http://127.0.0.1:8080/a?b");
+        assert_eq!(found, there("127.0.0.1:8080", "/a?b", true));
+        assert_eq!(
+            address("localhost:6379"),
+            there("localhost:6379", "/", false)
+        );
+        assert_eq!(address("http://[::1]"), there("[::1]:80", "/", true));
+        assert_eq!(address("node a.js 1:2"), None);
+        assert_eq!(address("https://localhost"), None);
+        let named = |text: &str| short_name(text, &kind(text, false, None).unwrap());
+        assert_eq!(named("http://127.0.0.1:8080"), "127.0.0.1:8080");
+        assert_eq!(named("http://127.0.0.1:8080/a"), "127.0.0.1:8080/a");
     }
 
     #[test]
@@ -321,7 +414,7 @@ mod tests {
             ("sleep $PORT", false, "write {port} instead of $PORT"),
             ("sleep \"$X\"", false, "`$`, which only a shell"),
         ] {
-            let error = kind(text, shell).unwrap_err().to_string();
+            let error = kind(text, shell, None).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
         assert_eq!(has_shell_syntax("a '|' \\; \"<\" {port}"), None);
@@ -329,7 +422,7 @@ mod tests {
 
     #[test]
     fn names_are_short_and_differ() {
-        let short = |text: &str| short_name(text, &kind(text, false).unwrap());
+        let short = |text: &str| short_name(text, &kind(text, false, None).unwrap());
         assert_eq!(short("epoll  --delay"), "epoll --delay");
         assert_eq!(short("/bin/sleep x/server.py {port}"), "sleep server.py");
         assert_eq!(short("sleep -p 5"), "sleep");

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::Usage;
 use super::load_flags::{LoadFlags, default_protocol};
-use super::servers::{self, Kind, Wanted};
-use super::values;
-use crate::measure::LIMITS;
+use super::running::RunningFlags;
+use super::servers::{self, Kind, Wanted, each};
+use super::{Usage, running, values};
 use crate::measure::probes::ProbeKind;
-use crate::protocol::Pattern;
+use crate::measure::{LIMITS, MOST_PORTS, Ready, STOP_SIGNALS};
 use crate::record::spec::LoadSpec;
 use crate::record::{ServerInfo, Settings};
 
@@ -23,7 +22,7 @@ pub(super) struct Care {
     /// user; root is not held to it), as (address space, with a unit); several, separated by commas.
     #[arg(long = "server-limit", value_name = "NAME=N", value_delimiter = ',', value_parser = limit)]
     limits: Vec<(String, u64)>,
-    /// Give command lines to `sh -c`, also those of --prepare and --conclude. Without it they are split
+    /// Give command lines to `sh -c`, also those of --setup, --prepare and the like. Without it they are split
     /// into words as a shell does, and no shell is measured along with the server; `exec` before the
     /// last command of a line does the same.
     #[arg(long)]
@@ -31,14 +30,31 @@ pub(super) struct Care {
     /// A variable in the environment of servers and commands; several times for more.
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// What a line of the server's output matches once it is ready [default: it is ready when it accepts
-    /// a connection]. Once for all such servers, or once for each.
-    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    /// The directory in which servers and commands are started [default: this one]. Once for all servers, or
+    /// once for each.
+    #[arg(long, value_name = "DIR")]
+    cwd: Vec<String>,
+    /// What says that a server is ready: `tcp` (it accepts a connection), a URL that answers with 2xx or 3xx, like
+    /// http://{address}/health, or a regular expression that a line of its output matches [default: tcp]. Once for
+    /// all such servers, or once for each.
+    #[arg(long, value_name = "URL|REGEX|tcp", value_parser = ready)]
     ready: Vec<String>,
     /// How long a server may take until it is ready.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::positive_duration)]
-    start_timeout: Duration,
-    /// A command to run before each trial, with PORT set. Once for all servers, or once for each.
+    ready_timeout: Duration,
+    /// The signal that a server is asked to stop with [default: TERM]. Once for all such servers, or once for each.
+    #[arg(long, value_name = "NAME", value_parser = stop_signal)]
+    stop_signal: Vec<String>,
+    /// How long a server may take to stop. Then it is killed; its figures are kept.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
+    stop_timeout: Duration,
+    /// A command to run once before all trials of a server. Once for all servers, or once for each, as the next three.
+    #[arg(long, value_name = "COMMAND")]
+    setup: Vec<String>,
+    /// A command to run once after all trials of a server, also after failures and Ctrl-C.
+    #[arg(long, value_name = "COMMAND")]
+    cleanup: Vec<String>,
+    /// A command to run before each trial, with PORT set.
     #[arg(long, value_name = "COMMAND")]
     pub(super) prepare: Vec<String>,
     /// A command to run after each trial.
@@ -47,6 +63,45 @@ pub(super) struct Care {
     /// How long each of these may take.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     hook_timeout: Duration,
+    /// Measure the other servers though one does not start, or does not answer properly, in its first trial.
+    #[arg(long)]
+    keep_going: bool,
+    /// A log file in which a server says why it turns clients away. Of one server several times for more; of
+    /// several servers once for each.
+    #[arg(long = "server-log", value_name = "FILE")]
+    logs: Vec<String>,
+    #[command(flatten)]
+    pub(super) running: RunningFlags,
+}
+
+impl Care {
+    /// What each server is.
+    pub(super) fn kinds(&self, texts: &[String]) -> Result<Vec<Kind>, Usage> {
+        servers::kinds(texts, self.shell, &self.cwds(texts.len())?)
+    }
+
+    /// The directory in which each server is started.
+    fn cwds(&self, servers: usize) -> Result<Vec<Option<String>>, Usage> {
+        let each = each("cwd", &self.cwd, servers)?.into_iter();
+        each.map(|cwd| cwd.map(directory).transpose()).collect()
+    }
+
+    /// Refuses what is for servers that throng starts, where it starts none.
+    fn check(&self, kinds: &[Kind]) -> Result<(), Usage> {
+        let given = [
+            ("server-limit", !self.limits.is_empty()),
+            ("ready", !self.ready.is_empty()),
+            ("stop-signal", !self.stop_signal.is_empty()),
+        ];
+        let given = given.into_iter().find(|(_, is_given)| *is_given);
+        match given {
+            Some((name, _)) if !kinds.iter().any(Kind::is_started) => Err(Usage(format!(
+                "--{name} is for servers that throng starts, and these run already; name a command line, or leave \
+                 it out"
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The settings in which all that starts servers agrees; `probes` are names as they were typed. What
@@ -59,6 +114,7 @@ pub(super) fn settings(
     (server_cpus, client_cpus): (Vec<u32>, Vec<u32>),
     probes: &[&'static ProbeKind],
 ) -> Result<Settings, Usage> {
+    care.check(kinds)?;
     flags.apply(&mut load)?;
     let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
     if let (Some(Kind::Own(model, _)), true) = (ours, load.send.is_some()) {
@@ -69,12 +125,15 @@ pub(super) fn settings(
     }
     let all_ours = kinds.iter().all(|kind| matches!(kind, Kind::Own(..)));
     default_protocol(&mut load, all_ours);
+    running::ask_for(&mut load, kinds)?;
     let names = probes.iter().map(|kind| kind.info.name.to_owned());
     Ok(Settings {
         load: load.checked()?,
         profiled_runs: 1,
-        start_timeout_s: care.start_timeout.as_secs_f64(),
+        ready_timeout_s: care.ready_timeout.as_secs_f64(),
+        stop_timeout_s: care.stop_timeout.as_secs_f64(),
         hook_timeout_s: care.hook_timeout.as_secs_f64(),
+        keep_going: care.keep_going,
         backlog: 4096,
         load_threads: client_cpus.len().max(1) as u32,
         server_cpus,
@@ -91,57 +150,108 @@ pub(super) fn take_part(
     kinds: &[Kind],
     care: &Care,
     settings: &Settings,
-    program: &Path,
+    (program, allow_remote): (&Path, bool),
 ) -> anyhow::Result<Vec<ServerInfo>> {
     let names = names(texts, given_names, kinds)?;
-    let foreign = kinds.iter().filter(|kind| matches!(kind, Kind::Foreign(_)));
-    let mut readies = each("ready", &care.ready, foreign.count())?.into_iter();
-    let prepare = each("prepare", &care.prepare, kinds.len())?;
-    let conclude = each("conclude", &care.conclude, kinds.len())?;
-    let environment: BTreeMap<String, String> = care.env.iter().cloned().collect();
-    let hook = |text: Option<&str>| -> anyhow::Result<Vec<String>> {
-        let words = text
-            .map(|text| servers::command_line(text, care.shell))
-            .transpose()?;
-        Ok(words.unwrap_or_default())
+    let is_foreign = |kind: &&Kind| matches!(kind, Kind::Foreign(_));
+    let foreign = kinds.iter().filter(is_foreign).count();
+    let mut readies = each("ready", &care.ready, foreign)?.into_iter();
+    let mut stop_signals = each("stop-signal", &care.stop_signal, foreign)?.into_iter();
+    let mut named_by = care.running.named_by(kinds)?.into_iter();
+    let hooks = |name: &str, given: &[String]| -> Result<Vec<Vec<String>>, Usage> {
+        let given = each(name, given, kinds.len())?.into_iter().zip(kinds);
+        given
+            .map(|(text, kind)| hook(name, text, care.shell, kind))
+            .collect()
     };
+    let setup = hooks("setup", &care.setup)?;
+    let cleanup = hooks("cleanup", &care.cleanup)?;
+    let prepare = hooks("prepare", &care.prepare)?;
+    let conclude = hooks("conclude", &care.conclude)?;
+    let cwds = care.cwds(kinds.len())?;
+    let logs = logs(&care.logs, kinds.len())?;
+    let environment: BTreeMap<String, String> = care.env.iter().cloned().collect();
     let mut servers = Vec::new();
     for (place, kind) in kinds.iter().enumerate() {
-        let ready = match kind {
-            Kind::Own(..) => None,
-            Kind::Foreign(_) => readies.next().flatten().map(str::to_owned),
+        let (ready, stop_signal) = match kind {
+            Kind::Foreign(_) => (
+                readies.next().flatten().map(str::to_owned),
+                stop_signals.next().flatten().map(str::to_owned),
+            ),
+            Kind::Own(..) | Kind::Running(_) => (None, None),
         };
         let wanted = Wanted {
-            name: names[place].clone(),
             kind: kind.clone(),
             ready,
-            limits: care.limits.iter().cloned().collect(),
-            environment: environment.clone(),
-            prepare: hook(prepare[place])?,
-            conclude: hook(conclude[place])?,
+            stop_signal,
+            named_by: match kind {
+                Kind::Running(_) => named_by.next().flatten(),
+                Kind::Own(..) | Kind::Foreign(_) => None,
+            },
+            allow_remote,
+            info: ServerInfo {
+                name: names[place].clone(),
+                limits: care.limits.iter().cloned().collect(),
+                environment: environment.clone(),
+                cwd: cwds[place].clone(),
+                setup: setup[place].clone(),
+                cleanup: cleanup[place].clone(),
+                prepare: prepare[place].clone(),
+                conclude: conclude[place].clone(),
+                logs: logs[place].clone(),
+                ..ServerInfo::default()
+            },
         };
         servers.push(wanted.info(settings, program)?);
     }
+    running::give_paths(&mut servers, kinds);
+    running::look_at(&servers)?;
     Ok(servers)
 }
 
-/// An option that is given once for all servers, or once for each.
-fn each<'a>(
-    name: &str,
-    given: &'a [String],
-    servers: usize,
-) -> Result<Vec<Option<&'a str>>, Usage> {
-    match given {
-        [] => Ok(vec![None; servers]),
-        [one] => Ok(vec![Some(one.as_str()); servers]),
-        several if several.len() == servers => {
-            Ok(several.iter().map(|one| Some(one.as_str())).collect())
-        }
-        several => Err(Usage(format!(
-            "--{name} is given {} times for {servers} servers; give it once for all, or once for each",
-            several.len()
+/// A command line that is run beside a server. Once before all trials, no port is known yet.
+fn hook(name: &str, text: Option<&str>, shell: bool, kind: &Kind) -> Result<Vec<String>, Usage> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    let is_once = ["setup", "cleanup"].contains(&name);
+    let mut placeholders = vec!["{port}".to_owned(), "{address}".to_owned()];
+    placeholders.extend((2..=MOST_PORTS).map(|number| format!("{{port{number}}}")));
+    let found = placeholders.iter().find(|word| text.contains(*word));
+    match found {
+        Some(word) if is_once && kind.is_started() => Err(Usage(format!(
+            "--{name} runs once, and each trial has another port: leave {word} out, or use --prepare and --conclude"
+        ))),
+        _ => servers::command_line(text, shell),
+    }
+}
+
+/// The log files of each server: all of them are those of one, or each has one.
+fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
+    let whole = |path: &String| -> Result<String, Usage> {
+        let path = std::path::absolute(path);
+        let path = path.map_err(|error| Usage(format!("--server-log: {error}")))?;
+        Ok(path.to_string_lossy().into_owned())
+    };
+    let all = given.iter().map(whole).collect::<Result<Vec<_>, _>>()?;
+    match servers {
+        1 => Ok(vec![all]),
+        _ if all.is_empty() => Ok(vec![Vec::new(); servers]),
+        _ if all.len() == servers => Ok(all.into_iter().map(|path| vec![path]).collect()),
+        _ => Err(Usage(format!(
+            "--server-log is given {} times for {servers} servers; give it once for each",
+            all.len()
         ))),
     }
+}
+
+/// A directory that is there, from the root on.
+fn directory(text: &str) -> Result<String, Usage> {
+    let path = std::fs::canonicalize(text)
+        .ok()
+        .filter(|path| path.is_dir());
+    let path = path.ok_or_else(|| Usage(format!("--cwd: there is no directory {text}")))?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<String>, Usage> {
@@ -183,9 +293,24 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A regular expression, kept as it was written.
-fn pattern(text: &str) -> Result<String, String> {
-    Pattern::new(text).map(|_| text.to_owned())
+/// A sign of being ready, kept as it was written.
+fn ready(text: &str) -> Result<String, String> {
+    Ready::read(text).map(|_| text.to_owned())
+}
+
+/// The name of a signal, with or without SIG.
+fn stop_signal(text: &str) -> Result<String, String> {
+    let upper = text.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = STOP_SIGNALS.map(|(name, _)| name);
+    if known.contains(&name) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is not a signal to stop a server with; there are: {}",
+            known.join(", ")
+        ))
+    }
 }
 
 /// A limit to start servers under: `nofile=300`, `as=64MiB`.

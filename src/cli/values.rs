@@ -104,7 +104,7 @@ impl FromStr for Percents {
 
 /// Where a load goes.
 #[cfg(target_os = "linux")]
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Destination {
     /// HOST:PORT.
     pub(super) address: String,

@@ -61,12 +61,15 @@ pub struct Part {
     /// How often events are counted, and packets captured, of each server with each crowd.
     #[serde(default = "defaults::profiled_runs", deserialize_with = "at_least_one")]
     pub profiled_runs: u32,
-    /// How long a server may take from its start until it listens.
+    /// How long a server may take from its start until it is ready.
     #[serde(
-        default = "defaults::start_timeout",
+        default = "defaults::ready_timeout",
         deserialize_with = "positive_time"
     )]
-    pub start_timeout: Duration,
+    pub ready_timeout: Duration,
+    /// How long a server that is not one of throng's own may take to stop before it is killed.
+    #[serde(default = "defaults::stop_timeout", deserialize_with = "positive_time")]
+    pub stop_timeout: Duration,
     /// How long a command before or after a trial may take.
     #[serde(default = "defaults::hook_timeout", deserialize_with = "positive_time")]
     pub hook_timeout: Duration,
@@ -128,6 +131,9 @@ pub struct ServerSpec {
     pub(super) at: Range<usize>,
     /// Variables in its environment.
     pub environment: BTreeMap<String, String>,
+    /// The command lines run once before all of its trials and once after them; none when empty.
+    pub setup: Vec<String>,
+    pub cleanup: Vec<String>,
     /// The command line run before each of its trials; none when empty.
     pub prepare: Vec<String>,
     /// The command line run after each of them.
@@ -147,7 +153,7 @@ pub enum ServerKind {
     Foreign {
         /// Its command line, in words.
         command: Vec<String>,
-        /// What a line of its output matches once it is ready.
+        /// What says that it is ready.
         ready: Option<String>,
     },
 }
@@ -166,6 +172,10 @@ struct Written {
     ready: Option<String>,
     #[serde(default)]
     environment: BTreeMap<String, String>,
+    #[serde(default)]
+    setup: Vec<String>,
+    #[serde(default)]
+    cleanup: Vec<String>,
     #[serde(default)]
     prepare: Vec<String>,
     #[serde(default)]
@@ -228,6 +238,8 @@ impl ServerSpec {
             name: written.name.unwrap_or(usual_name),
             at,
             environment: written.environment,
+            setup: written.setup,
+            cleanup: written.cleanup,
             prepare: written.prepare,
             conclude: written.conclude,
         })
@@ -322,6 +334,8 @@ impl ServerSpec {
             name: name.to_owned(),
             at: 0..0,
             environment: BTreeMap::new(),
+            setup: Vec::new(),
+            cleanup: Vec::new(),
             prepare: Vec::new(),
             conclude: Vec::new(),
         }
@@ -339,7 +353,10 @@ mod defaults {
     pub(super) fn profiled_runs() -> u32 {
         1
     }
-    pub(super) fn start_timeout() -> Duration {
+    pub(super) fn stop_timeout() -> Duration {
+        Duration::from_secs(30)
+    }
+    pub(super) fn ready_timeout() -> Duration {
         Duration::from_secs(10)
     }
     pub(super) fn hook_timeout() -> Duration {
@@ -432,7 +449,10 @@ fn checked_name(name: &str) -> Result<(), &'static str> {
 fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     use serde::de::Error as _;
     let text = String::deserialize(from)?;
-    Pattern::new(&text).map_err(D::Error::custom)?;
+    // A URL and `tcp` are none.
+    if text != "tcp" && !text.to_ascii_lowercase().starts_with("http://") {
+        Pattern::new(&text).map_err(D::Error::custom)?;
+    }
     Ok(Some(text))
 }
 

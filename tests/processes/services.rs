@@ -249,7 +249,7 @@ impl Service {
         command.args(["measure", &self.command(), "-n", self.name, "--runs", "1"]);
         command.args(["--duration", "200ms", "--clients", "8", "--warm-up", "50ms"]);
         command.args(["--warm-up-limit", "1s", "--probes", "cpu", "--retries", "0"]);
-        command.args(["--allow-rough", "--start-timeout", "60s"]);
+        command.args(["--allow-rough", "--ready-timeout", "60s"]);
         command.args(self.dialogue).arg("-o").arg(&record);
         command.env("SERVICE_DIR", &service).env("ACCESS_LOG", "1");
         let marked = Marked::by(directory.path(), &mut command);
@@ -356,7 +356,7 @@ fn web_servers_are_compared() {
         "--probes",
         "cpu",
     ]);
-    command.args(["--allow-rough", "--start-timeout", "60s", "-o"]);
+    command.args(["--allow-rough", "--ready-timeout", "60s", "-o"]);
     command.arg(&record);
     let marked = Marked::by(directory.path(), &mut command);
     let output = assert_cmd::Command::from_std(command)

@@ -80,6 +80,71 @@ impl Groups {
     }
 }
 
+/// The processes in a control group and in those below it, by its directory.
+pub(super) fn members(directory: &Path) -> Vec<u32> {
+    let mut pids = Vec::new();
+    for directory in below(directory) {
+        let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+        pids.extend(
+            text.lines()
+                .filter_map(|line| line.trim().parse::<u32>().ok()),
+        );
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    // Those of another process namespace are written as 0.
+    pids.retain(|pid| *pid > 0);
+    pids
+}
+
+/// Most directories that are looked through.
+const MOST_DIRECTORIES: usize = 20_000;
+
+/// A directory and all below it; no link is followed.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = vec![directory.to_owned()];
+    let mut next = 0;
+    while next < found.len() && found.len() < MOST_DIRECTORIES {
+        let entries = fs::read_dir(&found[next]).into_iter().flatten().flatten();
+        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let inner: Vec<PathBuf> = inner.map(|entry| entry.path()).collect();
+        found.extend(inner);
+        next += 1;
+    }
+    found
+}
+
+/// The directory of a control group that has processes, named by its path below the mount point, as in
+/// `/proc/PID/cgroup`, or by the whole one.
+pub(super) fn named(path: &str) -> Option<PathBuf> {
+    let whole = Path::new(path);
+    let inside = path.trim_start_matches('/');
+    let below = ["", "unified", "systemd", "pids", "memory"];
+    let below = below.map(|mount| Path::new(MOUNT).join(mount).join(inside));
+    let mut places = std::iter::once(whole.to_owned())
+        .filter(|place| place.starts_with(MOUNT))
+        .chain(below);
+    places.find(|place| !members(place).is_empty())
+}
+
+/// That of a unit of systemd that has processes.
+pub(super) fn of_unit(name: &str) -> Option<PathBuf> {
+    let name = unit_file(name);
+    let all = below(Path::new(MOUNT)).into_iter();
+    let mut named = all.filter(|place| place.file_name().is_some_and(|last| *last == *name));
+    named.find(|place| !members(place).is_empty())
+}
+
+/// A service is named without its ending too.
+fn unit_file(name: &str) -> String {
+    const ENDINGS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
+    if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        name.to_owned()
+    } else {
+        format!("{name}.service")
+    }
+}
+
 /// Of "QUOTA PERIOD", the one with the least share; a quota that is no number, or negative, is none.
 fn tightest_share(all: impl Iterator<Item = String>) -> Option<String> {
     let share = |text: &str| {
@@ -165,6 +230,20 @@ mod tests {
         let one = "memory.limit_in_bytes";
         fs::write(inner.join(one), "9223372036854771712\n").unwrap();
         assert_eq!(groups.tightest(&[one]).as_deref(), Some("max"));
+    }
+
+    #[test]
+    fn the_processes_of_a_group_are_those_of_all_below_it() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(root.path().join("cgroup.procs"), "5\n0\n").unwrap();
+        fs::write(inner.join("cgroup.procs"), "7\n6\n5\n").unwrap();
+        assert_eq!(members(root.path()), [5, 6, 7]);
+        assert_eq!(members(&root.path().join("none")), [0; 0]);
+        assert_eq!(named("/no/such/group"), None);
+        assert_eq!(unit_file("nginx"), "nginx.service");
+        assert_eq!(unit_file("a.scope"), "a.scope");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::server::{Launch, State};
 use super::trial::{self, Setup};
 use super::verify::Rigour;
 use super::{host, loads, spin, validity, warnings};
-use throng_record::spec::{Assignment, TrialSpec};
+use throng_record::spec::{Assignment, Paths, TrialSpec};
 use throng_record::{Ending, Run, ServerInfo, Settings, Spin, Store, Trial};
 
 /// Writes what is known of a run before its first trial, and leaves the server's CPUs to it.
@@ -84,11 +84,16 @@ pub(super) fn setup<'a>(
 ) -> Setup<'a> {
     let settings = &plan.settings;
     let info = plan.server(planned);
+    let mut load = loads::of_trial(plan, trial);
+    if let Some(path) = info.running().and_then(|running| running.path.as_ref()) {
+        load.path = Some(Paths::one(path.clone()));
+    }
     Setup {
         launch: Launch {
             info,
             log: store.csv("server", trial),
-            limit: Duration::from_secs_f64(settings.start_timeout_s),
+            limit: Duration::from_secs_f64(settings.ready_timeout_s),
+            stop_limit: Duration::from_secs_f64(settings.stop_timeout_s),
             hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
             cpus: &settings.server_cpus,
             address: settings
@@ -100,7 +105,7 @@ pub(super) fn setup<'a>(
         load: Assignment {
             clients_csv: Some(store.csv("clients", trial)),
             figures_every: figures_every.map(|every| loads::figures_every(plan, every)),
-            ..Assignment::new(loads::of_trial(plan, trial), settings.load_threads)
+            ..Assignment::new(load, settings.load_threads)
         },
         client_cpus: &settings.client_cpus,
         rigour: rigour(info, settings),
@@ -146,18 +151,34 @@ pub(super) fn note(
     trial.start_skew = result.start_skew;
     trial.network = result.network;
     trial.server_counts = result.server_counts;
+    let mut heard = result.heard;
+    for words in replies(trial) {
+        heard.hear(&words, "a reply");
+    }
+    trial.said = heard.said();
     trial.warnings = warnings::of_trial(trial, settings);
+    trial
+        .warnings
+        .extend(warnings::of_stopping(result.stopped_late));
     trial
         .warnings
         .extend(warnings::of_output(result.written_bytes));
     let of_network = warnings::network::of_trial(trial, settings, &plan.host);
     trial.warnings.extend(of_network);
     trial.invalid = validity::of_trial(trial, settings, plan.host.cpus);
+    trial.warnings.extend(warnings::of_said(trial));
     Ok(if result.host_lost {
         Measured::HostLost
     } else {
         Measured::Whole
     })
+}
+
+/// The first reply of each kind that was wrong, in which a server may say why it turns clients away.
+fn replies(trial: &Trial) -> Vec<String> {
+    let load = trial.load.iter();
+    load.flat_map(|load| load.error_details.values().cloned())
+        .collect()
 }
 
 /// How far a trial came.

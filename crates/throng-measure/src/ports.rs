@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use procfs::net::{TcpState, tcp, tcp6};
-use procfs::process::{FDTarget, Process};
+use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
 
 /// A port that nothing uses at this moment on any address.
@@ -23,25 +23,61 @@ pub(super) fn free() -> io::Result<u16> {
 
 /// The ports on which these processes listen; none when that cannot be told of all of them.
 pub(super) fn listened_by(pids: &[u32]) -> Option<BTreeSet<u16>> {
-    let sockets: HashMap<u64, u16> = tcp()
-        .ok()?
-        .into_iter()
-        .chain(tcp6().unwrap_or_default())
-        .filter(|entry| entry.state == TcpState::Listen)
-        .map(|entry| (entry.inode, entry.local_address.port()))
+    let sockets: HashMap<u64, u16> = listening()?
+        .map(|(inode, address)| (inode, address.port()))
         .collect();
     let mut ports = BTreeSet::new();
     for pid in pids {
         let Ok(process) = Process::new(pid.cast_signed()) else {
             continue; // it has ended
         };
-        for descriptor in process.fd().ok()?.flatten() {
-            if let FDTarget::Socket(inode) = descriptor.target {
-                ports.extend(sockets.get(&inode));
-            }
+        for inode in sockets_of(&process)? {
+            ports.extend(sockets.get(&inode));
         }
     }
     Some(ports)
+}
+
+/// The listening sockets to which a connection to this address goes.
+pub(super) fn listening_on(address: SocketAddr) -> BTreeSet<u64> {
+    let is_it = |listener: SocketAddr| {
+        let (own, asked) = (listener.ip().to_canonical(), address.ip().to_canonical());
+        listener.port() == address.port() && (own.is_unspecified() || own == asked)
+    };
+    let all = listening().into_iter().flatten();
+    all.filter(|(_, listener)| is_it(*listener))
+        .map(|(inode, _)| inode)
+        .collect()
+}
+
+/// The processes that have one of these sockets open, as far as that may be seen.
+pub(super) fn holders(sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
+    let Ok(processes) = all_processes() else {
+        return BTreeSet::new();
+    };
+    let has = |process: &Process| {
+        let own = sockets_of(process).unwrap_or_default();
+        own.iter().any(|inode| sockets.contains(inode))
+    };
+    let holders = processes.flatten().filter(has);
+    holders.map(|process| process.pid.cast_unsigned()).collect()
+}
+
+/// Every listening socket of this network namespace, by its number.
+fn listening() -> Option<impl Iterator<Item = (u64, SocketAddr)>> {
+    let all = tcp().ok()?.into_iter().chain(tcp6().unwrap_or_default());
+    let listening = all.filter(|entry| entry.state == TcpState::Listen);
+    Some(listening.map(|entry| (entry.inode, entry.local_address)))
+}
+
+/// The sockets that a process has open; none if that cannot be told.
+fn sockets_of(process: &Process) -> Option<Vec<u64>> {
+    let descriptors = process.fd().ok()?.flatten();
+    let sockets = descriptors.filter_map(|descriptor| match descriptor.target {
+        FDTarget::Socket(inode) => Some(inode),
+        _ => None,
+    });
+    Some(sockets.collect())
 }
 
 #[cfg(test)]
@@ -55,6 +91,9 @@ mod tests {
         let ports = listened_by(&[std::process::id()]).unwrap();
         assert!(ports.contains(&port), "{ports:?}");
         assert!(!listened_by(&[]).unwrap().contains(&port));
+        let sockets = listening_on(listener.local_addr().unwrap());
+        assert_eq!(sockets.len(), 1);
+        assert!(holders(&sockets).contains(&std::process::id()));
     }
 
     #[test]

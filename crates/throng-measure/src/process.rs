@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -15,14 +15,18 @@ use rustix::process::{
 
 use super::orphans;
 use super::queue::{Listener, NoLine, Speaker, queue};
+use super::sayings::{self, Heard};
 use super::watchdog;
 use throng_record::spec::Assignment;
+use throng_sys::signal::Stop;
 use throng_sys::spawn::spawn;
 
 /// Lines of output kept to explain a failure.
 const TAIL_LINES: usize = 20;
 /// Longest line kept; the rest of it is taken for another.
 const LINE_BYTES: u64 = 1 << 20;
+/// How long a process may take to stop once somebody waits for throng to stop.
+const HURRIED: Duration = Duration::from_secs(5);
 
 /// A running process.
 #[derive(Debug)]
@@ -31,49 +35,71 @@ pub(super) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     lines: Listener,
-    tail: Tail,
+    tails: Tails,
     reaped: Option<ExitStatus>,
     /// Keeps the thread that started it, with which the kernel would kill it.
     _parent: Sender<()>,
 }
 
-/// The last lines a process wrote on either stream, and how much that was in all.
+/// The last lines a process wrote on a stream, how much that was in all, and what it said that is known to name a
+/// cause.
 #[derive(Debug, Clone, Default)]
 struct Tail(Arc<Mutex<Written>>);
+
+/// Of both streams.
+#[derive(Debug, Clone, Default)]
+struct Tails {
+    output: Tail,
+    errors: Tail,
+}
 
 #[derive(Debug, Default)]
 struct Written {
     bytes: u64,
     last: VecDeque<String>,
+    heard: Heard,
 }
 
 impl Tail {
     /// Takes in a line that was so long.
-    fn push(&self, line: &str, bytes: usize) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn push(&self, line: &str, bytes: usize, is_heard: bool) {
+        let mut written = self.written();
         written.bytes += bytes as u64;
+        if is_heard {
+            written.heard.hear(line, "output");
+        }
         if written.last.len() == TAIL_LINES {
             written.last.pop_front();
         }
         written.last.push_back(line.chars().take(500).collect());
     }
 
-    fn bytes(&self) -> u64 {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.bytes
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether both streams have been heard to their end: the threads that listen are gone.
+    /// Whether the stream has been heard to its end: the thread that listens is gone.
     fn is_whole(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
     fn text(&self) -> String {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written
-            .last
-            .iter()
-            .fold(String::new(), |text, line| text + line + "\n")
+        let written = self.written();
+        let lines = written.last.iter();
+        lines.fold(String::new(), |text, line| text + line + "\n")
+    }
+}
+
+impl Tails {
+    fn both(&self) -> [&Tail; 2] {
+        [&self.errors, &self.output]
+    }
+
+    /// Of standard error, or where nothing was written there, of standard output.
+    fn text(&self) -> String {
+        let texts = self.both().map(Tail::text);
+        let spoken = texts.into_iter().find(|text| !text.trim().is_empty());
+        spoken.unwrap_or_default()
     }
 }
 
@@ -93,6 +119,28 @@ pub(super) enum Signalled {
     Leader,
     /// All of its group, as a terminal or systemd does.
     Group,
+}
+
+/// How a process is asked to stop.
+#[derive(Debug)]
+pub(super) struct StopOrder {
+    pub(super) signal: Signal,
+    pub(super) signalled: Signalled,
+    /// How long it may take.
+    pub(super) grace: Duration,
+    /// Whoever may not want to wait for as long.
+    pub(super) hurried: Option<Stop>,
+}
+
+impl StopOrder {
+    /// Once a signal asked throng to stop, there is not much time any more.
+    fn hurry(&self, deadline: Instant) -> Instant {
+        if self.hurried.is_some_and(Stop::requested) {
+            deadline.min(Instant::now() + HURRIED)
+        } else {
+            deadline
+        }
+    }
 }
 
 /// How a process ended that was asked to stop.
@@ -130,6 +178,10 @@ impl Process {
         command.stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         let program = command.get_program().to_owned();
+        let is_heard = captured == Captured::Both;
+        if is_heard {
+            sayings::prepare();
+        }
         watchdog::enlist(&mut command).context("cannot tell the watchdog")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
@@ -150,22 +202,22 @@ impl Process {
         let mut child =
             child.with_context(|| format!("cannot start {what} ({})", program.display()))?;
         orphans::care_for(child.id());
-        let tail = Tail::default();
+        let tails = Tails::default();
         let (sender, lines) = queue();
         let stdout = child.stdout.take().expect("standard output is piped");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let errors = (captured == Captured::Both).then(|| sender.clone());
+        let errors = is_heard.then(|| sender.clone());
         let process = Self {
             what: what.to_owned(),
             input: child.stdin.take(),
             child,
             lines,
-            tail: tail.clone(),
+            tails: tails.clone(),
             reaped: None,
             _parent: parent,
         };
-        listen(stdout, tail.clone(), Some(sender))?;
-        listen(stderr, tail, errors)?;
+        listen(stdout, tails.output, Some(sender), is_heard)?;
+        listen(stderr, tails.errors, errors, is_heard)?;
         Ok((process, prepared))
     }
 
@@ -201,7 +253,20 @@ impl Process {
 
     /// How much it has written so far.
     pub(super) fn written_bytes(&self) -> u64 {
-        self.tail.bytes()
+        self.tails
+            .both()
+            .iter()
+            .map(|tail| tail.written().bytes)
+            .sum()
+    }
+
+    /// What it has said so far that is known to name a cause.
+    pub(super) fn heard(&self) -> Heard {
+        let mut heard = Heard::default();
+        for tail in self.tails.both() {
+            heard.add(tail.written().heard.clone());
+        }
+        heard
     }
 
     /// Writes an empty line to standard input.
@@ -252,7 +317,9 @@ impl Process {
     pub(super) fn ending(&mut self) -> String {
         // Closing its output comes a moment before the end, and hearing its last words after it.
         let deadline = Instant::now() + Duration::from_millis(500);
-        while !(self.has_ended() && self.tail.is_whole()) && Instant::now() < deadline {
+        let is_over =
+            |own: &Self| own.has_ended() && own.tails.both().iter().all(|it| it.is_whole());
+        while !is_over(self) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
         }
         if self.has_ended() {
@@ -264,9 +331,14 @@ impl Process {
         }
     }
 
-    /// The last lines it wrote.
+    /// The last lines it wrote on standard error, or where there are none, on standard output.
     pub(super) fn output(&self) -> String {
-        self.tail.text()
+        self.tails.text()
+    }
+
+    /// The last lines of both.
+    pub(super) fn all_output(&self) -> String {
+        self.tails.both().map(Tail::text).concat()
     }
 
     /// Takes note of its end, without ending what else is in its group; none while it runs.
@@ -287,20 +359,33 @@ impl Process {
     /// Asks it to stop and waits for `grace`, with a group for all of it; then ends it and its process group
     /// for certain.
     pub(super) fn stop(&mut self, grace: Duration, signalled: Signalled) -> Stopped {
+        self.stop_with(&StopOrder {
+            signal: Signal::TERM,
+            signalled,
+            grace,
+            hurried: None,
+        })
+    }
+
+    /// The same in the way that is said.
+    pub(super) fn stop_with(&mut self, how: &StopOrder) -> Stopped {
         if let Some(pid) = self.group().filter(|_| self.reaped.is_none()) {
-            let _ = match signalled {
-                Signalled::Leader => kill_process(pid, Signal::TERM),
-                Signalled::Group => kill_process_group(pid, Signal::TERM),
+            let _ = match how.signalled {
+                Signalled::Leader => kill_process(pid, how.signal),
+                Signalled::Group => kill_process_group(pid, how.signal),
             };
         }
         // A read that waits for a word goes on after a signal, but not after the end of the stream.
         self.input = None;
-        let deadline = Instant::now() + grace;
-        self.wait_for_end(grace);
+        let mut deadline = Instant::now() + how.grace;
+        while !self.has_ended() && Instant::now() < deadline {
+            deadline = how.hurry(deadline);
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let stopped = if !self.has_ended() {
             Stopped::Late
-        } else if signalled == Signalled::Group && self.reaped.is_none() {
-            self.wait_for_group(deadline)
+        } else if how.signalled == Signalled::Group && self.reaped.is_none() {
+            self.wait_for_group(deadline, how)
         } else {
             Stopped::InTime
         };
@@ -309,7 +394,7 @@ impl Process {
     }
 
     /// Waits until all of its group have ended as it has.
-    fn wait_for_group(&self, deadline: Instant) -> Stopped {
+    fn wait_for_group(&self, mut deadline: Instant, how: &StopOrder) -> Stopped {
         loop {
             let others = orphans::of_group(self.pid());
             if others.is_empty() {
@@ -318,6 +403,7 @@ impl Process {
             if Instant::now() >= deadline {
                 return Stopped::ButNot(orphans::in_words(&others));
             }
+            deadline = how.hurry(deadline);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -347,6 +433,7 @@ fn listen(
     stream: impl Read + Send + 'static,
     tail: Tail,
     to: Option<Speaker>,
+    is_heard: bool,
 ) -> anyhow::Result<()> {
     std::thread::Builder::new()
         .name("listen".to_owned())
@@ -365,7 +452,7 @@ fn listen(
                 }
                 let text = String::from_utf8_lossy(&line);
                 let text = text.trim_end();
-                tail.push(text, line.len());
+                tail.push(text, line.len(), is_heard);
                 // Nobody may want lines any more, or not as many: the stream is read on all the
                 // same, or the process would be stopped by a full pipe.
                 if let Some(to) = &to {

@@ -1,9 +1,11 @@
 //! All trials of one invocation, one after the other, each on disk before the next begins.
 
 use super::cluster::Origin;
+use super::life::{Lives, NotBegun};
 use super::measuring::{Measured, begin, end, ending, measure};
 use super::observer::{Audience, Observer};
 use super::run_spec::{RunSpec, utc_now};
+use super::stage::is_of_the_beginning;
 use super::{limit, loads, side_by_side};
 use throng_record::spec::TrialSpec;
 use throng_record::{AtLoad, Ending, Failure, Run, Store, Trial, to_repeat};
@@ -12,7 +14,7 @@ use throng_sys::signal::Stop;
 /// Runs all trials, or as many as there is time for until a signal asks to stop.
 ///
 /// # Errors
-/// When the record cannot be written; what failed in a trial is part of the trial.
+/// When the record cannot be written, or a server cannot be set up; what failed in a trial is part of the trial.
 pub fn run(
     plan: &RunSpec,
     origin: &mut Origin,
@@ -20,8 +22,21 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: Stop,
 ) -> anyhow::Result<(Run, Vec<Trial>)> {
+    let lives = match Lives::begin(&plan.servers, &plan.settings, stop) {
+        Ok(lives) => lives,
+        Err(why) => {
+            let run = begin(plan, plan.order().len(), store)?;
+            let (ending, error) = match why {
+                NotBegun::Interrupted => (Ending::Interrupted, None),
+                NotBegun::Failed(error) => (Ending::ServerFailed, Some(error)),
+            };
+            let ended = end(run, plan.done.clone(), ending, store)?;
+            return error.map_or(Ok(ended), |error| Err(error.into()));
+        }
+    };
     if let Some(asked) = &plan.limit {
-        return limit::run(plan, asked, origin, store, observer, stop);
+        let (run, trials, ending) = limit::run(plan, asked, origin, store, observer, stop)?;
+        return end_all(lives, run, trials, ending, store);
     }
     let order = plan.order();
     let run = begin(plan, order.len(), store)?;
@@ -35,7 +50,19 @@ pub fn run(
         wanted: plan.to_retry(),
     };
     let ending = runner.run_all()?;
-    end(run, runner.trials, ending, runner.store)
+    end_all(lives, run, runner.trials, ending, runner.store)
+}
+
+/// Cleans up after the servers, and writes what is known of the run then.
+fn end_all(
+    lives: Lives<'_>,
+    mut run: Run,
+    trials: Vec<Trial>,
+    ending: Ending,
+    store: &Store,
+) -> anyhow::Result<(Run, Vec<Trial>)> {
+    run.warnings.extend(lives.end());
+    end(run, trials, ending, store)
 }
 
 /// A run while it lasts.
@@ -108,6 +135,7 @@ impl Runner<'_> {
         let started = plan.starts(planned, index, &foreseen);
         self.audience.observer.begins(&started);
         let seen = side_by_side::run(plan, self.store, &together, &mut self.audience)?;
+        let failed = seen.iter().any(|trial| self.ends_all(trial));
         for trial in seen {
             // One of an earlier invocation stays: those of its round are measured again without it.
             if !self.is_done(trial.index as usize) {
@@ -116,7 +144,23 @@ impl Runner<'_> {
                 self.trials.push(trial);
             }
         }
+        if failed {
+            return Ok(Ending::ServerFailed);
+        }
         Ok(self.ending(Measured::Whole))
+    }
+
+    /// Whether nothing more is to be tried: a server did not start, or did not answer properly, in its first trial.
+    fn ends_all(&self, trial: &Trial) -> bool {
+        let failed = trial.failure.as_ref().is_some_and(is_of_the_beginning);
+        let mut earlier = self
+            .trials
+            .iter()
+            .filter(|other| other.server == trial.server);
+        failed
+            && !self.plan.settings.keep_going
+            && !self.audience.stop.requested()
+            && earlier.all(|other| other.failure.as_ref().is_some_and(is_of_the_beginning))
     }
 
     /// Repeats invalid trials: those of an earlier invocation that are wanted again, and then as often as the
@@ -188,10 +232,14 @@ impl Runner<'_> {
             let audience = &mut self.audience;
             measure(plan, self.origin, self.store, planned, &mut trial, audience)?
         };
+        let failed = measured != Measured::CutShort && self.ends_all(&trial);
         if measured != Measured::CutShort {
             self.store.add_trial(&trial)?;
             self.audience.observer.ended(&trial);
             self.trials.push(trial);
+        }
+        if failed {
+            return Ok(Ending::ServerFailed);
         }
         Ok(self.ending(measured))
     }

@@ -7,7 +7,7 @@ use super::live_snapshot::Foreseen;
 use super::observer::Started;
 use super::plan::{Rounds, ServerUnderTest, interleave};
 use super::probes::{ProbeKind, other_purposes};
-use super::{provenance, warnings};
+use super::{provenance, running, warnings};
 use throng_record::spec::TrialSpec;
 use throng_record::{
     Attempt, ClientHost, Comparison, Ending, Find, Host, Limit, Purpose, Run, SCHEMA_VERSION,
@@ -124,7 +124,12 @@ impl RunSpec {
             percent: None,
         };
         let all = |purpose| -> Vec<ServerUnderTest> {
+            // What is counted from a process's birth on, is not where that was before.
+            let can = |server: &usize| {
+                purpose != Purpose::Profiled || self.servers[*server].running().is_none()
+            };
             (0..self.servers.len())
+                .filter(can)
                 .map(|server| of(server, purpose))
                 .collect()
         };
@@ -165,8 +170,10 @@ impl RunSpec {
 /// A run that has not come to its first new trial.
 pub fn begun(plan: &RunSpec) -> Run {
     let settings = &plan.settings;
+    let servers: Vec<ServerInfo> = plan.servers.iter().map(as_it_is).collect();
     let mut warnings = warnings::of_run(&plan.host, settings);
     warnings.extend(provenance::warning(&plan.servers));
+    warnings.extend(warnings::of_running(&servers));
     Run {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -182,7 +189,7 @@ pub fn begun(plan: &RunSpec) -> Run {
         ending: Ending::Unfinished,
         arguments: plan.arguments.clone(),
         settings: settings.clone(),
-        servers: plan.servers.iter().map(provenance::of_server).collect(),
+        servers,
         null_server: plan.null_server.clone(),
         host: plan.host.clone(),
         client_hosts: plan.client_hosts.clone(),
@@ -192,6 +199,18 @@ pub fn begun(plan: &RunSpec) -> Run {
         trials_planned: plan.order().len() as u32,
         warnings,
     }
+}
+
+/// A server with what is behind it now: its program and files, or its processes.
+fn as_it_is(server: &ServerInfo) -> ServerInfo {
+    let mut server = provenance::of_server(server);
+    // One that cannot be found now fails its trials, with the reason.
+    if let Ok(now) = running::look(&server)
+        && let Some(foreign) = &mut server.foreign
+    {
+        foreign.running = Some(now);
+    }
+    server
 }
 
 /// How this program was built.

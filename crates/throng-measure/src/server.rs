@@ -1,4 +1,4 @@
-//! The server of a trial: started, ours or anybody's, until it takes clients.
+//! The server of a trial: started, ours or anybody's, until it takes clients; or found, where it ran before.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -7,22 +7,27 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::process::Resource;
+use rustix::process::{Resource, Signal};
 
+use super::hooks::{self, Place};
+use super::logs::Log;
 use super::orphans;
 use super::ports;
 use super::probes::Tree;
-use super::process::{Captured, Process, Signalled};
+use super::process::{Captured, Process, StopOrder};
 use super::queue::NoLine;
+use super::ready::{self, Ready};
+use super::running::Attached;
+use super::sayings::Heard;
+use super::served::{Processes, Served, signalled};
 use super::stage::{Halt, Stage, failed};
-use throng_protocol::Pattern;
-use throng_record::{Foreign, ServerInfo};
+use throng_record::{Foreign, Running, ServerInfo};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
 
 /// How long one look for a sign of being ready takes at most.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often a server is started with another port when somebody took its.
+/// How often a server is started with other ports when somebody took one of its.
 const PORTS_TRIED: u32 = 3;
 
 /// Limits that a server can be started under, by the names of `prlimit(1)`.
@@ -32,8 +37,19 @@ pub const LIMITS: [(&str, Resource); 3] = [
     ("as", Resource::As),
 ];
 
+/// Signals that a server can be asked to stop with, by their names.
+pub const STOP_SIGNALS: [(&str, Signal); 7] = [
+    ("TERM", Signal::TERM),
+    ("INT", Signal::INT),
+    ("QUIT", Signal::QUIT),
+    ("HUP", Signal::HUP),
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("KILL", Signal::KILL),
+];
+
 /// SIGKILL, which a process cannot send itself by mistake.
-const KILLED: i32 = rustix::process::Signal::KILL.as_raw();
+const KILLED: i32 = Signal::KILL.as_raw();
 
 /// What to do about a server that becomes a daemon.
 const STAY: &str = "keep the server in the foreground, without any option to become a daemon";
@@ -45,6 +61,8 @@ pub(super) struct Launch<'a> {
     pub(super) log: PathBuf,
     /// How long it may take until it is ready.
     pub(super) limit: Duration,
+    /// How long one that is not ours may take to stop.
+    pub(super) stop_limit: Duration,
     /// How long the commands before and after may take.
     pub(super) hook_limit: Duration,
     pub(super) cpus: &'a [u32],
@@ -56,48 +74,50 @@ pub(super) struct Launch<'a> {
 /// What a launch remembers.
 #[derive(Default)]
 pub(super) struct State {
-    /// The port that a foreign server was asked to take.
-    port: Cell<Option<u16>>,
+    /// Where a foreign server was asked to listen, or does.
+    place: RefCell<Option<Place>>,
     /// Whether the command before was begun, so that the one after is due.
     prepared: Cell<bool>,
+    /// Whether a server that ended had said that its port was taken.
+    port_taken: Cell<bool>,
     /// What the command before left running, on purpose.
     helpers: RefCell<Vec<u32>>,
     /// How often memory had run out before the server was started.
     memory_ran_out: Cell<u64>,
-}
-
-/// A server that takes clients.
-pub(super) struct Server {
-    pub(super) process: Process,
-    pub(super) address: SocketAddr,
+    /// Its log files, as they were then.
+    logs: RefCell<Vec<Log>>,
 }
 
 impl Launch<'_> {
     /// Starts the server and waits until it is ready. `before` is called after all that prepares, on
-    /// the thread that starts the server next.
+    /// the thread that starts the server next; not for one that runs already.
     pub(super) fn start<T: Send + 'static>(
         &self,
         before: impl FnOnce() -> T + Clone + Send + 'static,
         stop: Stop,
-    ) -> Stage<(T, Server)> {
+    ) -> Stage<(Option<T>, Served)> {
         self.state.memory_ran_out.set(memory_ran_out());
+        let logs = self.info.logs.iter().map(|path| Log::open(path));
+        self.state.logs.replace(logs.collect());
         let Some(foreign) = &self.info.foreign else {
             self.prepare(stop)?;
             return self.start_ours(before, stop);
         };
-        let pattern = ready_pattern(foreign)?;
+        if let Some(running) = &foreign.running {
+            return Ok((None, self.attach(running, stop)?));
+        }
         let mut tries = 1;
         loop {
-            let port = ports::free().or_else(|error| {
+            let place = Place::free(self.info, self.address).or_else(|error| {
                 let reason = format!("there is no free port: {error}");
                 failed("start", reason, String::new())
             })?;
-            self.state.port.set(Some(port));
+            let ready = ready_sign(foreign, &place)?;
+            self.state.place.replace(Some(place));
+            self.state.port_taken.set(false);
             self.prepare(stop)?;
-            match self.start_foreign(port, pattern.as_ref(), before.clone(), stop) {
-                Err(Halt::Failed(failure))
-                    if tries < PORTS_TRIED && says_taken(&failure.output) =>
-                {
+            match self.start_foreign(&ready, before.clone(), stop) {
+                Err(Halt::Failed(_)) if tries < PORTS_TRIED && self.state.port_taken.get() => {
                     tries += 1;
                 }
                 started => return started,
@@ -105,23 +125,53 @@ impl Launch<'_> {
         }
     }
 
+    /// Finds a server that runs already.
+    fn attach(&self, running: &Running, stop: Stop) -> Stage<Served> {
+        self.state.place.replace(Some(Place::of(&running.address)));
+        self.prepare(stop)?;
+        let attached = Attached::find(running, self.limit, stop)?;
+        Ok(Served {
+            address: attached.address,
+            processes: Processes::Running(attached),
+        })
+    }
+
     /// Whether it is one of ours, which prints its counts at the end.
     pub(super) fn is_ours(&self) -> bool {
         self.info.foreign.is_none()
     }
 
-    /// Who is asked to stop it.
-    pub(super) fn signalled(&self) -> Signalled {
-        if self.is_ours() {
-            Signalled::Leader
-        } else {
-            Signalled::Group
+    /// How it is asked to stop, and how long it may take.
+    pub(super) fn stop_order(&self, grace: Duration, stop: Stop) -> StopOrder {
+        StopOrder {
+            signal: self.stop_signal().1,
+            signalled: signalled(self.is_ours()),
+            grace,
+            hurried: Some(stop),
         }
+    }
+
+    /// The signal that asks it to stop, with its name.
+    pub(super) fn stop_signal(&self) -> (&'static str, Signal) {
+        let foreign = self.info.foreign.as_ref();
+        let named = foreign.and_then(|foreign| foreign.stop_signal.as_deref());
+        let mut known = STOP_SIGNALS.into_iter();
+        let found = known.find(|(name, _)| Some(*name) == named);
+        found.unwrap_or(STOP_SIGNALS[0])
+    }
+
+    /// What the server's log files say since the trial began that is known to name a cause.
+    pub(super) fn heard_in_logs(&self) -> Heard {
+        let mut heard = Heard::default();
+        for log in &*self.state.logs.borrow() {
+            heard.add(log.heard());
+        }
+        heard
     }
 
     /// Whether all of a foreign server was still in its process tree, and so was measured.
     pub(super) fn check_tree(&self) -> Result<(), String> {
-        if self.is_ours() {
+        if self.is_ours() || self.info.running().is_some() {
             return Ok(());
         }
         let orphans = self.orphans();
@@ -162,65 +212,22 @@ impl Launch<'_> {
     }
 
     fn hook(&self, stage: &str, words: &[String], heed: Option<Stop>) -> Stage<()> {
-        let what = format!("the command of --{stage}");
-        let limit = self.hook_limit;
-        let started = Process::start(&what, self.command(words), &[], Captured::Output);
-        let mut process =
-            started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
-        let deadline = Instant::now() + limit;
-        loop {
-            if let Some(status) = process.reap() {
-                if status.success() {
-                    return Ok(());
-                }
-                return failed(stage, process.ending(), process.output());
-            }
-            if heed.is_some_and(Stop::requested) {
-                return Err(Halt::Interrupted);
-            }
-            if Instant::now() >= deadline {
-                return failed(
-                    stage,
-                    format!("{what} did not end within {limit:?} (--hook-timeout)"),
-                    process.output(),
-                );
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        hooks::run(stage, self.command(words), self.hook_limit, heed)
     }
 
-    fn at(&self, port: u16) -> SocketAddr {
-        (self.address, port).into()
-    }
-
-    /// A command line with the environment of the server, and what it is told about its place.
     fn command(&self, words: &[String]) -> Command {
-        let port = self.state.port.get();
-        let put_in = |word: &String| match port {
-            Some(port) => word
-                .replace("{port}", &port.to_string())
-                .replace("{address}", &self.at(port).to_string()),
-            None => word.clone(),
-        };
-        let mut words = words.iter().map(put_in);
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
-        command.envs(&self.info.environment);
-        if let Some(port) = port {
-            command.env("PORT", port.to_string());
-        }
-        command
+        hooks::command(self.info, words, self.state.place.borrow().as_ref())
     }
 
     fn start_ours<T: Send + 'static>(
         &self,
         before: impl FnOnce() -> T + Send + 'static,
         stop: Stop,
-    ) -> Stage<(T, Server)> {
+    ) -> Stage<(Option<T>, Served)> {
         let mut command = self.command(&self.info.command);
         command.arg("--log").arg(&self.log);
         let (process, first) = self.spawn(command, Captured::Output, before)?;
-        Ok((first, self.wait_for_word(process, stop)?))
+        Ok((Some(first), self.wait_for_word(process, stop)?))
     }
 
     fn spawn<T: Send + 'static>(
@@ -242,14 +249,14 @@ impl Launch<'_> {
     }
 
     /// Waits for the line that says where the server listens.
-    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<Server> {
+    fn wait_for_word(&self, mut process: Process, stop: Stop) -> Stage<Served> {
         let limit = self.limit;
         let deadline = Instant::now() + limit;
         loop {
             match process.line(deadline.min(Instant::now() + LOOK)) {
                 Ok(line) => {
                     if let Some(address) = listening_address(&line) {
-                        return Ok(Server { process, address });
+                        return Ok(served(process, address));
                     }
                 }
                 Err(NoLine::Ended) => return failed("start", process.ending(), process.output()),
@@ -268,40 +275,62 @@ impl Launch<'_> {
 
     fn start_foreign<T: Send + 'static>(
         &self,
-        port: u16,
-        pattern: Option<&Pattern>,
+        ready: &Ready,
         before: impl FnOnce() -> T + Send + 'static,
         stop: Stop,
-    ) -> Stage<(T, Server)> {
+    ) -> Stage<(Option<T>, Served)> {
         let command = self.command(&self.info.command);
         let (mut process, first) = self.spawn(command, Captured::Both, before)?;
         let deadline = Instant::now() + self.limit;
-        let address = self.at(port);
-        let mut said_so = pattern.is_none();
+        let port = self
+            .state
+            .place
+            .borrow()
+            .as_ref()
+            .map_or(0, |place| place.ports[0]);
+        let address = SocketAddr::new(self.address, port);
+        let mut missing = match ready {
+            Ready::Output(_) => Missing::Word,
+            Ready::Tcp | Ready::Url(..) => Missing::Connection,
+        };
         let mut rest = Duration::from_millis(1);
         loop {
             if process.has_ended() {
-                return failed("start", self.ending(&mut process), process.output());
+                let ending = self.ending(&mut process);
+                self.state.port_taken.set(says_taken(&process.all_output()));
+                return failed("start", ending, process.output());
             }
             if stop.requested() {
                 return Err(Halt::Interrupted);
             }
-            if let Some(pattern) = pattern.filter(|_| !said_so) {
+            if let (Ready::Output(pattern), Missing::Word) = (ready, &missing) {
                 let line = process.line(deadline.min(Instant::now() + LOOK));
-                said_so = line.is_ok_and(|line| pattern.matches(line.as_bytes()));
+                if line.is_ok_and(|line| pattern.matches(line.as_bytes())) {
+                    missing = Missing::Connection;
+                }
             }
-            if said_so && TcpStream::connect_timeout(&address, LOOK).is_ok() {
+            let waits_for_word = matches!(missing, Missing::Word);
+            if !waits_for_word && TcpStream::connect_timeout(&address, LOOK).is_ok() {
+                missing = match ready {
+                    Ready::Url(host, path) => match ready::answers(host, path) {
+                        Ok(()) => Missing::Nothing,
+                        Err(why) => Missing::Answer(why),
+                    },
+                    Ready::Tcp | Ready::Output(_) => Missing::Nothing,
+                };
+            }
+            if let Missing::Nothing = missing {
                 let owns = check_owner(&process, port);
                 // Who has gone to the background meanwhile owns nothing any more.
                 if !process.has_ended() {
-                    return owns.map(|()| (first, Server { process, address }));
+                    return owns.map(|()| (Some(first), served(process, address)));
                 }
                 continue;
             }
             if Instant::now() >= deadline {
-                return self.never_ready(&process, port, said_so);
+                return self.never_ready(&process, port, &missing);
             }
-            if said_so {
+            if !waits_for_word {
                 std::thread::sleep(rest);
                 rest = (rest * 2).min(LOOK);
             }
@@ -329,15 +358,19 @@ impl Launch<'_> {
         format!("{ending} and left {orphans} in the background; {STAY}")
     }
 
-    fn never_ready<T>(&self, process: &Process, port: u16, said_so: bool) -> Stage<T> {
+    fn never_ready<T>(&self, process: &Process, port: u16, missing: &Missing) -> Stage<T> {
         let limit = self.limit;
-        let mut reason = if said_so {
-            format!("the server accepted no connection on port {port} within {limit:?}")
-        } else {
-            format!("the server's output did not match --ready within {limit:?}")
+        let mut reason = match missing {
+            Missing::Word => format!("the server's output did not match --ready within {limit:?}"),
+            Missing::Answer(why) => format!(
+                "the URL of --ready did not answer with 2xx or 3xx within {limit:?}; the last answer: {why}"
+            ),
+            Missing::Connection | Missing::Nothing => {
+                format!("the server accepted no connection on port {port} within {limit:?}")
+            }
         };
         let elsewhere = ports_of(process).unwrap_or_default();
-        if said_so && !elsewhere.is_empty() {
+        if matches!(missing, Missing::Connection) && !elsewhere.is_empty() {
             let ports: Vec<String> = elsewhere.iter().map(ToString::to_string).collect();
             reason += &format!(
                 "; it listens on {}: write {{port}} where its command line names the port, or let it \
@@ -346,6 +379,24 @@ impl Launch<'_> {
             );
         }
         failed("start", reason + &still(process), process.output())
+    }
+}
+
+/// What a server lacks to be ready.
+enum Missing {
+    /// Its output has not said so.
+    Word,
+    /// It accepts no connection.
+    Connection,
+    /// Its URL does not answer as it should, but so.
+    Answer(String),
+    Nothing,
+}
+
+fn served(process: Process, address: SocketAddr) -> Served {
+    Served {
+        address,
+        processes: Processes::Started(Box::new(process)),
     }
 }
 
@@ -372,10 +423,14 @@ fn memory_ran_out() -> u64 {
         .unwrap_or(0)
 }
 
-/// The pattern in the server's output that says it is ready.
-fn ready_pattern(foreign: &Foreign) -> Stage<Option<Pattern>> {
-    let pattern = foreign.ready.as_deref().map(Pattern::new).transpose();
-    pattern.or_else(|why| failed("start", format!("--ready: {why}"), String::new()))
+/// What says that a server is ready that was asked to listen there.
+fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
+    let text = foreign.ready.as_deref().unwrap_or("tcp");
+    match Ready::read(text) {
+        Ok(Ready::Url(host, path)) => Ok(Ready::Url(place.put_into(&host), place.put_into(&path))),
+        Ok(ready) => Ok(ready),
+        Err(why) => failed("start", format!("--ready: {why}"), String::new()),
+    }
 }
 
 /// Makes sure that what answered is the server and nobody else who was quicker to take its port.

@@ -64,6 +64,7 @@ pub(super) fn run(
             half_width,
             reference: trials.iter().position(is_reference).unwrap_or(0),
             seed: plan.seed,
+            keep_going: plan.settings.keep_going,
         },
         &members,
         audience,

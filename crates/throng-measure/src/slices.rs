@@ -1,9 +1,10 @@
 //! Servers under test side by side: each has all its clients, and only one server's clients ask at a time, for a slice
 //! of some milliseconds, in random order within a round.
 //!
-//! Trials of a second, started afresh, compare moments that lie seconds apart, in which a machine that others use too
-//! differs by 10 to 25 %. Slices of one round are milliseconds apart, so what disturbs falls on all of them alike and
-//! cancels in their ratio; and in the time of a trial there are dozens of rounds.
+//! Trials of a second, started afresh, lie seconds apart, in which a machine that others use too differs by 10 to 25 %.
+//! Slices of one round are milliseconds apart, so what disturbs falls on all of them alike and cancels in their ratio.
+
+mod ratios;
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +12,14 @@ use rustix::process::Pid;
 
 use super::cluster::{News, Origin};
 use super::main_thread;
-use super::observer::{Audience, RatiosSoFar};
+use super::observer::Audience;
 use super::others::{Meter, Others};
 use super::probes::Tree;
 use super::stage::{Halt, Stage, failed};
 use super::trial::{self, Live, Setup};
+use ratios::{are_precise, so_far};
 use throng_record::load_event::{NextSlice, SliceStats};
 use throng_record::{Phase, Slice, WarmUp};
-use throng_stats::paired::log_ratio_of_slices;
 use throng_stats::steadiness::Level;
 use throng_sys::clock::process_cpu_time;
 
@@ -37,6 +38,8 @@ pub(super) struct Plan {
     /// The place of the server that the others are compared with.
     pub(super) reference: usize,
     pub(super) seed: u64,
+    /// Whether the others are measured where one does not start or does not answer properly.
+    pub(super) keep_going: bool,
 }
 
 /// A server that takes part.
@@ -88,14 +91,16 @@ pub(super) fn run(
     let mut origins: Vec<Origin> = members.iter().map(|_| Origin::Here).collect();
     let mut visited: Vec<Stage<Visited<'_>>> = Vec::new();
     for (member, origin) in members.iter().zip(&mut origins) {
-        if audience.stop.requested() {
-            visited.push(Err(Halt::Interrupted));
+        let is_over = audience.stop.requested() || is_ended(plan, &visited);
+        visited.push(if is_over {
+            Err(Halt::Interrupted)
         } else {
-            visited.push(Visited::begin(plan, member, origin, audience));
-        }
+            Visited::begin(plan, member, origin, audience)
+        });
     }
     let mut others = None;
-    if visited.iter().any(Result::is_ok) {
+    let is_whole = !audience.stop.requested() && !is_ended(plan, &visited);
+    if is_whole && visited.iter().any(Result::is_ok) {
         let of_all = |visited: &[Stage<Visited<'_>>]| -> Duration {
             visited.iter().flatten().map(Visited::cpu_of_both).sum()
         };
@@ -108,7 +113,11 @@ pub(super) fn run(
         .iter()
         .zip(visited)
         .map(|(member, visited)| match visited {
-            Ok(visited) => visited.end(audience),
+            Ok(visited) => {
+                let mut seen = visited.end(audience);
+                seen.result.interrupted |= !is_whole;
+                seen
+            }
             Err(halt) => {
                 let mut result = trial::Result::default();
                 result.halt(member.setup, Err(halt), audience);
@@ -121,6 +130,12 @@ pub(super) fn run(
         .collect();
     trial::end_orphans();
     (ended, others)
+}
+
+/// Whether nothing more is measured since a server did not start or did not answer properly.
+fn is_ended(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
+    let mut halts = visited.iter().filter_map(|seen| seen.as_ref().err());
+    !plan.keep_going && halts.any(Halt::is_of_the_beginning)
 }
 
 /// Visits the servers round by round, until the plan or a signal ends it, or all of them have failed.
@@ -187,71 +202,6 @@ fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
     Duration::from_secs_f64(enough.fold(shortest, f64::max).min(longest))
 }
 
-/// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
-fn are_precise(plan: &Plan, visited: &[Stage<Visited<'_>>]) -> bool {
-    let values = [Slice::requests_per_s, Slice::server_cpu_us_per_request];
-    let mut compared = compared(plan, visited).peekable();
-    // A server that is alone has its time.
-    let is_alone = compared.peek().is_none();
-    !is_alone
-        && compared.all(|(own, reference)| {
-            values.into_iter().all(|value| {
-                let pairs = pairs(own, reference, value);
-                // Where a value cannot be had, nothing is waited for.
-                let ratio = || log_ratio_of_slices(&pairs);
-                let precise = || ratio().is_some_and(|ratio| ratio.is_enough(plan.half_width));
-                pairs.is_empty() || precise()
-            })
-        })
-}
-
-/// The servers that are compared, each with the reference.
-fn compared<'a, 'b>(
-    plan: &Plan,
-    visited: &'a [Stage<Visited<'b>>],
-) -> impl Iterator<Item = (&'a Visited<'b>, &'a Visited<'b>)> {
-    let reference = visited[plan.reference].as_ref().ok();
-    let others = visited.iter().enumerate();
-    let others = others.filter(|(place, _)| *place != plan.reference);
-    let others = others.filter_map(|(_, seen)| seen.as_ref().ok());
-    others
-        .filter(|seen| !seen.checks)
-        .filter_map(move |seen| Some((seen, reference?)))
-}
-
-/// A value of two servers in each round in which both have it.
-fn pairs(
-    own: &Visited<'_>,
-    reference: &Visited<'_>,
-    value: fn(&Slice) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    let pair = |own: &Slice| {
-        let others = &reference.slices;
-        let other = others.binary_search_by_key(&own.round, |other| other.round);
-        Some((value(own)?, value(&others[other.ok()?])?))
-    };
-    own.slices.iter().filter_map(pair).collect()
-}
-
-fn so_far(plan: &Plan, visited: &[Stage<Visited<'_>>], rounds: u32, began: Instant) -> RatiosSoFar {
-    let name = |seen: &Visited<'_>| seen.setup.launch.info.name.clone();
-    let rates = compared(plan, visited).filter_map(|(own, reference)| {
-        let ratio = log_ratio_of_slices(&pairs(own, reference, Slice::requests_per_s))?;
-        Some((name(own), ratio))
-    });
-    let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
-    RatiosSoFar {
-        rounds,
-        reference: visited[plan.reference]
-            .as_ref()
-            .map_or_else(|_| String::new(), name),
-        rates: rates.collect(),
-        share_done: plan
-            .rounds
-            .map_or(of_time, |wanted| f64::from(rounds) / f64::from(wanted)),
-    }
-}
-
 /// A server with its clients, at rest but for its slices.
 struct Visited<'a> {
     setup: &'a Setup<'a>,
@@ -285,7 +235,7 @@ impl<'a> Visited<'a> {
             live.end(Err(halt), &mut result)?;
             return Err(Halt::Interrupted);
         }
-        let mut tree = Tree::of(live.server.pid());
+        let mut tree = live.server.tree();
         tree.look();
         let mut visited = Self {
             setup: member.setup,
@@ -305,20 +255,24 @@ impl<'a> Visited<'a> {
             .cpu()
             .zip(before)
             .map(|(after, before)| after.saturating_sub(before));
-        if used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
+        // What throng did not start it neither stops nor moves.
+        let is_started = visited.live.server.is_started();
+        if is_started && used.is_some_and(|used| used > WATCHED_AT_REST.mul_f64(BUSY_AT_REST)) {
             visited.is_frozen = true;
             visited.live.server.freeze(true);
         }
         visited.live.go_on()?;
         visited.warm_up(plan, audience)?;
-        visited.main_thread = main_thread::of(visited.tree.pids());
+        visited.main_thread = main_thread::of(visited.tree.pids()).filter(|_| is_started);
         Ok(visited)
     }
 
     /// CPU time of all processes of the server; none if one has gone since they were looked at.
     fn cpu(&self) -> Option<Duration> {
-        let pids = self.tree.pids().iter();
-        pids.map(|pid| process_cpu_time(*pid).ok()).sum()
+        let times = self.tree.pids().iter();
+        let times = times.map(|pid| process_cpu_time(*pid).ok());
+        // Of a server whose processes are not known there is none.
+        times.reduce(|sum, time| Some(sum? + time?)).flatten()
     }
 
     /// Warms the server up, until its rate and its CPU time for a request are level, but no longer than the limit.

@@ -11,7 +11,9 @@ use super::observer::Audience;
 use super::orphans;
 use super::probes::{Crowd, Panel, ProbeKind, Sample, Subject, Target, Tree};
 use super::process::{Process, Stopped};
-use super::server::{Launch, Server, still};
+use super::sayings::Heard;
+use super::served::{Processes, Served};
+use super::server::{Launch, still};
 use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
 use throng_record::spec::Assignment;
@@ -22,7 +24,7 @@ use throng_sys::signal::Stop;
 const NOBODY_LEFT: &str = "no-clients-left";
 /// How long a server that dies may take from the end of all its connections to its own.
 const DYING_LIMIT: Duration = Duration::from_secs(2);
-/// How long a server may take to stop, and then the load generator.
+/// How long a server of ours may take to stop, one in a trial that went wrong, and then the load generator.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How much longer a server of ours may take for each client: what has arrived is answered first, and
 /// some answers take a millisecond.
@@ -52,6 +54,14 @@ pub(super) struct Setup<'a> {
     pub(super) files: PathBuf,
 }
 
+impl Setup<'_> {
+    /// Where clients connect to, as it is named to them and to the server.
+    fn named(&self, address: SocketAddr) -> String {
+        let running = self.launch.info.running();
+        running.map_or_else(|| address.to_string(), |running| running.address.clone())
+    }
+}
+
 /// What came of it.
 #[derive(Default)]
 pub(super) struct Result {
@@ -61,6 +71,10 @@ pub(super) struct Result {
     pub(super) client_side: Option<Side>,
     pub(super) network: Option<Side>,
     pub(super) server_counts: Option<ServerCounts>,
+    /// What the server said that is known to name a cause.
+    pub(super) heard: Heard,
+    /// That it did not stop in time, where it did not.
+    pub(super) stopped_late: Option<String>,
     /// Of which side, and when: seconds since the steady part began.
     pub(super) samples: Vec<(&'static str, f64, Sample)>,
     /// What the server wrote on its output while the load was there.
@@ -101,7 +115,7 @@ fn attempt(
 /// A trial whose server runs, verified, and whose load has begun.
 pub(super) struct Live<'a> {
     setup: &'a Setup<'a>,
-    pub(super) server: Process,
+    pub(super) server: Served,
     pub(super) load: Loading<'a>,
     /// Of the server, the clients and the network.
     pub(super) panels: [Panel; 3],
@@ -110,6 +124,7 @@ pub(super) struct Live<'a> {
     deadline: Instant,
     /// What the server had written before.
     written_before: u64,
+    stop: Stop,
 }
 
 impl<'a> Live<'a> {
@@ -123,37 +138,37 @@ impl<'a> Live<'a> {
             move || Panel::prepare(&probes, subject, purpose)
         };
         let launch = &setup.launch;
-        let (mut server_side, server) = launch.start(prepare(Subject::Processes), stop)?;
-        let Server {
-            process: mut server,
-            address,
-        } = server;
-        let said = setup.load.load.dialogue(&address.to_string());
+        let (prepared, mut server) = launch.start(prepare(Subject::Processes), stop)?;
+        let mut server_side = prepared
+            .unwrap_or_else(|| Panel::of_running(&setup.probes, setup.purpose, server.unknown()));
+        let address = server.address;
+        let said = setup.load.load.dialogue(&setup.named(address));
         let (dialogue, settings) =
             said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
         if let Err(error) = verify(address, dialogue, settings, setup.rigour) {
-            let ended = if server.has_ended() {
-                launch.ending(&mut server) + "; "
-            } else {
-                String::new()
+            let (ended, still) = match server.started() {
+                Some(process) if process.has_ended() => {
+                    (launch.ending(process) + "; ", still(process))
+                }
+                Some(process) => (String::new(), still(process)),
+                None => (String::new(), String::new()),
             };
-            let still = still(&server);
             return failed(
                 "verify",
                 format!("{ended}{error:#}{still}"),
                 server.output(),
             );
         }
-        let target = |process: &Process| Target {
-            tree: Tree::of(process.pid()),
+        let target = || Target {
+            tree: server.tree(),
             server: address,
             clients: setup.load.load.clients,
             files: setup.files.clone(),
             crowd: Crowd::of(&setup.load.load),
         };
-        server_side.attach(target(&server));
+        server_side.attach(target());
         let mut network = prepare(Subject::Network)();
-        network.attach(target(&server));
+        network.attach(target());
         let (load, client_side) = begin_load(setup, origin, address)?;
         Ok(Self {
             setup,
@@ -163,6 +178,7 @@ impl<'a> Live<'a> {
             panels: [server_side, client_side, network],
             follower: Follower::new(CLIENTS),
             deadline: Instant::now() + setup.load_limit + SLACK,
+            stop,
         })
     }
 
@@ -259,6 +275,7 @@ impl<'a> Live<'a> {
             mut load,
             panels,
             written_before,
+            stop,
             ..
         } = self;
         let launch = &setup.launch;
@@ -267,44 +284,52 @@ impl<'a> Live<'a> {
         if matches!(&watched, Ok(load) if load.stopped_by == NOBODY_LEFT) {
             server.wait_for_end(DYING_LIMIT);
         }
+        result.heard = server.heard();
+        result.heard.add(launch.heard_in_logs());
         if server.has_ended() && !matches!(watched, Err(Halt::Interrupted)) {
-            let ending = launch.ending(&mut server);
+            let ending = match server.started() {
+                Some(process) => launch.ending(process),
+                None => "the server ended: none of its processes is there any more".to_owned(),
+            };
+            // Its last words are heard by now.
+            result.heard = server.heard();
+            result.heard.add(launch.heard_in_logs());
             result.take(panels);
             return failed("load", ending, server.output());
         }
         result.written_bytes = server.written_bytes().saturating_sub(written_before);
         let whole = launch.check_tree();
-        let still = still(&server);
-        let stop_limit = if launch.is_ours() {
-            STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients
-        } else {
-            STOP_LIMIT
+        let still = server
+            .started()
+            .map_or_else(String::new, |process| still(process));
+        let stop_limit = match &watched {
+            _ if launch.is_ours() => STOP_LIMIT + STOP_A_CLIENT * setup.load.load.clients,
+            Ok(_) => launch.stop_limit,
+            Err(_) => launch.stop_limit.min(STOP_LIMIT),
         };
-        let stopped = server.stop(stop_limit, launch.signalled());
+        let stopped = server.stop(&launch.stop_order(stop_limit, stop));
         result.load = Some(watched?);
         result.take(panels);
         whole.or_else(|reason| failed("load", reason, server.output()))?;
-        if let Some(reason) = not_stopped(&stopped, stop_limit) {
-            return failed("stop", reason + &still, server.output());
-        }
-        if launch.is_ours() {
-            let deadline = Instant::now() + STOP_LIMIT;
-            while let Ok(line) = server.line(deadline) {
-                result.server_counts = serde_json::from_str(&line)
-                    .ok()
-                    .or(result.server_counts.take());
+        if let Some(reason) = not_stopped(&stopped, stop_limit, launch.stop_signal().0) {
+            // Who stands still, or is one of ours, did more than take its time.
+            if launch.is_ours() || !still.is_empty() {
+                return failed("stop", reason + &still, server.output());
             }
-            if server.reap().is_some_and(|status| !status.success()) {
-                return failed("stop", launch.ending(&mut server), server.output());
-            }
+            result.stopped_late = Some(reason);
         }
-        Ok(())
+        match server.processes {
+            Processes::Started(mut process) if launch.is_ours() => {
+                result.note_counts(launch, &mut process)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 /// What of a server did not stop when it was told to, if anything.
-fn not_stopped(stopped: &Stopped, limit: Duration) -> Option<String> {
-    let in_time = format!("within {} s of SIGTERM", limit.as_secs());
+fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<String> {
+    let in_time = format!("within {limit:?} of SIG{signal}");
     match stopped {
         Stopped::InTime => None,
         Stopped::Late => Some(format!("the server did not stop {in_time} and was killed")),
@@ -332,8 +357,10 @@ fn begin_load<'a>(
         Origin::Here => {
             let probes = setup.probes.clone();
             let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
+            let running = setup.launch.info.running();
             let assignment = Assignment {
-                servers: vec![address.to_string()],
+                servers: vec![setup.named(address)],
+                allow_remote: running.is_some_and(|running| running.allow_remote),
                 ..setup.load.clone()
             };
             let cpus = setup.client_cpus;
@@ -392,6 +419,7 @@ impl Result {
             Err(Halt::Failed(failure)) => {
                 *self = Self {
                     failure: Some(failure),
+                    heard: std::mem::take(&mut self.heard),
                     hosts: std::mem::take(&mut self.hosts),
                     host_lost: self.host_lost,
                     ..Self::default()
@@ -399,6 +427,19 @@ impl Result {
             }
             Err(Halt::Interrupted) => self.interrupted = true,
         }
+    }
+
+    /// Takes in what a server of ours counted, which it says last.
+    fn note_counts(&mut self, launch: &Launch<'_>, process: &mut Process) -> Stage<()> {
+        let deadline = Instant::now() + STOP_LIMIT;
+        while let Ok(line) = process.line(deadline) {
+            let counts = serde_json::from_str(&line).ok();
+            self.server_counts = counts.or(self.server_counts.take());
+        }
+        if process.reap().is_some_and(|status| !status.success()) {
+            return failed("stop", launch.ending(process), process.output());
+        }
+        Ok(())
     }
 
     /// Takes in what became of each host's part of the load.

@@ -4,9 +4,11 @@ mod across;
 mod capture;
 mod load;
 pub(super) mod network;
+mod servers;
 
 pub(super) use across::of_trials;
 pub use load::of_load;
+pub(super) use servers::{of_cleanup, of_running, of_said, of_stopping};
 use throng_record::format;
 use throng_record::{Host, HostPart, Load, Settings, Side, Trial, Warning};
 use throng_stats::paired::FEWEST_PAIRS;
@@ -302,7 +304,7 @@ mod tests {
         Settings {
             clients: vec![1],
             runs: 3,
-            start_timeout_s: 1.0,
+            ready_timeout_s: 1.0,
             hook_timeout_s: 1.0,
             dialogue: String::new(),
             backlog: 1,

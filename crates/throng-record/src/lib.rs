@@ -31,6 +31,7 @@ mod provenance;
 mod purpose;
 mod reading;
 mod resources;
+mod server;
 mod settings;
 mod side;
 mod slices;
@@ -72,6 +73,7 @@ pub use provenance::{ForeignProgram, OtherProcess, ThrongProgram, UsedFile};
 pub use purpose::Purpose;
 pub use reading::{directory, is_plain, open_if_there, open_in, parse, refuse_link};
 pub use resources::Resources;
+pub use server::{Foreign, Running, RunningProcess, Said, ServerInfo, keeps_waiting};
 pub use side::{Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};
@@ -189,6 +191,8 @@ pub enum Ending {
     Interrupted,
     /// A client host was lost; the trials until then are kept, the last one says which host.
     HostLost,
+    /// A server did not start, or did not answer properly, in its first trial, which ended the run.
+    ServerFailed,
 }
 
 impl Ending {
@@ -197,8 +201,9 @@ impl Ending {
         let weight = |ending: &Self| match ending {
             Self::Complete => 0,
             Self::Unfinished => 1,
-            Self::HostLost => 2,
-            Self::Interrupted => 3,
+            Self::ServerFailed => 2,
+            Self::HostLost => 3,
+            Self::Interrupted => 4,
         };
         parts.max_by_key(weight).unwrap_or(Self::Complete)
     }
@@ -224,9 +229,15 @@ pub struct Settings {
     /// How often events are counted, and packets captured, of each pair.
     #[serde(default = "once")]
     pub profiled_runs: u32,
-    /// How long a server may take from its start until it listens.
-    pub start_timeout_s: f64,
-    /// How long a command before or after a trial may take.
+    /// How long a server may take from its start until it is ready.
+    pub ready_timeout_s: f64,
+    /// How long a server that is not one of throng's own may take to stop before it is killed.
+    #[serde(default = "usual_stop_timeout")]
+    pub stop_timeout_s: f64,
+    /// Whether the others are measured where a server does not start, or does not answer properly, in its first trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_going: bool,
+    /// How long a command before or after a trial, or all trials of a server, may take.
     #[serde(default = "usual_hook_timeout")]
     pub hook_timeout_s: f64,
     /// Where servers listen, where that is not this machine's loopback.
@@ -267,54 +278,9 @@ fn usual_hook_timeout() -> f64 {
     60.0
 }
 
-/// One of the servers compared.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerInfo {
-    /// Name it goes by in trials, tables and figures.
-    pub name: String,
-    /// One line about it.
-    pub summary: String,
-    /// What limits it by design, where something does: "1 client at a time", "1024 descriptors".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub structural_limit: Option<String>,
-    /// The command line that starts it; `{port}` and `{address}` in it stand for where it is to
-    /// listen.
-    pub command: Vec<String>,
-    /// What is particular to a server that is not one of throng's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub foreign: Option<Foreign>,
-    /// Limits that it is started under, by name: "nofile", "nproc", "as".
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub limits: BTreeMap<String, u64>,
-    /// Variables that its environment has beside throng's own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub environment: BTreeMap<String, String>,
-    /// The command line run before each of its trials.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prepare: Vec<String>,
-    /// The command line run after each of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conclude: Vec<String>,
-}
-
-/// Whether clients beyond a structural limit wait until others have left, instead of being rejected.
-pub fn keeps_waiting(structural_limit: &str) -> bool {
-    structural_limit.contains("at a time")
-}
-
-/// How a server is dealt with that is not one of throng's own. It is given a free port, in its command
-/// line or as `PORT` in its environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Foreign {
-    /// The regular expression that its output matches once it is ready; absent: it is ready when it
-    /// accepts a connection.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready: Option<String>,
-    /// The program, and the files that its command line names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<ForeignProgram>,
+/// Where a record does not say it.
+fn usual_stop_timeout() -> f64 {
+    30.0
 }
 
 /// Something the reader must know, with its cause and what to do about it.
@@ -390,6 +356,9 @@ pub struct Trial {
     /// What the server itself counted, when it is one of ours.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_counts: Option<ServerCounts>,
+    /// What the server said, on its output, in its logs or to its clients, that is known to name a cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<Said>,
     /// What a reader must know about this trial.
     pub warnings: Vec<Warning>,
 }

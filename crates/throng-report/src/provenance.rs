@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use throng_record::format::list;
-use throng_record::{ForeignProgram, Host, Run, ServerInfo, ThrongProgram, UsedFile};
+use throng_record::{ForeignProgram, Host, Run, Running, ServerInfo, ThrongProgram, UsedFile};
 
 /// What a run was made with, for other programs.
 #[derive(Debug, Serialize)]
@@ -27,6 +27,8 @@ struct Server<'a> {
     command: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'a ForeignProgram>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<&'a Running>,
 }
 
 impl<'a> MadeWith<'a> {
@@ -45,6 +47,7 @@ impl<'a> MadeWith<'a> {
                     name: &info.name,
                     command: &info.command,
                     program: program_of(info),
+                    running: info.running(),
                 })
                 .collect(),
         }
@@ -144,6 +147,24 @@ pub(crate) fn files(program: &ForeignProgram) -> String {
     let scripts = program.scripts.iter();
     all.extend(scripts.map(|script| described(&script.word, None, script)));
     list(&all)
+}
+
+/// Where a server ran already, and with which processes: "127.0.0.1:80: nginx 17 (SHA-256 1234…) and nginx 18".
+pub(crate) fn running(running: &Running) -> String {
+    let path = running.path.as_deref().unwrap_or_default();
+    let place = format!("{}{path}", running.address);
+    if let Some(why) = &running.unknown {
+        return format!("{place}; only the clients' side is known: {}", why.reason);
+    }
+    let processes = running.processes.iter().map(|process| {
+        let sha256 = process
+            .program
+            .as_ref()
+            .and_then(|file| file.sha256.as_deref());
+        let sha256 = sha256.map_or_else(String::new, |digits| format!(" ({})", hash(digits)));
+        format!("{} {}{sha256}", process.name, process.pid)
+    });
+    format!("{place}: {}", list(&processes.collect::<Vec<_>>()))
 }
 
 /// Whether both have the same files, as far as their hashes are known.

@@ -158,7 +158,7 @@ fn class(state: State) -> &'static str {
     match state {
         State::Running => "running",
         State::Finished => "finished",
-        State::Interrupted | State::HostLost | State::Unfinished => "cut",
+        State::Interrupted | State::HostLost | State::ServerFailed | State::Unfinished => "cut",
         State::Broken => "broken",
     }
 }

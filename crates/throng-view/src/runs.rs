@@ -93,6 +93,8 @@ pub(super) enum State {
     Interrupted,
     /// A client host was lost.
     HostLost,
+    /// A server did not start, or did not answer properly.
+    ServerFailed,
     /// Nobody writes it, and it has no end: it was killed.
     Unfinished,
     /// It cannot be read.
@@ -107,6 +109,7 @@ impl State {
             Self::Finished => "finished",
             Self::Interrupted => "interrupted",
             Self::HostLost => "client host lost",
+            Self::ServerFailed => "server failed",
             Self::Unfinished => "unfinished",
             Self::Broken => "broken",
         }
@@ -449,6 +452,7 @@ impl Contents {
             Ending::Complete => State::Finished,
             Ending::Interrupted => State::Interrupted,
             Ending::HostLost => State::HostLost,
+            Ending::ServerFailed => State::ServerFailed,
             Ending::Unfinished => State::Unfinished,
         };
         let planned = self.parts.iter().map(|part| part.planned.map(u64::from));

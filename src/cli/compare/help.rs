@@ -8,6 +8,7 @@ use crate::record::metrics::{Combine, METRICS, Metric};
 const EXAMPLES: &str = "\
 Examples:
   throng compare epoll thread
+  throng measure http://127.0.0.1:8080/users
   throng measure 'node server.js {port}' --path /users --fail-if 'p99 > 10ms'
   throng compare 'node server.js {port}' 'python3 app.py --port {port}' --clients 10,200
   throng compare 'epoll-et --backlog 128' epoll-et --protocol echo --size 16kB
@@ -22,9 +23,10 @@ Examples:
 const SERVERS: &str = "\
     A server is a model (`throng list models`), a model with options of `throng serve`, or a command \
     line that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its \
-    environment. A command that is called like a model needs its path: ./epoll. It stays in the \
-    foreground, is ready when it accepts a connection (or when --ready says so), and is ended with \
-    all it started by SIGTERM, after 5 s by SIGKILL. With --method trials each trial starts it afresh, \
+    environment; {port2} to {port9} are further free ports. A command that is called like a model needs its \
+    path: ./epoll. It stays in the foreground, is ready when it accepts a connection (or when --ready says \
+    so), and is ended with all it started by SIGTERM (--stop-signal), after 30 s (--stop-timeout) by SIGKILL. A \
+    server that runs already is named by its address, and left as it is. With --method trials each trial starts it afresh, \
     and trials of all servers are mixed in a random order.";
 
 /// Examples, what a server is, and what a condition may name.

@@ -7,7 +7,8 @@ mod search;
 use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Accepted;
-use crate::cli::runner::{self, Shown};
+use crate::cli::progress::Shown;
+use crate::cli::runner;
 use crate::cli::{Exit, Usage, has_viewer, output, report};
 use crate::measure::cluster::Origin;
 use crate::measure::{self, RunSpec};
@@ -144,9 +145,9 @@ fn runner(
                 part.title
             ));
         }
-        let mut shown = Shown::new(accepted.json);
+        let mut shown = Shown::new(accepted.json, part.plan.settings.keep_going);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
-        let (run, trials) = measured.map_err(|error| runner::ended_by(&error, directory))?;
+        let (run, trials) = measured.map_err(|error| runner::ended_by(error, directory))?;
         drop(shown);
         if run.ending == Ending::HostLost {
             lost = Some(runner::host_lost(&trials, directory));

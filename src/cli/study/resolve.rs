@@ -1,6 +1,5 @@
 //! A part of a study made into a run on this machine, or the reason why it cannot be one.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -186,7 +185,10 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         dialogue: String::new(),
         clients: part.clients.clone(),
         runs: part.runs,
-        start_timeout_s: part.start_timeout.as_secs_f64(),
+        ready_timeout_s: part.ready_timeout.as_secs_f64(),
+        stop_timeout_s: part.stop_timeout.as_secs_f64(),
+        // Whoever runs a study wants what can be had of it.
+        keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
         server_address: common.server_address,
@@ -351,13 +353,20 @@ fn wanted(spec: &ServerSpec) -> Wanted {
         ServerKind::Foreign { command, ready } => (Kind::Foreign(command.clone()), ready.clone()),
     };
     Wanted {
-        name: spec.name.clone(),
         kind,
         ready,
-        limits: BTreeMap::new(),
-        environment: spec.environment.clone(),
-        prepare: spec.prepare.clone(),
-        conclude: spec.conclude.clone(),
+        stop_signal: None,
+        named_by: None,
+        allow_remote: false,
+        info: ServerInfo {
+            name: spec.name.clone(),
+            environment: spec.environment.clone(),
+            setup: spec.setup.clone(),
+            cleanup: spec.cleanup.clone(),
+            prepare: spec.prepare.clone(),
+            conclude: spec.conclude.clone(),
+            ..ServerInfo::default()
+        },
     }
 }
 

@@ -14,7 +14,10 @@ const NOT_OF_A_SEARCH: &[&str] = &[
     "warm-up",
     "connect-timeout",
     "patience",
-    "start-timeout",
+    "ready-timeout",
+    "stop-timeout",
+    "setup",
+    "cleanup",
     "hook-timeout",
     "probes",
 ];

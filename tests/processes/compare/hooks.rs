@@ -62,6 +62,7 @@ fn one_that_fails_or_hangs_fails_its_trial_and_what_it_made_is_cleared_away() {
         "true",
         "--conclude",
         &conclude,
+        "--keep-going",
         "--hook-timeout",
         "500ms",
         "-r",

@@ -3,6 +3,8 @@
 
 mod demands;
 mod hooks;
+mod life;
+mod running;
 mod slices;
 mod troubles;
 mod validity;

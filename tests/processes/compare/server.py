@@ -22,7 +22,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(0.02)
         if trouble == "shy" and self.server.is_left_out(self.client_address):
             time.sleep(600)
+        if trouble == "names":
+            self.body = self.path.encode()
         status = 200
+        if trouble == "rising" and not self.server.has_risen():
+            status = 503
         if trouble == "broken" or trouble == "busy" and self.server.has_enough():
             status = 500
         self.send_response(status)
@@ -47,6 +51,11 @@ class Server(http.server.ThreadingHTTPServer):
         """Under load, but not while it is looked at before."""
         self.answered += 1
         return self.answered > 20
+
+    def has_risen(self):
+        """Not for the first few who ask."""
+        self.answered += 1
+        return self.answered > 3
 
     def is_left_out(self, client):
         """One client of the second start; not one of those that look whether replies are right."""
@@ -80,6 +89,15 @@ if trouble == "shy":
         print("start", file=log, flush=True)
         log.seek(0)
         starts = len(log.readlines())
+if trouble == "quits":
+
+    def quit(*_):
+        with open(sys.argv[3], "w") as file:
+            file.write(f"{sys.argv[4]} {os.environ['PORT2']}")
+        os._exit(0)
+
+    signal.signal(signal.SIGQUIT, quit)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if trouble == "late":
     print("not yet", flush=True)
     time.sleep(0.3)

@@ -1,6 +1,7 @@
 //! `throng limit` with servers that have a limit of their own: each is found, and what gave way is named.
 
 mod planted;
+mod said;
 mod searches;
 
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ work MS FILE: each request takes so many milliseconds of CPU time, one after the
               took is written to FILE at the end.
 wait MS FILE: the same, asleep.
 stop N:       takes no client any more while it has N, and lets others wait.
+say N TEXT:   takes no more than N clients; to the others it closes, and writes TEXT to standard error.
 hoard MIB:    each client costs so much memory.
 """
 
@@ -36,6 +37,10 @@ def end(*_):
 def accept():
     global clients
     client, _ = listener.accept()
+    if limit == "say" and clients >= value:
+        print(sys.argv[4], file=sys.stderr, flush=True)
+        client.close()
+        return
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     selector.register(client, selectors.EVENT_READ, client)
     clients += 1

@@ -154,7 +154,7 @@ fn a_server_that_never_stops_talking_and_never_listens() {
         command: ["yes", "thinking"].map(str::to_owned).to_vec(),
         foreign: Some(Foreign {
             ready: Some("listening".to_owned()),
-            program: None,
+            ..Foreign::default()
         }),
         ..ServerInfo::default()
     };

@@ -81,15 +81,20 @@ fn servers_that_are_measured_stay_here() {
 #[test]
 fn a_record_brings_no_load_to_another_machine() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut run: Value = records().swap_remove(0)["run"].take();
-    run["settings"]["server_address"] = json!("192.0.2.1");
-    fs::write(directory.path().join("run.json"), run.to_string()).expect("it can be written");
-    for command in [
-        &["run", "--allow-rough", "--resume"][..],
-        &["reproduce", "-o", word(&directory.path().join("again"))],
-    ] {
-        let finished = throng(&[command, &[word(directory.path())]].concat());
-        finished.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
+    let run: Value = records().swap_remove(0)["run"].take();
+    let (mut elsewhere, mut running) = (run.clone(), run);
+    elsewhere["settings"]["server_address"] = json!("192.0.2.1");
+    running["servers"][0]["foreign"] =
+        json!({"running": {"address": "192.0.2.1:80", "allow_remote": true}});
+    for run in [elsewhere, running] {
+        fs::write(directory.path().join("run.json"), run.to_string()).expect("it can be written");
+        for command in [
+            &["run", "--allow-rough", "--resume"][..],
+            &["reproduce", "-o", word(&directory.path().join("again"))],
+        ] {
+            let finished = throng(&[command, &[word(directory.path())]].concat());
+            finished.is_refused(&["192.0.2.1", "not on this machine's loopback"]);
+        }
     }
 }
 

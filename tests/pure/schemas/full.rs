@@ -12,7 +12,7 @@ use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
-    SCHEMA_VERSION, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice, Spin,
+    SCHEMA_VERSION, Said, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice, Spin,
     StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
 };
 use throng::registry::Unsupported;
@@ -154,7 +154,9 @@ pub(crate) fn full_run() -> Value {
             },
             runs: 1,
             profiled_runs: 2,
-            start_timeout_s: 1.0,
+            ready_timeout_s: 1.0,
+            stop_timeout_s: 1.0,
+            keep_going: true,
             hook_timeout_s: 1.0,
             server_address: Some(std::net::Ipv4Addr::LOCALHOST.into()),
             backlog: 1,
@@ -265,9 +267,22 @@ pub(crate) fn full_trial() -> Value {
             workers: vec![ServerWorker::default()],
             ..ServerCounts::default()
         }),
+        said: vec![said()],
         warnings: vec![warning()],
     };
     serde_json::to_value(trial).expect("a trial is JSON")
+}
+
+fn said() -> Said {
+    Said {
+        kind: "connections".to_owned(),
+        program: "nginx".to_owned(),
+        cause: "it is full".to_owned(),
+        remedy: "make room".to_owned(),
+        times: 1,
+        line: "64 worker_connections are not enough".to_owned(),
+        found_in: "log".to_owned(),
+    }
 }
 
 fn full_limit() -> Limit {

@@ -49,6 +49,7 @@ enum Weight {
 
 /// All that is looked for.
 const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
+    direct::said,
     direct::refused_by_max_clients,
     direct::refused_by_set_size,
     direct::refused_by_pool,
@@ -67,7 +68,7 @@ const SIGNS: &[fn(&Seen<'_>) -> Option<Sign>] = &[
 ];
 
 /// What is looked at, for who finds nothing in it.
-const LOOKED_AT: &str = "what the server refused, its descriptors, threads and memory and their limits, \
+const LOOKED_AT: &str = "what the server said and refused, its descriptors, threads and memory and their limits, \
                          those of its control group and of the machine, the accept queue, source ports, \
                          and the CPU of both sides";
 

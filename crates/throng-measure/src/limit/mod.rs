@@ -5,10 +5,11 @@ mod room;
 mod verdict;
 
 use super::cluster::Origin;
-use super::measuring::{Measured, begin, end, ending, measure};
+use super::measuring::{Measured, begin, ending, measure};
 use super::observer::{Audience, Observer, Started};
 use super::run_spec::{RunSpec, utc_now};
 use super::search::{Bounds, Known, Point, Search, Verdict};
+use super::stage::is_of_the_beginning;
 use cause::Circumstances;
 use throng_record::spec::{Spacing, TrialSpec};
 use throng_record::{
@@ -34,14 +35,14 @@ pub(super) fn run(
     store: &mut Store,
     observer: &mut dyn Observer,
     stop: Stop,
-) -> anyhow::Result<(Run, Vec<Trial>)> {
+) -> anyhow::Result<(Run, Vec<Trial>, Ending)> {
     let total = plan.servers.len() * (asked.tries as usize + SHARES.len());
     let mut run = begin(plan, total, store)?;
     let by_chance = plan.settings.load.arrival == Some(Spacing::Poisson);
     let criteria = Criteria::new(asked, by_chance)?;
     let mut trials = plan.done.clone();
     let mut all = Vec::new();
-    let mut host_lost = false;
+    let (mut host_lost, mut failed) = (false, false);
     for server in 0..plan.servers.len() {
         let mut hunt = Hunt {
             plan,
@@ -53,10 +54,12 @@ pub(super) fn run(
             stop,
             interrupted: false,
             host_lost: false,
+            never_began: false,
             trials: &mut trials,
         };
         let found = hunt.go(store, observer)?;
-        let interrupted = hunt.interrupted;
+        failed = hunt.never_began && !plan.settings.keep_going;
+        let interrupted = hunt.interrupted || failed;
         host_lost = hunt.host_lost;
         all.push(found);
         let limit = run.limit.get_or_insert_with(|| asked.clone());
@@ -75,10 +78,12 @@ pub(super) fn run(
     run.warnings.retain(|warning| warning.kind != "few-runs");
     let ending = if host_lost {
         Ending::HostLost
+    } else if failed && !stop.requested() {
+        Ending::ServerFailed
     } else {
         ending(complete && !stop.requested())
     };
-    end(run, trials, ending, store)
+    Ok((run, trials, ending))
 }
 
 /// The search for the limit of one server.
@@ -93,6 +98,8 @@ struct Hunt<'a> {
     interrupted: bool,
     /// A client host is not there any more, which interrupts too.
     host_lost: bool,
+    /// The server did not start, or did not answer properly, the first time.
+    never_began: bool,
     /// Those of all servers.
     trials: &'a mut Vec<Trial>,
 }
@@ -130,7 +137,13 @@ impl Hunt<'_> {
                 }
                 Judged::Void(why) => {
                     failures += 1;
-                    if failures >= FAILURES {
+                    let began = trial
+                        .failure
+                        .as_ref()
+                        .is_none_or(|why| !is_of_the_beginning(why));
+                    self.never_began = !began && self.own().count() == 1;
+                    let is_over = self.never_began && !self.plan.settings.keep_going;
+                    if is_over || failures >= FAILURES {
                         failure = why;
                         break;
                     }

@@ -79,14 +79,16 @@ fn read(tree: &Tree) -> anyhow::Result<Reading> {
         if let Ok(used) = process_cpu_time(pid) {
             total += used;
             processes += 1;
-            if pid == tree.root() {
-                parent = used;
+            if tree.is_root(pid) {
+                parent += used;
             }
         }
     }
     anyhow::ensure!(processes > 0, "the process {} is gone", tree.root());
-    let root = tree.root_stat().context("the process is gone")?;
-    let reaped = root.cutime.max(0) + root.cstime.max(0);
+    let roots = tree.root_stats();
+    let of_root = roots.map(|root| root.cutime.max(0) + root.cstime.max(0));
+    let reaped = of_root.reduce(|sum, more| sum + more);
+    let reaped = reaped.context("the process is gone")?;
     let per_second = procfs::ticks_per_second().max(1);
     total += Duration::from_secs_f64(reaped as f64 / per_second as f64);
     Ok(Reading {
@@ -102,7 +104,7 @@ fn ticks(tree: &Tree) -> Ticks {
     for (_, stat) in tree.stats() {
         sum.user += stat.utime;
         sum.system += stat.stime;
-        if stat.pid == tree.root().cast_signed() {
+        if tree.is_root(stat.pid.cast_unsigned()) {
             sum.user += stat.cutime.max(0).cast_unsigned();
             sum.system += stat.cstime.max(0).cast_unsigned();
         }

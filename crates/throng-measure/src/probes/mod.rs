@@ -269,6 +269,34 @@ impl Panel {
         panel
     }
 
+    /// As prepared, for processes that run already: those that must begin with what they measure cannot, and where
+    /// nothing is known of the processes, none can, for this reason.
+    pub fn of_running(
+        kinds: &[&'static ProbeKind],
+        purpose: Purpose,
+        unknown: Option<&Unsupported>,
+    ) -> Self {
+        let mut panel = Self::prepare(kinds, Subject::Processes, purpose);
+        let names: Vec<&'static str> = panel.probes.iter().map(|(name, _)| *name).collect();
+        for name in names {
+            let kind = kinds.iter().find(|kind| kind.info.name == name);
+            let inherits = kind.is_some_and(|kind| kind.purpose == Purpose::Profiled);
+            if let Some(why) = unknown {
+                panel.leave_out(name, why.clone());
+            } else if inherits {
+                panel.leave_out(
+                    name,
+                    Unsupported {
+                        reason: "the server ran already, and this counts from a process's birth on"
+                            .to_owned(),
+                        remedy: "have throng start it: name its command line".to_owned(),
+                    },
+                );
+            }
+        }
+        panel
+    }
+
     /// Attaches them to what they measure.
     pub fn attach(&mut self, target: Target) {
         self.keep_those_that(|probe| probe.attach(&target));
@@ -411,6 +439,26 @@ mod tests {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let kinds = choose(&names).unwrap();
         kinds.iter().map(|kind| kind.info.name).collect()
+    }
+
+    #[test]
+    fn of_processes_that_nobody_sees_every_figure_is_absent_with_the_reason() {
+        let why = Unsupported {
+            reason: "it is far away".to_owned(),
+            remedy: "go there".to_owned(),
+        };
+        let names = ["cpu", "counters"].map(str::to_owned);
+        let kinds = choose(&names).unwrap();
+        let side = |purpose, unknown| Panel::of_running(&kinds, purpose, unknown).finish().0;
+        let unseen = side(Purpose::Timed, Some(&why));
+        assert_eq!(unseen.unavailable["cpu"], why);
+        assert!(unseen.metrics.is_empty());
+        assert!(side(Purpose::Timed, None).unavailable.is_empty());
+        assert!(
+            side(Purpose::Profiled, None)
+                .unavailable
+                .contains_key("counters")
+        );
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn read(tree: &Tree) -> Counts {
     for (process, stat) in tree.stats() {
         counts.minor += stat.minflt;
         counts.major += stat.majflt;
-        if stat.pid == tree.root().cast_signed() {
+        if tree.is_root(stat.pid.cast_unsigned()) {
             counts.minor += stat.cminflt;
             counts.major += stat.cmajflt;
         }

@@ -1,23 +1,46 @@
-//! A process with all its descendants.
+//! Processes with all their descendants: usually of one root, of a server that ran before throng did of several, or of
+//! all that are in a control group.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use procfs::process::{Process, Stat, all_processes};
+
+use crate::control_group::members;
 
 /// The processes of a tree, as last looked at.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    root: u32,
+    roots: Vec<u32>,
+    /// A control group whose processes are roots too, whenever they came.
+    group: Option<PathBuf>,
     pids: Vec<u32>,
 }
 
 impl Tree {
     /// The tree whose root is `pid`; only the root is known until [`Tree::look`].
     pub fn of(pid: u32) -> Self {
+        Self::of_all(vec![pid])
+    }
+
+    /// The same with several roots.
+    pub fn of_all(roots: Vec<u32>) -> Self {
         Self {
-            root: pid,
-            pids: vec![pid],
+            group: None,
+            pids: roots.clone(),
+            roots,
         }
+    }
+
+    /// The processes in a control group, of which this is the directory, and in those below it.
+    pub fn of_group(directory: PathBuf) -> Self {
+        let mut tree = Self {
+            roots: members(&directory),
+            group: Some(directory),
+            pids: Vec::new(),
+        };
+        tree.pids.clone_from(&tree.roots);
+        tree
     }
 
     /// Finds all descendants; one look at every process of the machine.
@@ -25,6 +48,9 @@ impl Tree {
         let Ok(processes) = all_processes() else {
             return;
         };
+        if let Some(group) = &self.group {
+            self.roots = members(group);
+        }
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for stat in processes
             .flatten()
@@ -32,24 +58,31 @@ impl Tree {
         {
             children.entry(stat.ppid).or_default().push(stat.pid);
         }
-        let mut pids = vec![self.root];
+        let mut pids = self.roots.clone();
+        let mut known: BTreeSet<u32> = pids.iter().copied().collect();
         let mut next = 0;
         while next < pids.len() {
             let found = children
                 .remove(&pids[next].cast_signed())
                 .unwrap_or_default();
-            pids.extend(found.into_iter().map(i32::cast_unsigned));
+            let found = found.into_iter().map(i32::cast_unsigned);
+            pids.extend(found.filter(|pid| known.insert(*pid)));
             next += 1;
         }
         self.pids = pids;
     }
 
-    /// The process at its root.
+    /// The process at its root, the first of several; none where there is no process.
     pub fn root(&self) -> u32 {
-        self.root
+        self.roots.first().copied().unwrap_or_default()
     }
 
-    /// All processes known, the root first.
+    /// Whether a process is a root.
+    pub fn is_root(&self, pid: u32) -> bool {
+        self.roots.contains(&pid)
+    }
+
+    /// All processes known, the roots first.
     pub fn pids(&self) -> &[u32] {
         &self.pids
     }
@@ -63,8 +96,37 @@ impl Tree {
         })
     }
 
-    /// What the kernel tells of the root.
-    pub fn root_stat(&self) -> Option<Stat> {
-        Process::new(self.root.cast_signed()).ok()?.stat().ok()
+    /// What the kernel tells of the roots that are still there.
+    pub fn root_stats(&self) -> impl Iterator<Item = Stat> {
+        self.roots.iter().filter_map(|pid| {
+            let process = Process::new(pid.cast_signed()).ok()?;
+            process.stat().ok()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_below_two_roots_is_there_once() {
+        let own = std::process::id();
+        let parent = Process::myself().unwrap().stat().unwrap().ppid;
+        let mut tree = Tree::of_all(vec![parent.cast_unsigned(), own]);
+        tree.look();
+        let mut pids = tree.pids().to_vec();
+        assert_eq!(pids[..2], [parent.cast_unsigned(), own]);
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len(), tree.pids().len());
+        assert_eq!(tree.root_stats().count(), 2);
+    }
+
+    #[test]
+    fn no_root_is_no_process() {
+        let mut tree = Tree::of_all(Vec::new());
+        tree.look();
+        assert_eq!((tree.root(), tree.pids()), (0, &[][..]));
     }
 }

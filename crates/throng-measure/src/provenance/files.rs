@@ -20,14 +20,15 @@ const PIECE: usize = 1 << 18;
 const SECRET_NAMES: [&str; 4] = ["passw", "secret", "token", "credential"];
 const SECRET_ENDINGS: [&str; 6] = ["env", "key", "p12", "pem", "pfx", "htpasswd"];
 
-/// The program that a word names, as it is looked for in `path`, or in this process's own PATH.
-pub fn executable(word: &str, path: Option<&str>) -> Option<PathBuf> {
+/// The program that a word names, as it is looked for in `path`, or in this process's own PATH; a relative name with a
+/// slash is looked for in `cwd`, or in this process's own directory.
+pub fn executable(word: &str, path: Option<&str>, cwd: Option<&Path>) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.metadata()
             .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
     if word.contains('/') {
-        return Some(PathBuf::from(word)).filter(|path| runs(path));
+        return Some(within(cwd, word)).filter(|path| runs(path));
     }
     let own = || std::env::var_os("PATH").unwrap_or_default();
     let path = path.map_or_else(own, Into::into);
@@ -36,11 +37,14 @@ pub fn executable(word: &str, path: Option<&str>) -> Option<PathBuf> {
 }
 
 /// The regular file of this name.
-pub(super) fn regular(word: &str) -> Option<PathBuf> {
-    let path = Path::new(word);
-    path.metadata()
-        .is_ok_and(|file| file.is_file())
-        .then(|| path.to_owned())
+pub(super) fn regular(word: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+    let path = within(cwd, word);
+    let is_file = path.metadata().is_ok_and(|file| file.is_file());
+    is_file.then_some(path)
+}
+
+fn within(cwd: Option<&Path>, word: &str) -> PathBuf {
+    cwd.map_or_else(|| PathBuf::from(word), |cwd| cwd.join(word))
 }
 
 /// The file at `path`, named by `word`.
@@ -137,10 +141,16 @@ mod tests {
 
     #[test]
     fn programs_are_found_as_they_would_be_started() {
-        let sh = executable("sh", None).expect("there is a shell");
+        let sh = executable("sh", None, None).expect("there is a shell");
         assert!(sh.ends_with("sh") && sh.is_absolute());
-        assert_eq!(executable("sh", Some("/nowhere")), None);
-        assert_eq!(executable("", None), None);
-        assert_eq!(executable("/etc/passwd", None), None, "not executable");
+        assert_eq!(executable("sh", Some("/nowhere"), None), None);
+        assert_eq!(executable("", None, None), None);
+        let bin = sh.parent().unwrap();
+        assert_eq!(executable("./sh", None, Some(bin)), Some(bin.join("./sh")));
+        assert_eq!(
+            executable("/etc/passwd", None, None),
+            None,
+            "not executable"
+        );
     }
 }

@@ -5,11 +5,14 @@
 mod files;
 mod version;
 
+use std::fs;
 use std::path::Path;
 
 pub use files::executable;
 use throng_record::format::list;
-use throng_record::{Foreign, ForeignProgram, ServerInfo, ThrongProgram, UsedFile, Warning};
+use throng_record::{
+    Foreign, ForeignProgram, RunningProcess, ServerInfo, ThrongProgram, UsedFile, Warning,
+};
 
 /// Most files of one command line.
 const MOST_FILES: usize = 16;
@@ -86,6 +89,23 @@ pub fn changed_files(server: &ServerInfo) -> Vec<ChangedFile> {
     changed.collect()
 }
 
+/// Processes, each with its program where that can be read. Of many, the first.
+pub(super) fn of_processes(pids: &[u32]) -> Vec<RunningProcess> {
+    let described = pids.iter().take(MOST_FILES).filter_map(|pid| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let name = name.trim_end().to_owned();
+        // What it runs, also where that was replaced since.
+        let link = format!("/proc/{pid}/exe");
+        let program = fs::canonicalize(&link).ok();
+        Some(RunningProcess {
+            pid: *pid,
+            program: program.map(|path| files::used(&name, &path)),
+            name,
+        })
+    });
+    described.collect()
+}
+
 /// What is behind the command line of a server that is not ours.
 fn program(
     server: &ServerInfo,
@@ -93,16 +113,18 @@ fn program(
 ) -> Option<ForeignProgram> {
     server.foreign.as_ref()?;
     let (word, rest) = server.command.split_first()?;
-    let path = files::executable(word, server.environment.get("PATH").map(String::as_str))?;
+    let cwd = server.cwd.as_deref().map(Path::new);
+    let path = server.environment.get("PATH").map(String::as_str);
+    let path = files::executable(word, path, cwd)?;
     Some(ForeignProgram {
         version: version(word, &path),
         file: files::used(word, &path),
-        scripts: scripts(word, rest),
+        scripts: scripts(word, rest, cwd),
     })
 }
 
 /// The files among the words after the first, each once.
-fn scripts(first: &str, words: &[String]) -> Vec<UsedFile> {
+fn scripts(first: &str, words: &[String], cwd: Option<&Path>) -> Vec<UsedFile> {
     let is_shell = first
         .rsplit('/')
         .next()
@@ -117,7 +139,7 @@ fn scripts(first: &str, words: &[String]) -> Vec<UsedFile> {
             candidates.extend(word.split(ends));
         }
         let new = candidates.into_iter().filter_map(|word| {
-            let path = files::regular(word)?;
+            let path = files::regular(word, cwd)?;
             Some(files::used(word, &path))
         });
         for file in new {
@@ -133,7 +155,6 @@ fn scripts(first: &str, words: &[String]) -> Vec<UsedFile> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use std::fs;
 
     fn server(command: &[&str]) -> ServerInfo {
         ServerInfo {

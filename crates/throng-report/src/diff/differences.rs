@@ -258,6 +258,10 @@ fn started(server: &ServerInfo) -> String {
         .map(|(name, value)| format!("limit {name}={value}"));
     let more: Vec<String> = environment.chain(limits).collect();
     let mut command = server.command.clone();
+    if let Some(running) = server.running() {
+        let path = running.path.clone().unwrap_or_default();
+        command = vec![format!("running at {}{path}", running.address)];
+    }
     if let (None, Some(program)) = (&server.foreign, command.first_mut()) {
         // Where throng lies is no property of its servers.
         "throng".clone_into(program);
@@ -266,10 +270,18 @@ fn started(server: &ServerInfo) -> String {
     if !more.is_empty() {
         text += &format!(" ({})", more.join(", "));
     }
-    for (when, command) in [("before", &server.prepare), ("after", &server.conclude)] {
+    for (when, command) in [
+        ("before all trials", &server.setup),
+        ("before each trial", &server.prepare),
+        ("after each trial", &server.conclude),
+        ("after all trials", &server.cleanup),
+    ] {
         if !command.is_empty() {
-            text += &format!("; {when} each trial {}", command_line(command));
+            text += &format!("; {when} {}", command_line(command));
         }
+    }
+    if let Some(cwd) = &server.cwd {
+        text += &format!("; in {cwd}");
     }
     text
 }

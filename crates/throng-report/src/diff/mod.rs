@@ -237,6 +237,7 @@ impl Diff {
                     Ending::Complete => "complete",
                     Ending::Interrupted => "interrupted",
                     Ending::HostLost => "a client host was lost",
+                    Ending::ServerFailed => "a server did not start or answer properly",
                     Ending::Unfinished => "unfinished",
                 };
                 format!(

@@ -87,6 +87,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
             Ending::Complete => continue,
             Ending::Interrupted => "was interrupted",
             Ending::HostLost => "ended when a client host was lost",
+            Ending::ServerFailed => "ended when a server did not start or answer properly",
             Ending::Unfinished => "has not been finished",
         };
         notes.push(format!(

@@ -50,8 +50,12 @@ fn servers(report: &Report<'_>) -> Vec<(Text, Text)> {
         if let Some(limit) = &info.structural_limit {
             text = text.plain(format!("; limited to {limit}"));
         }
-        let command = facts::command_line(&info.command);
-        let mut text = text.plain(" ").then(command, Style::Code);
+        let mut text = match info.running() {
+            Some(running) => text.plain(format!(" at {}", provenance::running(running))),
+            None => text
+                .plain(" ")
+                .then(facts::command_line(&info.command), Style::Code),
+        };
         if let Some(program) = provenance::program_of(info) {
             text = text.plain(format!(": {}", provenance::files(program)));
         }

@@ -96,6 +96,7 @@ fn ending(ending: Ending) -> Option<Text> {
         Ending::Complete => return None,
         Ending::Interrupted => "interrupted",
         Ending::HostLost => "client host lost",
+        Ending::ServerFailed => "server failed",
         Ending::Unfinished => "unfinished",
     };
     Some(Text::default().toned(word, Tone::Bad))

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use throng::record::{
-    Foreign, ForeignProgram, Host, OtherProcess, ServerInfo, ThrongProgram, UsedFile,
+    Foreign, ForeignProgram, Host, OtherProcess, Running, RunningProcess, ServerInfo,
+    ThrongProgram, UsedFile,
 };
+use throng::registry::Unsupported;
 
 use super::texts;
 
@@ -56,14 +58,34 @@ pub(super) fn server() -> ServerInfo {
         command: vec!["throng".to_owned()],
         foreign: Some(Foreign {
             ready: Some("listening".to_owned()),
+            stop_signal: Some("QUIT".to_owned()),
             program: Some(ForeignProgram {
                 file: file(),
                 version: Some("v1".to_owned()),
                 scripts: vec![file()],
             }),
+            running: Some(Running {
+                address: "127.0.0.1:80".to_owned(),
+                path: Some("/".to_owned()),
+                named_by: Some("pid 17".to_owned()),
+                allow_remote: true,
+                processes: vec![RunningProcess {
+                    pid: 17,
+                    name: "nginx".to_owned(),
+                    program: Some(file()),
+                }],
+                unknown: Some(Unsupported {
+                    reason: "it is far away".to_owned(),
+                    remedy: "go there".to_owned(),
+                }),
+            }),
         }),
         limits: BTreeMap::from([("nofile".to_owned(), 300)]),
         environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+        cwd: Some("/srv".to_owned()),
+        setup: vec!["true".to_owned()],
+        cleanup: vec!["true".to_owned()],
+        logs: vec!["/var/log/nginx/error.log".to_owned()],
         prepare: vec!["true".to_owned()],
         conclude: vec!["true".to_owned()],
     }

@@ -2,6 +2,8 @@
 //! reached.
 
 use super::{Seen, Sign, Weight};
+use crate::sayings::DESCRIPTORS;
+use throng_record::Said;
 use throng_record::format::{bytes, counted, whole};
 
 /// Descriptors below the limit from which on there are none left for clients: servers keep a few.
@@ -9,6 +11,27 @@ const FEW_DESCRIPTORS: f64 = 4.0;
 /// Room in an address space in which nothing of use fits any more, as a share of the whole: a thread's
 /// stack, or the next chunk of an allocator, did not.
 const LITTLE_ROOM: f64 = 0.1;
+
+/// What the server says itself, in words that are known. Of descriptors there is more to know.
+pub(super) fn said(seen: &Seen<'_>) -> Option<Sign> {
+    let said = seen
+        .trial
+        .said
+        .iter()
+        .find(|said| said.kind != DESCRIPTORS)?;
+    Some(Sign {
+        kind: "said",
+        weight: Weight::Direct,
+        sentence: said.cause.clone(),
+        evidence: vec![in_its_words(said), said.remedy.clone()],
+    })
+}
+
+/// "nginx said 12 times: ..."
+fn in_its_words(said: &Said) -> String {
+    let times = counted(said.times.try_into().unwrap_or(u32::MAX), "time");
+    format!("{} said {times}: {}", said.program, said.line)
+}
 
 pub(super) fn refused_by_max_clients(seen: &Seen<'_>) -> Option<Sign> {
     let refused = seen.refused("max-clients")?;
@@ -60,10 +83,12 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
     );
     let reached =
         matches!((open, limit), (Some(open), Some(limit)) if open + FEW_DESCRIPTORS >= limit);
-    if refused.is_none() && !reached {
+    let said = seen.said(DESCRIPTORS);
+    if refused.is_none() && said.is_none() && !reached {
         return None;
     }
     let mut evidence = Vec::new();
+    evidence.extend(said.map(in_its_words));
     evidence.extend(refused.map(|refused| by_itself(refused, "for want of a descriptor", seen)));
     if let (Some(open), Some(limit)) = (open, limit) {
         evidence.push(format!(
@@ -72,9 +97,10 @@ pub(super) fn descriptors(seen: &Seen<'_>) -> Option<Sign> {
             whole(limit)
         ));
     }
+    evidence.extend(said.map(|said| said.remedy.clone()));
     Some(Sign {
-        kind: "server-descriptors",
-        weight: if refused.is_some() {
+        kind: DESCRIPTORS,
+        weight: if refused.is_some() || said.is_some() {
             Weight::Direct
         } else {
             Weight::Reached
@@ -198,6 +224,10 @@ pub(super) fn memory(seen: &Seen<'_>) -> Option<Sign> {
         return stated(Weight::Direct, sentence, evidence);
     }
     let killed = ended.is_some_and(|(how, _)| how.contains("SIGKILL"));
+    if seen.said("heap").is_some() {
+        // Of a heap of its own, which says more.
+        return None;
+    }
     let words = last_words(seen)?;
     evidence.push(words);
     let sentence = "it had no memory left".to_owned();

@@ -1,7 +1,7 @@
 //! What was seen in a trial that broke, by name.
 
 use super::Circumstances;
-use throng_record::{Side, Trial};
+use throng_record::{Said, Side, Trial};
 
 /// A trial that broke, and one that held.
 pub(super) struct Seen<'a> {
@@ -35,6 +35,11 @@ impl Seen<'_> {
     pub(super) fn refused(&self, why: &str) -> Option<u64> {
         let refused = &self.trial.server_counts.as_ref()?.refused;
         refused.get(why).copied().filter(|count| *count > 0)
+    }
+
+    /// What the server said of this kind.
+    pub(super) fn said(&self, kind: &str) -> Option<&Said> {
+        self.trial.said.iter().find(|said| said.kind == kind)
     }
 
     /// How many connections failed in a way.

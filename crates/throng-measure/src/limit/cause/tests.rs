@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use throng_record::{Failure, HostPart, Load, ServerCounts, Side};
+use throng_record::{Failure, HostPart, Load, Said, ServerCounts, Side};
 
 fn side(figures: &[(&str, f64)]) -> Side {
     let figures = figures.iter();
@@ -99,6 +99,64 @@ fn what_a_server_says_itself_is_believed_first() {
     ] {
         assert_eq!(super::tests::cause(&refusing(why)).kind, kind);
     }
+}
+
+#[test]
+fn the_words_of_a_server_come_before_what_was_reached() {
+    let mut trial = broken();
+    let said = |kind: &str, line: &str| Said {
+        kind: kind.to_owned(),
+        program: "nginx".to_owned(),
+        cause: "each of its workers may have 64 connections (worker_connections)".to_owned(),
+        remedy: "raise worker_connections".to_owned(),
+        times: 3,
+        line: line.to_owned(),
+        found_in: "log".to_owned(),
+    };
+    trial.said = vec![said("connections", "64 worker_connections are not enough")];
+    trial.server_side = Some(side(&[("cpu_percent", 99.0), ("tasks_most", 1.0)]));
+    let cause = cause(&trial);
+    assert_eq!(cause.kind, "said");
+    assert!(cause.sentence.contains("64 connections"), "{cause:?}");
+    assert_eq!(
+        cause.evidence,
+        [
+            "nginx said 3 times: 64 worker_connections are not enough",
+            "raise worker_connections"
+        ]
+    );
+    trial.said = vec![said(
+        "server-descriptors",
+        "accept4() failed (24: Too many open files)",
+    )];
+    trial.server_side = Some(side(&[
+        ("descriptors_most", 20.0),
+        ("descriptors_limit", 60.0),
+    ]));
+    let cause = super::tests::cause(&trial);
+    assert_eq!(cause.kind, "server-descriptors");
+    assert!(cause.sentence.contains("60 descriptors"), "{cause:?}");
+    assert!(
+        cause.evidence[0].contains("(24: Too many open files)"),
+        "{cause:?}"
+    );
+}
+
+#[test]
+fn a_heap_that_is_full_is_no_memory_of_the_machine() {
+    let line = "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory";
+    let mut trial = died("signal: 6 (SIGABRT)", line);
+    trial.said = vec![Said {
+        kind: "heap".to_owned(),
+        cause: "its JavaScript heap is full".to_owned(),
+        ..Said::default()
+    }];
+    let cause = cause(&trial);
+    assert_eq!(
+        (cause.kind.as_str(), cause.sentence.as_str()),
+        ("said", "its JavaScript heap is full")
+    );
+    assert_eq!(cause.also, [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Command lines of a server: how it, and what is run beside it, is told where it listens; and those that are run to
+//! their end, before and after its trials, or each of them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::ports;
+use super::process::{Captured, Process};
+use super::stage::{Halt, Stage, failed};
+use throng_record::ServerInfo;
+use throng_sys::signal::Stop;
+
+/// Most ports that a server can ask for.
+pub const MOST_PORTS: usize = 9;
+/// How often a port is asked for until one comes that is not among the others.
+const TRIES: u32 = 100;
+
+/// Where a server listens, or is asked to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// ADDRESS:PORT.
+    pub(super) address: String,
+    /// The port of that, and further free ones: `{port}`, `{port2}`, `{port3}`, ...
+    pub(super) ports: Vec<u16>,
+}
+
+impl Place {
+    /// As many free ports as a server asks for.
+    pub(super) fn free(info: &ServerInfo, at: std::net::IpAddr) -> io::Result<Self> {
+        let mut ports: Vec<u16> = Vec::new();
+        let mut tries = 0;
+        while ports.len() < ports_asked_for(info) {
+            let port = ports::free()?;
+            tries += 1;
+            if !ports.contains(&port) {
+                ports.push(port);
+            } else if tries >= TRIES {
+                return Err(io::ErrorKind::AddrNotAvailable.into());
+            }
+        }
+        Ok(Self {
+            address: SocketAddr::new(at, ports[0]).to_string(),
+            ports,
+        })
+    }
+
+    /// One that is there already: HOST:PORT.
+    pub(super) fn of(address: &str) -> Self {
+        let port = address
+            .rsplit(':')
+            .next()
+            .and_then(|port| port.parse().ok());
+        Self {
+            address: address.to_owned(),
+            ports: port.into_iter().collect(),
+        }
+    }
+
+    /// A word with what stands for it put in.
+    pub(super) fn put_into(&self, word: &str) -> String {
+        let mut word = word.replace("{address}", &self.address);
+        for (place, port) in self.ports.iter().enumerate() {
+            word = word.replace(&name_of(place), &port.to_string());
+        }
+        word
+    }
+}
+
+/// What stands for a port in a command line.
+fn name_of(place: usize) -> String {
+    match place {
+        0 => "{port}".to_owned(),
+        place => format!("{{port{}}}", place + 1),
+    }
+}
+
+/// How many ports a server asks for, at least one.
+fn ports_asked_for(info: &ServerInfo) -> usize {
+    let foreign = info.foreign.as_ref();
+    let ready = foreign.and_then(|foreign| foreign.ready.as_ref());
+    let words = [&info.command, &info.prepare, &info.conclude];
+    let words = words.into_iter().flatten().chain(ready);
+    let words: Vec<&String> = words.collect();
+    let is_named = |place: &usize| words.iter().any(|word| word.contains(&name_of(*place)));
+    let highest = (1..MOST_PORTS).rev().find(is_named);
+    highest.map_or(1, |place| place + 1)
+}
+
+/// A command line with the environment and the directory of a server, and what it is told about its place.
+pub(super) fn command(info: &ServerInfo, words: &[String], place: Option<&Place>) -> Command {
+    let mut words = words
+        .iter()
+        .map(|word| place.map_or_else(|| word.clone(), |place| place.put_into(word)));
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command.envs(&info.environment);
+    if let Some(directory) = &info.cwd {
+        command.current_dir(directory);
+    }
+    for (number, port) in place
+        .iter()
+        .flat_map(|place| place.ports.iter().enumerate())
+    {
+        let name = match number {
+            0 => "PORT".to_owned(),
+            number => format!("PORT{}", number + 1),
+        };
+        command.env(name, port.to_string());
+    }
+    command
+}
+
+/// Runs a command line to its end, which is to be a good one. `stage` is the name of the option that says it.
+pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<Stop>) -> Stage<()> {
+    let what = format!("the command of --{stage}");
+    let started = Process::start(&what, command, &[], Captured::Output);
+    let mut process =
+        started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = process.reap() {
+            if status.success() {
+                return Ok(());
+            }
+            return failed(stage, process.ending(), process.output());
+        }
+        if heed.is_some_and(Stop::requested) {
+            return Err(Halt::Interrupted);
+        }
+        if Instant::now() >= deadline {
+            return failed(
+                stage,
+                format!("{what} did not end within {limit:?} (--hook-timeout)"),
+                process.output(),
+            );
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(command: &[&str]) -> ServerInfo {
+        ServerInfo {
+            command: command.iter().map(ToString::to_string).collect(),
+            cwd: Some("/tmp".to_owned()),
+            ..ServerInfo::default()
+        }
+    }
+
+    #[test]
+    fn a_server_has_as_many_ports_as_it_names() {
+        let localhost = std::net::Ipv4Addr::LOCALHOST.into();
+        let none = Place::free(&server(&["a"]), localhost).unwrap();
+        assert_eq!(none.ports.len(), 1);
+        let info = server(&["a", "--admin={port3}", "{address}:{port}"]);
+        let place = Place::free(&info, localhost).unwrap();
+        let [one, two, three] = place.ports[..] else {
+            panic!("{place:?}");
+        };
+        assert!(one != two && two != three && one != three);
+        let command = command(&info, &info.command, Some(&place));
+        let words: Vec<String> = command
+            .get_args()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(words[0], format!("--admin={three}"));
+        assert_eq!(words[1], format!("127.0.0.1:{one}:{one}"));
+        let variables: Vec<_> = command.get_envs().map(|(name, _)| name).collect();
+        assert_eq!(variables, ["PORT", "PORT2", "PORT3"]);
+        assert_eq!(
+            command.get_current_dir(),
+            Some(std::path::Path::new("/tmp"))
+        );
+    }
+
+    #[test]
+    fn a_place_that_is_there_has_its_own_port() {
+        let place = Place::of("localhost:8080");
+        assert_eq!(
+            place.put_into("{port} at {address}"),
+            "8080 at localhost:8080"
+        );
+        assert_eq!(place.put_into("{port2}"), "{port2}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What is run once for a server: before all of its trials, and after them.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::hooks::{self, Place};
+use super::orphans;
+use super::stage::{Halt, Stage};
+use super::warnings;
+use throng_record::format::list;
+use throng_record::{ServerInfo, Settings, Warning};
+use throng_sys::signal::Stop;
+
+/// How long what was left running may take to end.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+/// The servers of a run, from before the first trial until after the last one. What was set up is cleaned up however
+/// this ends.
+pub(super) struct Lives<'a> {
+    limit: Duration,
+    /// Those that were begun with, in order.
+    begun: Vec<&'a ServerInfo>,
+    /// What their commands left running, on purpose.
+    helpers: Vec<u32>,
+}
+
+/// Why a run does not begin.
+pub(super) enum NotBegun {
+    /// A signal asked to stop.
+    Interrupted,
+    /// A command failed.
+    Failed(SetupFailed),
+}
+
+/// That a server could not be set up, with the last output of its command.
+#[derive(Debug)]
+pub struct SetupFailed(String);
+
+impl fmt::Display for SetupFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupFailed {}
+
+impl<'a> Lives<'a> {
+    /// Sets all servers up, one after the other.
+    pub(super) fn begin(
+        servers: &'a [ServerInfo],
+        settings: &Settings,
+        stop: Stop,
+    ) -> Result<Self, NotBegun> {
+        let mut lives = Self {
+            limit: Duration::from_secs_f64(settings.hook_timeout_s),
+            begun: Vec::new(),
+            helpers: Vec::new(),
+        };
+        for server in servers {
+            lives.begun.push(server);
+            match lives.run("setup", server, &server.setup, Some(stop)) {
+                Ok(()) => {}
+                Err(Halt::Interrupted) => return Err(NotBegun::Interrupted),
+                Err(Halt::Failed(failure)) => {
+                    let output = indented(&failure.output);
+                    let (name, reason) = (&server.name, &failure.reason);
+                    return Err(NotBegun::Failed(SetupFailed(format!(
+                        "{name}: {reason}{output}"
+                    ))));
+                }
+            }
+        }
+        Ok(lives)
+    }
+
+    /// Cleans up, and says what of that failed.
+    pub(super) fn end(mut self) -> Option<Warning> {
+        warnings::of_cleanup(&self.clean_up())
+    }
+
+    fn clean_up(&mut self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for server in std::mem::take(&mut self.begun).into_iter().rev() {
+            // No signal keeps it from clearing away what was set up.
+            if let Err(Halt::Failed(failure)) = self.run("cleanup", server, &server.cleanup, None) {
+                let output: Vec<&str> = failure.output.lines().collect();
+                let output = if output.is_empty() {
+                    String::new()
+                } else {
+                    format!(" ({})", list(&output))
+                };
+                faults.push(format!("{}: {}{output}", server.name, failure.reason));
+            }
+        }
+        for helper in self.helpers.drain(..) {
+            orphans::release(helper);
+        }
+        orphans::end_all(STOP_LIMIT);
+        faults
+    }
+
+    fn run(
+        &mut self,
+        stage: &str,
+        server: &ServerInfo,
+        words: &[String],
+        heed: Option<Stop>,
+    ) -> Stage<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let place = server.running().map(|running| Place::of(&running.address));
+        let command = hooks::command(server, words, place.as_ref());
+        let ran = hooks::run(stage, command, self.limit, heed);
+        for helper in orphans::living(&[]) {
+            orphans::care_for(helper.pid);
+            self.helpers.push(helper.pid);
+        }
+        ran
+    }
+}
+
+impl Drop for Lives<'_> {
+    fn drop(&mut self) {
+        self.clean_up();
+    }
+}
+
+/// Lines below an error.
+fn indented(output: &str) -> String {
+    output.lines().map(|line| format!("\n  {line}")).collect()
+}

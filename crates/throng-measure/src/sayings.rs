@@ -1,0 +1,226 @@
+//! What servers say when they give way, and what it means: one line of [`SAYINGS`] each.
+//!
+//! A server's own words are looked for where it writes them (its output, its log files) and in what it answers to the
+//! clients that it turns away.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use throng_protocol::Pattern;
+use throng_record::Said;
+
+/// No more of a line is looked at.
+const MOST_BYTES: usize = 2000;
+/// No more of it is kept.
+const MOST_CHARS: usize = 300;
+
+/// A saying.
+struct Saying {
+    /// The regular expression that a line of it matches.
+    pattern: &'static str,
+    /// Whose words these are.
+    program: &'static str,
+    /// What it is about. Where there is a sign of that kind, it is evidence for that.
+    kind: &'static str,
+    /// What it means, about "it". `{}` is the number in the line beside `number_by`.
+    cause: &'static str,
+    number_by: &'static str,
+    /// What to change.
+    remedy: &'static str,
+}
+
+const fn saying(
+    program: &'static str,
+    pattern: &'static str,
+    kind: &'static str,
+    (cause, number_by): (&'static str, &'static str),
+    remedy: &'static str,
+) -> Saying {
+    Saying {
+        pattern,
+        program,
+        kind,
+        cause,
+        number_by,
+        remedy,
+    }
+}
+
+/// A limit of connections in its configuration; descriptors (RLIMIT_NOFILE); a heap of its own; workers that hang.
+const CONNECTIONS: &str = "connections";
+pub(super) const DESCRIPTORS: &str = "server-descriptors";
+const HEAP: &str = "heap";
+const WORKERS: &str = "workers";
+
+/// What is known. The first one that matches counts, so what is particular comes before what is general.
+#[rustfmt::skip]
+const SAYINGS: &[Saying] = &[
+    saying("nginx", r"worker_connections are not enough", CONNECTIONS, ("each of its workers may have {} connections (worker_connections)", " worker_connections are"), "raise worker_connections in the events block of nginx.conf, and worker_rlimit_nofile with it"),
+    saying("nginx", r"accept4?\(\) failed \(24: ", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise worker_rlimit_nofile in nginx.conf, or ulimit -n"),
+    saying("HAProxy", r"reached process FD limit", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit-n, or the global maxconn, of haproxy.cfg"),
+    saying("HAProxy", r"reached [a-z ]*maxconn|maxconn [0-9()]* ?reached", CONNECTIONS, ("it may have only so many connections (maxconn)", ""), "raise maxconn in the section of haproxy.cfg that the line names"),
+    saying("Apache", r"server reached MaxRequestWorkers setting|scoreboard is full, not at MaxRequestWorkers", CONNECTIONS, ("all of its workers are busy (MaxRequestWorkers)", ""), "raise MaxRequestWorkers, and ServerLimit with it, or close idle connections earlier (KeepAliveTimeout)"),
+    saying("Java", r"OutOfMemoryError: unable to create (new )?native thread", "threads", ("it could not start another thread", ""), "raise the limits of threads (ulimit -u, pids.max), or have fewer threads"),
+    saying("Java", r"java\.lang\.OutOfMemoryError", HEAP, ("its Java heap is full", ""), "raise -Xmx"),
+    saying("Node", r"JavaScript heap out of memory", HEAP, ("its JavaScript heap is full", ""), "raise --max-old-space-size (NODE_OPTIONS), or look for a leak"),
+    saying("gunicorn", r"WORKER TIMEOUT \(pid:", WORKERS, ("its workers took too long and were ended (gunicorn's --timeout)", ""), "have more workers or threads (--workers, --threads), or raise --timeout"),
+    saying("PostgreSQL", r"sorry, too many clients already|remaining connection slots are reserved", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections in postgresql.conf, or put a pool in front"),
+    saying("MySQL", r"Too many connections", CONNECTIONS, ("it may have only so many connections (max_connections)", ""), "raise max_connections"),
+    saying("redis", r"max number of clients (\+ cluster connections )?reached", CONNECTIONS, ("it may have only so many clients (maxclients)", ""), "raise maxclients, and ulimit -n with it"),
+    saying("redis", r"maxclients has been reduced to", CONNECTIONS, ("it lowered its maxclients to {}, for want of descriptors", " to compensate"), "raise ulimit -n"),
+    saying("memcached", r"Too many open connections", CONNECTIONS, ("it may have only so many connections (-c)", ""), "start it with a larger -c"),
+    saying("Go", r"accept4?: too many open files", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+    saying("Node", r"EMFILE", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+    saying("any program", r"(?i:too many open files)", DESCRIPTORS, ("it ran out of file descriptors", ""), "raise ulimit -n"),
+];
+
+/// All patterns, and one that matches whatever one of them does: most lines say nothing.
+static PATTERNS: LazyLock<(Option<Pattern>, Vec<Option<Pattern>>)> = LazyLock::new(|| {
+    // Of bytes: the tables of Unicode would be most of the work.
+    let each = SAYINGS
+        .iter()
+        .map(|saying| format!("(?-u:{})", saying.pattern));
+    let any: Vec<String> = each.clone().collect();
+    // That each is an expression, a test sees to.
+    let compiled = each.map(|pattern| Pattern::new(&pattern).ok());
+    (Pattern::new(&any.join("|")).ok(), compiled.collect())
+});
+
+/// Gets ready to hear, which takes some milliseconds the first time.
+pub(super) fn prepare() {
+    LazyLock::force(&PATTERNS);
+}
+
+/// What was said so far: how often, and in which line first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heard(BTreeMap<usize, (u64, String, &'static str)>);
+
+impl Heard {
+    /// Hears a line; `found_in` says where it stood.
+    pub(super) fn hear(&mut self, line: &str, found_in: &'static str) {
+        let start = &line.as_bytes()[..line.len().min(MOST_BYTES)];
+        let (any, each) = &*PATTERNS;
+        if !any.as_ref().is_some_and(|any| any.matches(start)) {
+            return;
+        }
+        let says = |pattern: &Option<Pattern>| pattern.as_ref().is_some_and(|it| it.matches(start));
+        if let Some(place) = each.iter().position(says) {
+            let kept = || line.trim().chars().take(MOST_CHARS).collect();
+            let known = self.0.entry(place);
+            known.or_insert_with(|| (0, kept(), found_in)).0 += 1;
+        }
+    }
+
+    /// Takes in what was heard elsewhere.
+    pub(super) fn add(&mut self, other: Self) {
+        for (place, (times, line, found_in)) in other.0 {
+            self.0.entry(place).or_insert((0, line, found_in)).0 += times;
+        }
+    }
+
+    /// All of it, as a record has it. `log` is where lines of log files stood.
+    pub(super) fn said(&self) -> Vec<Said> {
+        let heard = self.0.iter();
+        let said = heard.map(|(place, (times, line, found_in))| {
+            let saying = &SAYINGS[*place];
+            Said {
+                kind: saying.kind.to_owned(),
+                program: saying.program.to_owned(),
+                cause: saying.cause_in(line),
+                remedy: saying.remedy.to_owned(),
+                times: *times,
+                line: line.clone(),
+                found_in: (*found_in).to_owned(),
+            }
+        });
+        said.collect()
+    }
+}
+
+impl Saying {
+    /// What a line means, with its number.
+    fn cause_in(&self, line: &str) -> String {
+        let before = line.split(self.number_by).next().unwrap_or_default();
+        let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let number = &before[before.len() - digits..];
+        if number.is_empty() {
+            return self.cause.replace("{} ", "only so many ");
+        }
+        self.cause.replace("{}", number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Genuine lines: who writes them, what they are about, and a part of what they mean.
+    #[rustfmt::skip]
+    const GENUINE: &[(&str, &str, &str, &str)] = &[
+        ("nginx", CONNECTIONS, "may have 64 connections", "2026/01/02 03:04:05 [alert] 4242#4242: 64 worker_connections are not enough"),
+        ("nginx", CONNECTIONS, "may have 512 connections", "2026/01/02 03:04:05 [warn] 7#7: 512 worker_connections are not enough, reusing connections"),
+        ("nginx", DESCRIPTORS, "file descriptors", "2026/01/02 03:04:05 [crit] 4242#4242: accept4() failed (24: Too many open files)"),
+        ("HAProxy", DESCRIPTORS, "file descriptors", "[ALERT] 001/030405 (4242) : Proxy web reached process FD limit (maxsock=4013). Please check 'ulimit-n' and restart."),
+        ("HAProxy", CONNECTIONS, "(maxconn)", "Proxy web reached its configured maxconn (100)"),
+        ("Apache", CONNECTIONS, "(MaxRequestWorkers)", "[Fri Jan 02 03:04:05.678901 2026] [mpm_prefork:error] [pid 4242] AH00161: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting"),
+        ("Apache", CONNECTIONS, "(MaxRequestWorkers)", "[mpm_event:error] [pid 4242:tid 1] AH00484: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting"),
+        ("Java", HEAP, "Java heap", "Exception in thread \"HTTP-Dispatcher\" java.lang.OutOfMemoryError: Java heap space"),
+        ("Java", "threads", "another thread", "java.lang.OutOfMemoryError: unable to create native thread: possibly out of memory or process/resource limits reached"),
+        ("Node", HEAP, "JavaScript heap", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory"),
+        ("Node", DESCRIPTORS, "file descriptors", "Error: accept EMFILE"),
+        ("gunicorn", WORKERS, "--timeout", "[2026-01-02 03:04:05 +0000] [4242] [CRITICAL] WORKER TIMEOUT (pid:4250)"),
+        ("PostgreSQL", CONNECTIONS, "(max_connections)", "2026-01-02 03:04:05.678 UTC [4242] FATAL:  sorry, too many clients already"),
+        ("redis", CONNECTIONS, "(maxclients)", "-ERR max number of clients reached"),
+        ("redis", CONNECTIONS, "maxclients to 60", "4242:M 02 Jan 2026 03:04:05.678 # Current maximum open files is 92. maxclients has been reduced to 60 to compensate for low ulimit. If you need higher maxclients increase 'ulimit -n'."),
+        ("memcached", CONNECTIONS, "(-c)", "ERROR Too many open connections"),
+        ("Go", DESCRIPTORS, "file descriptors", "2026/01/02 03:04:05 http: Accept error: accept tcp 127.0.0.1:8080: accept4: too many open files; retrying in 5ms"),
+        ("any program", DESCRIPTORS, "file descriptors", "OSError: [Errno 24] Too many open files"),
+    ];
+
+    #[test]
+    fn what_servers_say_is_understood() {
+        assert!(PATTERNS.0.is_some() && PATTERNS.1.iter().all(Option::is_some));
+        for (program, kind, cause, line) in GENUINE {
+            let mut heard = Heard::default();
+            heard.hear(line, "output");
+            heard.hear(line, "output");
+            let said = heard.said();
+            assert_eq!(said.len(), 1, "{line}");
+            assert_eq!(
+                (said[0].program.as_str(), said[0].kind.as_str()),
+                (*program, *kind),
+                "{line}"
+            );
+            assert!(said[0].cause.contains(cause), "{:?}", said[0]);
+            assert_eq!(said[0].times, 2);
+        }
+    }
+
+    #[test]
+    fn ordinary_lines_say_nothing() {
+        let mut heard = Heard::default();
+        for line in [
+            "",
+            "GET /index.html 200",
+            "nginx: [notice] using the \"epoll\" event method",
+            "worker_connections 64;",
+            "listening on 127.0.0.1:80 with maxconn 100",
+            &"x".repeat(100_000),
+            "\u{1b}[31mred\u{1b}[0m \u{fffd}",
+        ] {
+            heard.hear(line, "output");
+        }
+        assert_eq!(heard.said(), []);
+    }
+
+    #[test]
+    fn what_was_heard_in_two_places_is_counted_together() {
+        let line = "accept: too many open files";
+        let (mut one, mut other) = (Heard::default(), Heard::default());
+        one.hear(line, "output");
+        other.hear(line, "log");
+        one.add(other);
+        assert_eq!(one.said()[0].times, 2);
+        assert_eq!(one.said()[0].found_in, "output");
+    }
+}

@@ -1,0 +1,114 @@
+//! The server of a trial as it is there: started by throng, and ended by it, or running already, and left as it is.
+
+use std::net::SocketAddr;
+
+use super::probes::Tree;
+use super::process::{Process, Signalled, StopOrder, Stopped};
+use super::running::Attached;
+use super::sayings::Heard;
+use throng_registry::Unsupported;
+
+/// A server that takes clients.
+pub(super) struct Served {
+    pub(super) address: SocketAddr,
+    pub(super) processes: Processes,
+}
+
+/// What of it there is.
+pub(super) enum Processes {
+    Started(Box<Process>),
+    Running(Attached),
+}
+
+impl Served {
+    /// The process that was started; none where it ran already.
+    pub(super) fn started(&mut self) -> Option<&mut Process> {
+        match &mut self.processes {
+            Processes::Started(process) => Some(process),
+            Processes::Running(_) => None,
+        }
+    }
+
+    /// Its processes.
+    pub(super) fn tree(&self) -> Tree {
+        match &self.processes {
+            Processes::Started(process) => Tree::of(process.pid()),
+            Processes::Running(attached) => attached.tree(),
+        }
+    }
+
+    /// Why its processes are not known, where they are not.
+    pub(super) fn unknown(&self) -> Option<&Unsupported> {
+        match &self.processes {
+            Processes::Started(_) => None,
+            Processes::Running(attached) => attached.processes.as_ref().err(),
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        match &self.processes {
+            Processes::Started(process) => process.has_ended(),
+            Processes::Running(attached) => attached.has_ended(),
+        }
+    }
+
+    /// Its last lines, where throng has them.
+    pub(super) fn output(&self) -> String {
+        match &self.processes {
+            Processes::Started(process) => process.output(),
+            Processes::Running(_) => String::new(),
+        }
+    }
+
+    /// How much it has written so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        match &self.processes {
+            Processes::Started(process) => process.written_bytes(),
+            Processes::Running(_) => 0,
+        }
+    }
+
+    /// What it has said so far that is known to name a cause.
+    pub(super) fn heard(&self) -> Heard {
+        match &self.processes {
+            Processes::Started(process) => process.heard(),
+            Processes::Running(_) => Heard::default(),
+        }
+    }
+
+    /// Whether throng started it, and so may stop it, move it and end it.
+    pub(super) fn is_started(&self) -> bool {
+        matches!(self.processes, Processes::Started(_))
+    }
+
+    /// Stops it where it is, or lets it go on; one that ran already is let alone.
+    pub(super) fn freeze(&self, freeze: bool) {
+        if let Processes::Started(process) = &self.processes {
+            process.freeze(freeze);
+        }
+    }
+
+    /// Ends it; one that ran already is let alone.
+    pub(super) fn stop(&mut self, order: &StopOrder) -> Stopped {
+        match &mut self.processes {
+            Processes::Started(process) => process.stop_with(order),
+            Processes::Running(_) => Stopped::InTime,
+        }
+    }
+
+    /// Waits a little for its end, where that is known to be near.
+    pub(super) fn wait_for_end(&self, limit: std::time::Duration) {
+        if let Processes::Started(process) = &self.processes {
+            process.wait_for_end(limit);
+        }
+    }
+}
+
+/// Who is asked to stop: of throng's own servers the first process, which tells its children.
+pub(super) fn signalled(is_ours: bool) -> Signalled {
+    if is_ours {
+        Signalled::Leader
+    } else {
+        Signalled::Group
+    }
+}

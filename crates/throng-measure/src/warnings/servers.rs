@@ -1,0 +1,201 @@
+//! Warnings about servers: those that ran already, those that did not stop in time, what they said themselves.
+
+use std::collections::BTreeSet;
+
+use super::warning;
+use throng_record::format::{counted, list};
+use throng_record::{Running, ServerInfo, Trial, Warning};
+
+/// About servers that ran before throng did.
+pub(in super::super) fn of_running(servers: &[ServerInfo]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let running = || {
+        servers
+            .iter()
+            .filter_map(|server| Some((server, server.running()?)))
+    };
+    for (server, running) in running() {
+        let name = &server.name;
+        if let Some(why) = &running.unknown {
+            warnings.push(warning(
+                "clients-side-only",
+                format!("of {name} only the clients' side is known: {}", why.reason),
+                &why.remedy,
+            ));
+        }
+    }
+    let names: Vec<&str> = running().map(|(server, _)| server.name.as_str()).collect();
+    if !names.is_empty() {
+        let (were, them) = if names.len() == 1 {
+            ("was", "it is")
+        } else {
+            ("were", "they are")
+        };
+        warnings.push(warning(
+            "ran-before",
+            format!(
+                "{} {were} running before: {them} not started afresh for each trial and not bound to CPUs, \
+                 other work of the same processes counts too, and system calls and the CPU's own events are \
+                 not counted",
+                list(&names)
+            ),
+            "have throng start the servers (name their command lines) where that matters",
+        ));
+    }
+    let shared: Vec<&str> = running()
+        .filter(|(server, own)| {
+            running().any(|(other, theirs)| other.name != server.name && share(own, theirs))
+        })
+        .map(|(server, _)| server.name.as_str())
+        .collect();
+    if !shared.is_empty() {
+        warnings.push(warning(
+            "same-processes",
+            format!(
+                "{} are served by the same processes: their CPU time is told apart only by who was asked when, \
+                 and memory, threads and descriptors are those of both",
+                list(&shared)
+            ),
+            "run them as processes of their own to compare what they need",
+        ));
+    }
+    warnings
+}
+
+fn share(one: &Running, other: &Running) -> bool {
+    let pids = |running: &Running| -> BTreeSet<u32> {
+        running
+            .processes
+            .iter()
+            .map(|process| process.pid)
+            .collect()
+    };
+    !pids(one).is_disjoint(&pids(other))
+}
+
+/// That a server did not stop in time.
+pub(in super::super) fn of_stopping(late: Option<String>) -> Option<Warning> {
+    late.map(|reason| {
+        warning(
+            "stopped-late",
+            format!("{reason}; its figures are kept"),
+            "give it longer (--stop-timeout), or name the signal that it stops on (--stop-signal)",
+        )
+    })
+}
+
+/// What commands after all trials could not do.
+pub(in super::super) fn of_cleanup(faults: &[String]) -> Option<Warning> {
+    (!faults.is_empty()).then(|| {
+        warning(
+            "cleanup-failed",
+            format!("what was set up was not cleaned up: {}", faults.join("; ")),
+            "clean up by hand, and see what the command of --cleanup needs",
+        )
+    })
+}
+
+/// What a server said in a trial in which something went wrong.
+pub(in super::super) fn of_said(trial: &Trial) -> Vec<Warning> {
+    let load = trial.load.as_ref();
+    let turned_away = load.is_some_and(|load| {
+        load.served < load.clients || !load.errors.is_empty() || !load.unexpected.is_empty()
+    });
+    if trial.failure.is_none() && trial.invalid.is_none() && !turned_away {
+        return Vec::new();
+    }
+    let said = trial.said.iter().map(|said| {
+        warning(
+            "server-says",
+            format!(
+                "{} said {}: {} (\"{}\")",
+                said.program,
+                counted(said.times.try_into().unwrap_or(u32::MAX), "time"),
+                said.cause,
+                said.line
+            ),
+            &said.remedy,
+        )
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use throng_record::{Foreign, Load, RunningProcess, Said};
+    use throng_registry::Unsupported;
+
+    fn running(name: &str, pids: &[u32], unknown: bool) -> ServerInfo {
+        let processes = pids.iter().map(|pid| RunningProcess {
+            pid: *pid,
+            ..RunningProcess::default()
+        });
+        let why = || Unsupported {
+            reason: "it is far away".to_owned(),
+            remedy: "go there".to_owned(),
+        };
+        ServerInfo {
+            name: name.to_owned(),
+            foreign: Some(Foreign {
+                running: Some(Running {
+                    processes: processes.collect(),
+                    unknown: unknown.then(why),
+                    ..Running::default()
+                }),
+                ..Foreign::default()
+            }),
+            ..ServerInfo::default()
+        }
+    }
+
+    fn kinds(servers: &[ServerInfo]) -> Vec<String> {
+        let warnings = of_running(servers).into_iter();
+        warnings.map(|warning| warning.kind).collect()
+    }
+
+    #[test]
+    fn what_is_different_about_running_servers_is_reported() {
+        assert_eq!(kinds(&[ServerInfo::default()]), [""; 0]);
+        assert_eq!(kinds(&[running("a", &[1], false)]), ["ran-before"]);
+        let unknown = [running("a", &[], true), running("b", &[], true)];
+        assert_eq!(
+            kinds(&unknown),
+            ["clients-side-only", "clients-side-only", "ran-before"]
+        );
+        let shared = [
+            running("a", &[1, 2], false),
+            running("b", &[2], false),
+            running("c", &[3], false),
+        ];
+        assert_eq!(kinds(&shared), ["ran-before", "same-processes"]);
+        assert!(of_running(&shared)[1].message.starts_with("a and b are"));
+    }
+
+    #[test]
+    fn what_a_server_says_counts_where_something_went_wrong() {
+        let mut trial = Trial {
+            load: Some(Load {
+                clients: 2,
+                served: 2,
+                ..Load::default()
+            }),
+            said: vec![Said {
+                program: "nginx".to_owned(),
+                cause: "it is full".to_owned(),
+                times: 3,
+                ..Said::default()
+            }],
+            ..Trial::default()
+        };
+        assert_eq!(of_said(&trial), []);
+        trial.load.as_mut().unwrap().served = 1;
+        let warned = of_said(&trial);
+        assert!(
+            warned[0]
+                .message
+                .starts_with("nginx said 3 times: it is full"),
+            "{warned:?}"
+        );
+    }
+}

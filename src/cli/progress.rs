@@ -1,0 +1,149 @@
+//! How a run goes, as it is shown while it lasts.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::live::{Forecast, Live, TICK};
+use super::{has_viewer, output};
+use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, Started};
+use crate::record::{Load, Trial, format};
+
+/// How a trial went in which each client had a job.
+fn jobs(load: &Load) -> String {
+    let jobs = load.completion.as_deref();
+    let time = jobs.and_then(|jobs| jobs.last_done_s);
+    let time = time.map_or(String::new(), |time| {
+        format!(" in {}", format::time(time * 1e6))
+    });
+    let done = jobs.map_or(0, |jobs| jobs.clients_done);
+    format!("{done} of {} clients done{time}", load.clients)
+}
+
+/// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
+pub(super) struct Shown {
+    live: Option<Live>,
+    plain: bool,
+    forecast: Forecast,
+    /// Whether the run goes on where a server does not start: else that is said at its end.
+    keep_going: bool,
+    /// The servers whose last words were shown.
+    heard_out: BTreeSet<String>,
+}
+
+impl Shown {
+    pub(super) fn new(json: bool, keep_going: bool) -> Self {
+        Self {
+            live: has_viewer().then(Live::new),
+            plain: !has_viewer() && !json,
+            forecast: Forecast::new(),
+            keep_going,
+            heard_out: BTreeSet::new(),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if let Some(live) = &self.live {
+            live.end(line);
+        } else if self.plain {
+            output::note(line);
+        }
+    }
+
+    /// The last words of a server that failed, the first time.
+    fn last_words<'a>(&mut self, trial: &'a Trial) -> Option<&'a str> {
+        let failure = trial.failure.as_ref()?;
+        let is_said_later =
+            !self.keep_going && ["prepare", "start", "verify"].contains(&failure.stage.as_str());
+        let is_new = !is_said_later && self.heard_out.insert(trial.server.clone());
+        is_new.then_some(failure.output.as_str())
+    }
+}
+
+impl Observer for Shown {
+    fn begins(&mut self, started: &Started<'_>) {
+        let clock = self.forecast.begin(started.foreseen, Instant::now());
+        if let Some(live) = &self.live {
+            let mut number = format!("trial {}", started.index + 1);
+            // How many a search will take, nobody knows.
+            if !started.purpose.seeks_limit() {
+                number += &format!(" of {}", started.total);
+            }
+            let load = match started.rate_per_s {
+                Some(rate) => format!("{rate} requests a second"),
+                None => format::counted(started.clients, "client"),
+            };
+            let what = started.purpose.occasion(started.round, started.percent);
+            let what = format!("{} with {load}, {what}", started.server);
+            live.begin(&number, &what, clock, true);
+        }
+    }
+
+    fn wants_figures_every(&self) -> Option<Duration> {
+        self.live.as_ref().map(|_| TICK)
+    }
+
+    fn sees(&mut self, live_snapshot: &LiveSnapshot) {
+        if let Some(live) = &self.live {
+            live.see(live_snapshot, None);
+        }
+    }
+
+    fn sees_ratios(&mut self, seen: &RatiosSoFar) {
+        if let Some(live) = &self.live {
+            live.say(&so_far(seen), seen.share_done.min(1.0));
+        }
+    }
+
+    fn ended(&mut self, trial: &Trial) {
+        self.forecast.end(Instant::now());
+        self.say(&outcome(trial));
+        let last_words = self.last_words(trial).unwrap_or_default();
+        for line in last_words.lines() {
+            self.say(&format!("  {}", format::printable(line)));
+        }
+    }
+}
+
+/// How servers compare so far: "after 120 rounds, requests/s of epoll: select 0.94x ±1.2 %".
+fn so_far(seen: &RatiosSoFar) -> String {
+    let rates = seen.rates.iter().map(|(name, ratio)| {
+        let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
+        format!("{name} {ratio:.2}x ±{width:.1} %")
+    });
+    let rates: Vec<String> = rates.collect();
+    format!(
+        "after {}, requests/s over those of {}: {}",
+        format::counted(seen.rounds, "round"),
+        seen.reference,
+        rates.join(", ")
+    )
+}
+
+/// What came of a trial, on a line.
+fn outcome(trial: &Trial) -> String {
+    let outcome = match (&trial.failure, &trial.load) {
+        (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
+        (None, Some(load)) if load.completion.is_some() => jobs(load),
+        (None, Some(load)) => format!(
+            "{:.0} replies/s, {} of {} clients served",
+            load.window.replies_per_s, load.served, load.clients
+        ),
+        (None, None) => "no figures".to_owned(),
+    };
+    let special = match trial.purpose.words(trial.percent()) {
+        words if words.is_empty() => words,
+        words => format!(" ({words})"),
+    };
+    let (server, clients) = (&trial.server, trial.clients);
+    let verdict = trial.attempt.as_ref().map_or_else(String::new, |attempt| {
+        let why = attempt.reasons.first();
+        match why {
+            Some(why) => format!("; {} broke: {why}", attempt.value),
+            None => format!("; {} held", attempt.value),
+        }
+    });
+    let invalid = trial.invalid.as_ref();
+    let invalid = invalid.map_or_else(String::new, |it| format!("; invalid: {}", it.reason));
+    let line = format!("{server} with {clients} clients{special}: {outcome}{verdict}{invalid}");
+    format::printable(&line)
+}

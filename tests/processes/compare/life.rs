@@ -1,0 +1,263 @@
+//! How servers are started and ended: what is run once, when they are ready, how they stop, and what ends it all.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use throng::record::{self, Ending};
+
+use super::{compare, left_behind, python};
+use crate::support::program::THRONG;
+
+/// Short trials, one for each server.
+const ONE: [&str; 6] = ["-r", "1", "-d", "100ms", "--control", "none"];
+
+fn words(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn some_commands_run_once_with_what_they_left_running_until_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let log_name = log.display();
+    // A helper on purpose: it lives until the end of all trials, and no longer.
+    let setup = format!("sleep 61 & echo $! > {log_name}.pid; echo setup >> {log_name}");
+    let prepare = format!("kill -0 $(cat {log_name}.pid) && echo trial >> {log_name}");
+    let cleanup = format!("kill -0 $(cat {log_name}.pid) && echo cleanup >> {log_name}");
+    let hooks = [
+        "--setup",
+        &setup,
+        "--prepare",
+        &prepare,
+        "--cleanup",
+        &cleanup,
+    ];
+    let ran = compare(&[&["epoll", "--shell", "-r", "3", "-d", "50ms"], &hooks[..]].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert_eq!(words(&log), ["setup", "trial", "trial", "trial", "cleanup"]);
+}
+
+#[test]
+fn a_setup_that_fails_ends_it_with_its_output_and_is_cleaned_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let cleanup = format!("echo cleared >> {}", log.display());
+    let setup = "echo no database >&2; exit 5";
+    let ran = compare(&[
+        "epoll",
+        "poll",
+        "--shell",
+        "--setup",
+        setup,
+        "--cleanup",
+        &cleanup,
+    ]);
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    for part in [
+        "epoll: the command of --setup",
+        "exit status: 5",
+        "no database",
+    ] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    assert_eq!(words(&log), ["cleared"], "the other one was not begun");
+    let run = record::read(&ran.record()).unwrap();
+    assert_eq!(run.ending, Ending::ServerFailed);
+    compare(&["epoll", "--setup", "touch {port}"]).is_usage_error("each trial has another port");
+}
+
+#[test]
+fn what_was_set_up_is_cleaned_up_after_an_interruption() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mark = format!("{}-life", std::process::id());
+    let mut command = Command::new(THRONG);
+    command.args([
+        "compare",
+        "epoll",
+        "--shell",
+        "-d",
+        "60s",
+        "--control",
+        "none",
+        "--setup",
+    ]);
+    command.arg(format!("echo setup >> {}", log.display()));
+    command
+        .arg("--cleanup")
+        .arg(format!("echo cleanup >> {}", log.display()));
+    command.arg("-o").arg(directory.path().join("record"));
+    command.args(["--env", &format!("THRONG_MARK={mark}")]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    // Its server runs.
+    while words(&log).is_empty() || left_behind(&mark).is_empty() {
+        assert!(Instant::now() < deadline, "it never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(words(&log), ["setup", "cleanup"]);
+    assert_eq!(left_behind(&mark), [""; 0]);
+}
+
+/// Named for a bug: a command that never listened was tried again and again, for four minutes.
+#[test]
+fn a_server_that_does_not_start_ends_it_at_once_with_its_last_words() {
+    let ran = compare(&["sleep 60", "epoll", "--ready-timeout", "1s"]);
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    let reason = "sleep did not start: the server accepted no connection on port";
+    assert!(ran.err.contains(reason), "{}", ran.err);
+    assert!(
+        ran.err.contains("--keep-going measures the others"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.trials().len(), 1);
+    let loud = "sh -c 'for n in 1 2 3; do echo cheese $n >&2; done; echo noise; exit 3'";
+    for method in ["slices", "trials"] {
+        let ran = compare(&["epoll", loud, "--method", method]);
+        assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+        for part in ["exit status: 3", "\n  cheese 1\n  cheese 2\n  cheese 3\n"] {
+            assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        }
+        assert!(!ran.err.contains("noise"), "{}", ran.err);
+        let failed = ran
+            .trials()
+            .into_iter()
+            .filter(|trial| trial.failure.is_some());
+        assert_eq!(failed.count(), 1);
+    }
+}
+
+#[test]
+fn a_server_that_answers_wrong_ends_it_at_once_and_one_that_crashes_says_how() {
+    let Some([broken, crashing]) = ["broken", "crash"]
+        .map(python)
+        .into_iter()
+        .collect::<Option<Vec<_>>>()
+        .and_then(|all| <[String; 2]>::try_from(all).ok())
+    else {
+        return;
+    };
+    let ran = compare(&[&broken]);
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert!(
+        ran.err
+            .contains("does not answer properly: all responses were 500"),
+        "{}",
+        ran.err
+    );
+    // Under load it is a trial that failed.
+    let crashing = format!("sh -c '{crashing}; code=$?; echo so it ended >&2; exit $code'");
+    let ran = compare(&[&[crashing.as_str()], &ONE[..]].concat());
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    for part in ["exit status: 7", "\n  so it ended\n"] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    let failure = ran.trials()[0].failure.clone().unwrap();
+    assert!(failure.output.contains("so it ended"), "{failure:?}");
+}
+
+/// Named for a bug: a server that took six seconds to stop lost its figures.
+#[test]
+fn a_server_that_stops_too_late_is_killed_and_its_figures_are_kept() {
+    for (trouble, why) in [
+        (
+            "stubborn",
+            "the server did not stop within 500ms of SIGTERM and was killed",
+        ),
+        ("brood", "the server stopped, but 1 process (python"),
+    ] {
+        let Some(server) = python(trouble) else {
+            return;
+        };
+        let ran = compare(&[&[&server, "--stop-timeout", "500ms"], &ONE[..]].concat());
+        assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+        let [trial] = &ran.trials()[..] else {
+            panic!("{}", ran.err);
+        };
+        assert_eq!(trial.failure, None);
+        assert!(trial.load.as_ref().is_some_and(|load| load.served > 0));
+        let mut warnings = trial.warnings.iter();
+        let late = warnings.find(|warning| warning.kind == "stopped-late");
+        let late = &late.expect("a warning").message;
+        assert!(
+            late.contains(why) && late.contains("its figures are kept"),
+            "{late}"
+        );
+    }
+}
+
+#[test]
+fn a_server_stops_on_its_own_signal_and_has_several_ports() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("stopped");
+    let Some(server) = python(&format!("quits {} {{port2}}", file.display())) else {
+        return;
+    };
+    let ran = compare(&[&[&server, "--stop-signal", "SIGQUIT"], &ONE[..]].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let ports = words(&file);
+    assert!(ports.len() == 2 && ports[0] == ports[1], "{ports:?}");
+    let port: u16 = ports[0].parse().expect("a port");
+    assert!(port > 0);
+    let warned = |trial: &record::Trial| {
+        let mut warnings = trial.warnings.iter();
+        warnings.any(|warning| warning.kind == "stopped-late")
+    };
+    assert!(!ran.trials().iter().any(warned));
+    let wrong = compare(&["sleep 1", "--stop-signal", "STOP"]);
+    wrong.is_usage_error("is not a signal to stop a server with");
+}
+
+#[test]
+fn a_url_says_when_a_server_is_ready_and_names_are_looked_for_where_it_starts() {
+    if python("").is_none() {
+        return;
+    }
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/processes/compare");
+    let place = place.to_string_lossy();
+    let server = ["python3 server.py {port} rising", "--cwd", &place];
+    let url = ["--ready", "http://{address}/health"];
+    let ran = compare(&[&server[..], &url, &ONE].concat());
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    let run = record::read(&ran.record()).unwrap();
+    let program = run.servers[0]
+        .foreign
+        .as_ref()
+        .and_then(|foreign| foreign.program.as_ref());
+    assert!(
+        program.is_some_and(|program| program.scripts.len() == 1),
+        "{program:?}"
+    );
+    let late = [
+        "sleep 60",
+        "--ready-timeout",
+        "300ms",
+        "--ready",
+        "http://{address}/",
+    ];
+    let ran = compare(&late);
+    assert!(ran.err.contains("accepted no connection"), "{}", ran.err);
+    let never = [
+        "python3 server.py {port} broken",
+        "--cwd",
+        &place,
+        "--ready-timeout",
+        "3s",
+    ];
+    let ran = compare(&[&never[..], &url].concat());
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    let why = "did not answer with 2xx or 3xx within 3s; the last answer: the status 500";
+    assert!(ran.err.contains(why), "{}", ran.err);
+    compare(&["sleep 1", "--cwd", "/no/such"]).is_usage_error("there is no directory /no/such");
+}

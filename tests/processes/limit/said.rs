@@ -1,0 +1,95 @@
+//! Limits that servers name themselves, on their output or in a log file.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use super::limit;
+
+const CONFIGURATION: &str = "
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+error_log ERRORS warn;
+events { worker_connections 64; }
+http {
+  access_log off;
+  client_body_temp_path temporary;
+  server { listen 127.0.0.1:PORT backlog=1024; location / { return 200 'hello'; } }
+}
+";
+
+/// nginx that writes its errors there, in a log file or not.
+fn limit_of_nginx(errors: &str, log: bool) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().display();
+    let installed = Command::new("nginx")
+        .arg("-v")
+        .stderr(Stdio::null())
+        .status();
+    if !installed.is_ok_and(|status| status.success()) {
+        println!("not tried: nginx is not installed");
+        return;
+    }
+    let configuration = CONFIGURATION.replace("ERRORS", errors);
+    fs::write(directory.path().join("nginx.conf.in"), configuration).expect("it is ours");
+    let prepare = format!("sed s/PORT/$PORT/ {place}/nginx.conf.in > {place}/nginx.conf");
+    let server = format!("exec nginx -p {place} -c {place}/nginx.conf");
+    let errors = directory.path().join(errors).display().to_string();
+    let mut arguments = vec![server.as_str(), "--shell", "--prepare", &prepare];
+    arguments.extend(["--from", "40", "--most", "200"]);
+    if log {
+        arguments.extend(["--server-log", &errors]);
+    }
+    let ran = limit(&arguments);
+    let (held, broke) = ran.ends();
+    assert!(held < 64 && broke <= 200, "{}", ran.out);
+    let (kind, said) = ran.cause();
+    assert_eq!(kind, "said", "{said}");
+    assert!(
+        said.starts_with("each of its workers may have 64 connections"),
+        "{said}"
+    );
+    assert!(
+        said.contains("64 worker_connections are not enough"),
+        "{said}"
+    );
+    assert!(said.contains("raise worker_connections"), "{said}");
+    let found_in = if log { "log" } else { "output" };
+    let trials = ran.trials();
+    let mut all = trials.iter().flat_map(|trial| &trial.said);
+    assert!(all.all(|said| said.found_in == found_in));
+}
+
+/// Named for a bug: "nothing that was measured tells why" for nginx at its worker_connections.
+#[test]
+fn nginx_names_its_limit_of_connections_on_its_output() {
+    limit_of_nginx("stderr", false);
+}
+
+#[test]
+fn nginx_names_its_limit_of_connections_in_a_log_file() {
+    limit_of_nginx("errors.log", true);
+}
+
+#[test]
+fn a_server_that_runs_out_of_descriptors_says_so() {
+    let said = "accept: too many open files";
+    let Some(server) = super::python(&format!("say 20 '{said}'")) else {
+        return;
+    };
+    let ran = limit(&[
+        &server,
+        "--protocol",
+        "echo",
+        "--size",
+        "100",
+        "--from",
+        "10",
+        "--patience",
+        "2s",
+    ]);
+    assert_eq!(ran.ends(), (20, 21), "{}", ran.out);
+    let (kind, words) = ran.cause();
+    assert_eq!(kind, "server-descriptors", "{words}");
+    assert!(words.contains(said), "{words}");
+}
