@@ -19,4 +19,6 @@ pub use throng_serve as serve;
 pub use throng_stats as stats;
 pub use throng_sys as sys;
 #[cfg(target_os = "linux")]
+pub use throng_tls as tls;
+#[cfg(target_os = "linux")]
 pub use throng_view as view;

@@ -238,9 +238,9 @@ fn null_server(
     if !arguments.ceiling {
         return Ok(None);
     }
-    if settings.load.send.is_some() {
-        let what = "--ceiling needs a protocol that throng serves too, not --send";
-        return Err(Usage(what.to_owned()).into());
+    if let Some(key) = settings.load.only_for_others() {
+        let what = format!("--ceiling needs a load that throng serves too, not --{key}");
+        return Err(Usage(what).into());
     }
     servers::own(cheapest(Engine::Epoll), &[], settings, program).map(Some)
 }

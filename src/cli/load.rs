@@ -2,6 +2,7 @@
 
 pub(super) mod calibrate;
 mod describe;
+mod encrypted;
 mod watch;
 
 use std::fs::File;
@@ -13,6 +14,7 @@ use anyhow::Context as _;
 
 use super::request::RequestFlags;
 use super::thresholds::Thresholds;
+use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
 use super::values::{self, CpuList, Destination};
 use super::{Exit, Usage, output};
@@ -41,6 +43,7 @@ Examples:
   throng load 127.0.0.1:7777 --clients 100000 --each 1 --at-once 1000
   throng load http://127.0.0.1:8080/index.html --clients 100
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
+  throng load https://127.0.0.1:8443 --insecure
   throng load http://127.0.0.1:8080/api -H 'Accept: application/json' --data '{\"name\": \"x\"}'
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
   throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
@@ -50,7 +53,7 @@ byte of it was checked. Each rests after its first answer until all have theirs;
 begins, and then the time that counts. With --each, clients come, make so many requests and go, and all
 of that counts.")]
 pub(super) struct Arguments {
-    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH; clients take several in turn.
+    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH or https://...; clients take several in turn.
     #[arg(required_unless_present = "controlled", value_name = "ADDRESS")]
     addresses: Vec<String>,
     #[command(flatten)]
@@ -93,6 +96,8 @@ pub(super) struct Arguments {
     eager: bool,
     #[command(flatten)]
     traffic: TrafficFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
     /// What moves the bytes.
     #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = values::one_of(&Engine::NAMED))]
     engine: Engine,
@@ -142,6 +147,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     });
     let csv = csv.transpose()?;
     let stop = Stop::install().context("cannot handle signals")?;
+    if !arguments.controlled {
+        encrypted::check(&plan)?;
+    }
     let ceiling = if arguments.calibrate {
         let options = calibrate::options(&assignment.load)?;
         Some(calibrate::ceiling(&plan, &options, stop)?)
@@ -195,16 +203,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
     let targets = targets(plan);
     if load.served == 0 {
-        return Some(format!(
-            "no client was served by {targets}{}",
-            reasons(load)
-        ));
+        let why = reasons(load) + encrypted::spoken_instead(plan, load);
+        return Some(format!("no client was served by {targets}{why}"));
     }
     (load.verified == 0).then(|| {
-        format!(
-            "no reply was right{}; check the path, or say with --expect-status which statuses are right",
-            by_kind(&load.unexpected)
-        )
+        let spoken = encrypted::spoken_instead(plan, load);
+        let remedy = if spoken.is_empty() {
+            "; check the path, or say with --expect-status which statuses are right"
+        } else {
+            spoken
+        };
+        format!("no reply was right{}{remedy}", by_kind(&load.unexpected))
     })
 }
 
@@ -244,8 +253,10 @@ fn spec(arguments: &Arguments, server: &Destination) -> Result<LoadSpec, Usage> 
         ..LoadSpec::default()
     };
     arguments.traffic.apply(&mut load);
+    arguments.tls.apply(&mut load);
     arguments.request.apply(&mut load)?;
     if server.is_url {
+        encrypted::of_url(&mut load, server)?;
         ask_for(&mut load, server)?;
     } else if load.send.is_none() {
         load.protocol.get_or_insert_with(|| "echo".to_owned());
@@ -308,6 +319,7 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
         at_once: room.at_once,
         share: assignment.share.unwrap_or(Share::WHOLE),
         gathers_clients: assignment.share.is_some() && assignment.clients_csv.is_some(),
+        tls: encrypted::client(load, &assignment.servers)?,
         ..Plan::new(load, room.routes, dialogue, settings)
     })
 }
@@ -319,7 +331,9 @@ fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
         .map(|address| values::destination(address))
         .collect::<Result<_, _>>()?;
     let first = &destinations[0];
-    let is_other = |to: &Destination| (to.is_url, &to.path) != (first.is_url, &first.path);
+    let is_other = |to: &Destination| {
+        (to.is_url, to.is_tls, &to.path) != (first.is_url, first.is_tls, &first.path)
+    };
     match destinations.iter().position(is_other) {
         None => Ok(destinations),
         Some(place) => Err(Usage(format!(
@@ -366,7 +380,8 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
             0
         };
         let workers = preflight::workers(at_once + lingering, threads, resources.descriptors);
-        preflight::check(at_once, workers, &routes, &resources).map(|crowded| (workers, crowded))
+        let checked = preflight::check(at_once, workers, &routes, load.tls.is_some(), &resources);
+        checked.map(|crowded| (workers, crowded))
     };
     let mut at_once = load.at_once.map(|count| count.min(load.clients));
     let mut found = fits(at_once.map_or(clients, |count| part.of_clients(count)));

@@ -2,6 +2,7 @@
 
 use super::Usage;
 use super::request::RequestFlags;
+use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
 use crate::record::spec::{LoadSpec, SpecError};
 
@@ -13,12 +14,15 @@ pub(super) struct LoadFlags {
     pub(super) request: RequestFlags,
     #[command(flatten)]
     pub(super) traffic: TrafficFlags,
+    #[command(flatten)]
+    pub(super) tls: TlsFlags,
 }
 
 impl LoadFlags {
     /// Gives a load what was typed, and leaves the rest as it is.
     pub(super) fn apply(&self, load: &mut LoadSpec) -> Result<(), Usage> {
         self.traffic.apply(load);
+        self.tls.apply(load);
         self.request.apply(load)
     }
 

@@ -52,6 +52,8 @@ mod study;
 #[cfg(target_os = "linux")]
 mod thresholds;
 #[cfg(target_os = "linux")]
+mod tls_flags;
+#[cfg(target_os = "linux")]
 mod traffic;
 mod tuning;
 mod values;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::servers::{Kind, each};
+use super::values::Destination;
 use super::{Usage, output, values};
 use crate::measure;
 use crate::record::format::list;
-use crate::record::spec::{LoadSpec, Paths};
+use crate::record::spec::{LoadSpec, Paths, TlsSpec};
 use crate::record::{Running, ServerInfo};
 
 /// What names the processes of servers that run already.
@@ -54,13 +55,32 @@ pub(super) fn some(kinds: &[Kind]) -> bool {
     !kinds.iter().all(Kind::is_started)
 }
 
-/// The paths of those that are named by a URL.
-fn paths(kinds: &[Kind]) -> Vec<&str> {
-    let urls = kinds.iter().filter_map(|kind| match kind {
-        Kind::Running(to) if to.is_url => Some(to.path.as_str()),
+/// Those that are named by a URL.
+fn urls(kinds: &[Kind]) -> impl Iterator<Item = &Destination> {
+    kinds.iter().filter_map(|kind| match kind {
+        Kind::Running(to) if to.is_url => Some(to),
         _ => None,
-    });
-    urls.collect()
+    })
+}
+
+/// Their paths.
+fn paths(kinds: &[Kind]) -> Vec<&str> {
+    urls(kinds).map(|to| to.path.as_str()).collect()
+}
+
+/// Has a load encrypt as URLs of servers say: all clients of a comparison are alike.
+fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
+    if urls(kinds).any(|to| to.is_tls) {
+        load.tls.get_or_insert_with(TlsSpec::default);
+    }
+    match urls(kinds).find(|to| !to.is_tls) {
+        Some(to) if load.tls.is_some() => Err(Usage(format!(
+            "http://{}{} is not encrypted, but this comparison is (https://, or a flag for TLS); write https:// \
+             everywhere, or compare without TLS",
+            to.address, to.path
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Whether each of them is to be asked for its own.
@@ -79,6 +99,7 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
             "a server is named by a URL, but --send says what to ask; write HOST:PORT".to_owned(),
         ));
     }
+    encrypt(load, kinds)?;
     let protocol = load.protocol.as_deref().unwrap_or("http");
     if protocol != "http" {
         return Err(Usage(format!(
@@ -162,12 +183,11 @@ fn unit(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::values::Destination;
-
     fn url(path: &str) -> Kind {
         Kind::Running(Destination {
             address: "127.0.0.1:1".to_owned(),
             is_url: true,
+            is_tls: false,
             path: path.to_owned(),
         })
     }

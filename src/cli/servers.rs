@@ -388,7 +388,10 @@ mod tests {
         );
         assert_eq!(address("http://[::1]"), there("[::1]:80", "/", true));
         assert_eq!(address("node a.js 1:2"), None);
-        assert_eq!(address("https://localhost"), None);
+        assert_eq!(
+            address("https://localhost"),
+            there("localhost:443", "/", true)
+        );
         let named = |text: &str| short_name(text, &kind(text, false, None).unwrap());
         assert_eq!(named("http://127.0.0.1:8080"), "127.0.0.1:8080");
         assert_eq!(named("http://127.0.0.1:8080/a"), "127.0.0.1:8080/a");

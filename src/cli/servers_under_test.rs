@@ -116,16 +116,16 @@ pub(super) fn settings(
 ) -> Result<Settings, Usage> {
     care.check(kinds)?;
     flags.apply(&mut load)?;
-    let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
-    if let (Some(Kind::Own(model, _)), true) = (ours, load.send.is_some()) {
-        return Err(Usage(format!(
-            "{model} is one of throng's own servers, which cannot answer --send; name other servers, \
-             or a --protocol"
-        )));
-    }
     let all_ours = kinds.iter().all(|kind| matches!(kind, Kind::Own(..)));
     default_protocol(&mut load, all_ours);
     running::ask_for(&mut load, kinds)?;
+    let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
+    if let (Some(Kind::Own(model, _)), Some(key)) = (ours, load.only_for_others()) {
+        return Err(Usage(format!(
+            "{model} is one of throng's own servers, which cannot answer --{key}; name other servers, \
+             or leave it out"
+        )));
+    }
     let names = probes.iter().map(|kind| kind.info.name.to_owned());
     Ok(Settings {
         load: load.checked()?,

@@ -110,21 +110,27 @@ pub(super) struct Destination {
     pub(super) address: String,
     /// Whether it was a URL, and so speaks http.
     pub(super) is_url: bool,
+    /// Whether it is encrypted: https.
+    pub(super) is_tls: bool,
     /// What to ask for there, if it was a URL.
     pub(super) path: String,
+}
+
+/// The text behind a scheme, in any case: whether that is https, and the rest.
+#[cfg(target_os = "linux")]
+fn after_scheme(text: &str) -> Option<(bool, &str)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let is = |name: &str| scheme.eq_ignore_ascii_case(name);
+    (is("http") || is("https")).then(|| (is("https"), rest))
 }
 
 /// Takes HOST:PORT or http://HOST:PORT/PATH apart.
 #[cfg(target_os = "linux")]
 pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
     let refused = |why: &str| Usage(format!("`{text}` {why}"));
-    if text.starts_with("https://") {
-        return Err(refused(
-            "is encrypted, which throng does not speak; write http://...",
-        ));
-    }
-    let after_scheme = text.strip_prefix("http://");
-    let rest = after_scheme.unwrap_or(text);
+    let after_scheme = after_scheme(text);
+    let is_tls = after_scheme.is_some_and(|(is_tls, _)| is_tls);
+    let rest = after_scheme.map_or(text, |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or_default();
     let start = rest.find(['/', '?']).unwrap_or(rest.len());
     let (host, path) = match after_scheme {
@@ -147,11 +153,13 @@ pub(super) fn destination(text: &str) -> Result<Destination, Usage> {
         .is_some_and(|(_, port)| !port.is_empty() && !port.ends_with(']'));
     Ok(Destination {
         address: if after_scheme.is_some() && !has_port {
-            format!("{}:80", host.trim_end_matches(':'))
+            let port = if is_tls { 443 } else { 80 };
+            format!("{}:{port}", host.trim_end_matches(':'))
         } else {
             host.to_owned()
         },
         is_url: after_scheme.is_some(),
+        is_tls,
         path,
     })
 }
@@ -203,14 +211,18 @@ mod tests {
             ("http://localhost/a/b?c=d#e", "localhost:80", "/a/b?c=d"),
             ("http://[::1]", "[::1]:80", "/"),
             ("http://[::1]:81?x", "[::1]:81", "/?x"),
+            ("HTTPS://localhost", "localhost:443", "/"),
+            ("https://localhost:8443/a", "localhost:8443", "/a"),
         ] {
             let destination = destination(text).unwrap();
             assert_eq!(destination.address, address);
-            assert_eq!(destination.is_url, text.starts_with("http"));
+            let scheme = text.to_ascii_lowercase();
+            assert_eq!(destination.is_url, scheme.starts_with("http"));
+            assert_eq!(destination.is_tls, scheme.starts_with("https"));
             assert_eq!(destination.path, path);
         }
         for wrong in [
-            "https://localhost",
+            "https://me@localhost",
             "http://me@localhost",
             "http://localhost/a b",
         ] {

@@ -56,8 +56,19 @@ const fn web(name: &'static str, is_there: &'static str) -> Service {
     }
 }
 
-const SERVICES: [Service; 14] = [
+/// With a certificate of its own making.
+const fn encrypted(name: &'static str, is_there: &'static str) -> Service {
+    Service {
+        scheme: "https://",
+        dialogue: &["--tls", "-k"],
+        ..web(name, is_there)
+    }
+}
+
+const SERVICES: [Service; 16] = [
     web("nginx", "command -v nginx"),
+    encrypted("nginx-tls", "command -v nginx && command -v openssl"),
+    encrypted("node-tls", "command -v node && command -v openssl"),
     web("nginx-proxy", "command -v nginx"),
     Service {
         counted: Counted::Log("access.log", "HTTP/1.1"),
@@ -319,6 +330,8 @@ tries! {
     apache: "apache";
     lighttpd: "lighttpd";
     node: "node";
+    nginx_over_tls: "nginx-tls";
+    node_over_tls: "node-tls";
     node_cluster: "node-cluster";
     express_with_replies_that_change: "express";
     uvicorn: "uvicorn";

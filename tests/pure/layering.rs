@@ -37,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "throng-report",
         &["throng-record", "throng-registry", "throng-stats"],
     ),
+    ("throng-tls", &["throng-protocol", "throng-record"]),
     (
         "throng-view",
         &["throng-record", "throng-report", "throng-sys"],
@@ -48,6 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "throng-record",
             "throng-stats",
             "throng-sys",
+            "throng-tls",
         ],
     ),
     (
@@ -59,6 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "throng-registry",
             "throng-stats",
             "throng-sys",
+            "throng-tls",
         ],
     ),
     ("throng-mpi", &["throng"]),
@@ -75,6 +78,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "throng-serve",
             "throng-stats",
             "throng-sys",
+            "throng-tls",
             "throng-view",
         ],
     ),

@@ -57,6 +57,8 @@ pub(super) struct Client {
     pub(super) made: u32,
     /// When its connection was begun, and then when it was there; after a failure, when it tries again.
     pub(super) since: u64,
+    /// When the TLS handshake of this connection was begun; 0: it was not.
+    pub(super) handshake_since: u64,
     /// Of the oldest request that is out.
     pub(super) oldest: Stamp,
     /// Of those after it.
@@ -84,6 +86,7 @@ impl Client {
             failures: 0,
             made: 0,
             since: 0,
+            handshake_since: 0,
             oldest: Stamp { due: 0, sent: 0 },
             later: VecDeque::new(),
             owed: NOTHING_OWED,

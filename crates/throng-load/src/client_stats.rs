@@ -26,6 +26,7 @@ pub(super) fn empty_stats(plan: &Plan) -> LoadStats {
             response_time: Times::with_room(),
             ..OpenStats::default()
         }),
+        tls: plan.tls.as_ref().map(|_| Box::default()),
         jobs: plan.job().map(|requests_each| {
             Box::new(JobStats {
                 requests_each,
@@ -61,6 +62,8 @@ pub(super) enum ErrorKind {
     RequestTimeout,
     /// No reply until the end, though earlier ones came.
     Unanswered,
+    /// The server's TLS has a fault.
+    Tls(throng_tls::Kind),
     /// Anything else: an errno(3).
     Other(i32),
 }
@@ -90,6 +93,7 @@ impl ErrorKind {
             Self::WrongReply => "wrong-reply",
             Self::RequestTimeout => "request-timeout",
             Self::Unanswered => "unanswered",
+            Self::Tls(kind) => kind.name(),
             Self::Other(errno) => return format!("errno-{errno}"),
         };
         name.to_owned()

@@ -56,6 +56,8 @@ pub struct Plan {
     pub routes: Routes,
     /// How their sockets are set.
     pub socket: socket::Options,
+    /// How their connections are encrypted; none: not at all.
+    pub tls: Option<Arc<throng_tls::Client>>,
     /// What is said.
     pub dialogue: &'static dyn Dialogue,
     /// How it is said.
@@ -144,6 +146,7 @@ impl Plan {
                 nodelay: !load.delay,
                 syn_retries: load.syn_retries,
             },
+            tls: None,
             dialogue,
             settings,
             clients: load.clients,

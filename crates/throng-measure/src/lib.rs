@@ -46,6 +46,7 @@ mod validity;
 mod verify;
 pub mod warnings;
 pub mod watchdog;
+mod wire;
 
 pub use hooks::MOST_PORTS;
 pub use life::SetupFailed;

@@ -16,6 +16,7 @@ use super::served::{Processes, Served};
 use super::server::{Launch, still};
 use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
+use super::wire;
 use throng_record::spec::Assignment;
 use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
 use throng_sys::signal::Stop;
@@ -145,7 +146,11 @@ impl<'a> Live<'a> {
         let said = setup.load.load.dialogue(&setup.named(address));
         let (dialogue, settings) =
             said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
-        if let Err(error) = verify(address, dialogue, settings, setup.rigour) {
+        let tls = wire::client(&setup.load.load, &setup.named(address));
+        let rigour = setup.rigour;
+        if let Err(error) =
+            tls.and_then(|tls| verify(address, tls.as_ref(), dialogue, settings, rigour))
+        {
             let (ended, still) = match server.started() {
                 Some(process) if process.has_ended() => {
                     (launch.ending(process) + "; ", still(process))
@@ -153,9 +158,10 @@ impl<'a> Live<'a> {
                 Some(process) => (String::new(), still(process)),
                 None => (String::new(), String::new()),
             };
+            let spoken = wire::spoken_instead(&setup.load.load, address);
             return failed(
                 "verify",
-                format!("{ended}{error:#}{still}"),
+                format!("{ended}{error:#}{spoken}{still}"),
                 server.output(),
             );
         }

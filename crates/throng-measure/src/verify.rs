@@ -1,12 +1,14 @@
 //! Right before fast: a server answers a few cases correctly before it is timed.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use super::wire::Wire;
 use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
+use throng_tls::Client;
 
 /// Longest wait for any one reply.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,24 +27,26 @@ pub(super) enum Rigour {
     Pipelined,
 }
 
-/// Asks one connection after the other and checks the answers: every byte where the content is known, else
-/// the form, the length and the status.
+/// Asks one connection after the other, encrypted where there is a `tls`, and checks the answers: every byte where the
+/// content is known, else the form, the length and the status.
 ///
 /// # Errors
 /// Names the case that went wrong.
 pub(super) fn verify(
     target: SocketAddr,
+    tls: Option<&Client>,
     dialogue: &dyn Dialogue,
     settings: Settings,
     rigour: Rigour,
 ) -> anyhow::Result<()> {
     let talk = |number| Talk {
         target,
+        tls,
         closes: dialogue.closes(),
         requester: dialogue.requester(&settings, number),
         stream: None,
     };
-    let mut first = talk(0);
+    let mut first: Talk<'_> = talk(0);
     first
         .exchange(1, Pace::AtOnce)
         .context("a single request")?;
@@ -50,7 +54,7 @@ pub(super) fn verify(
         .exchange(1, Pace::Split)
         .context("a request in pieces")?;
     if dialogue.closes() {
-        let mut others: Vec<Talk> = (1..=BURST).map(|number| talk(number.into())).collect();
+        let mut others: Vec<Talk<'_>> = (1..=BURST).map(|number| talk(number.into())).collect();
         for other in &mut others {
             other.ask().context("several clients at once")?;
         }
@@ -97,43 +101,45 @@ enum Pace {
 }
 
 /// One client, over as many connections as the protocol needs.
-struct Talk {
+struct Talk<'a> {
     target: SocketAddr,
+    tls: Option<&'a Client>,
     closes: bool,
     requester: Box<dyn Requester>,
-    stream: Option<TcpStream>,
+    stream: Option<Wire>,
 }
 
-impl Talk {
+impl Talk<'_> {
     /// What so many requests are on the wire, and a connection for them.
-    fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, TcpStream)> {
+    fn prepare(&mut self, requests: u32) -> anyhow::Result<(Vec<u8>, Wire)> {
         let mut wire = Vec::new();
         for _ in 0..requests {
             self.requester.request(&mut wire);
         }
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => none.insert(connect(self.target)?),
+            none => none.insert(Wire::connect(self.target, self.tls, PATIENCE)?),
         };
         Ok((wire, stream.try_clone()?))
     }
 
     /// Asks once, of a server whose reply is short.
     fn ask(&mut self) -> anyhow::Result<()> {
-        let (wire, stream) = self.prepare(1)?;
-        send(&stream, &wire, Pace::AtOnce, self.closes)
+        let (wire, mut stream) = self.prepare(1)?;
+        send(&mut stream, &wire, Pace::AtOnce, self.closes)
     }
 
     /// Asks, and hears the replies meanwhile: a server does not read on while what it has to say is not read.
     fn exchange(&mut self, requests: u32, pace: Pace) -> anyhow::Result<()> {
-        let (wire, stream) = self.prepare(requests)?;
+        let (wire, mut stream) = self.prepare(requests)?;
+        let ender = stream.try_clone()?;
         let closes = self.closes;
         std::thread::scope(|scope| {
-            let sending = scope.spawn(|| send(&stream, &wire, pace, closes));
+            let sending = scope.spawn(|| send(&mut stream, &wire, pace, closes));
             let received = self.receive(requests);
             if received.is_err() {
                 // Nobody waits for what is still to be sent.
-                let _ = stream.shutdown(Shutdown::Both);
+                let _ = ender.shutdown(Shutdown::Both);
             }
             let sent = sending.join().expect("sending does not panic");
             received.and(sent)
@@ -179,7 +185,7 @@ impl Talk {
     }
 }
 
-fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
+fn send(stream: &mut Wire, wire: &[u8], pace: Pace, closes: bool) -> anyhow::Result<()> {
     let piece = if pace == Pace::Split {
         wire.len().div_ceil(4).max(1)
     } else {
@@ -203,14 +209,6 @@ fn send(mut stream: &TcpStream, wire: &[u8], pace: Pace, closes: bool) -> anyhow
         }
     }
     Ok(())
-}
-
-fn connect(target: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&target, PATIENCE)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    Ok(stream)
 }
 
 #[cfg(test)]
@@ -238,7 +236,7 @@ mod tests {
             size: Mix::One(16_000_000),
             ..Settings::default()
         };
-        verify(target, echo, settings, Rigour::All).unwrap();
+        verify(target, None, echo, settings, Rigour::All).unwrap();
         server.join().unwrap();
     }
 }

@@ -42,7 +42,7 @@ impl fmt::Display for Spoken {
         f.write_str(match self {
             Self::Http => "HTTP: write http:// before the address",
             Self::Http2 => "HTTP/2, which throng does not speak",
-            Self::Tls => "TLS, which throng does not speak",
+            Self::Tls => "TLS: write https:// before the address, or pass --tls",
             Self::Redis => "the protocol of redis: say with --send and --expect what to ask",
             Self::Ssh => "SSH",
             Self::Mail => "SMTP or FTP",

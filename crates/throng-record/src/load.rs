@@ -51,7 +51,7 @@ pub struct Load {
     /// open loop, and after a time to think. Of those due in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Latency>,
-    /// From connect() to an established connection, of all connections.
+    /// From connect() to an established connection, its TLS handshake included, of all connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connect_time: Option<Latency>,
     /// From connect() to the first verified reply.
@@ -75,6 +75,9 @@ pub struct Load {
     /// What a few clients saw that asked seldom, beside the crowd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeClients>,
+    /// Where connections were encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Box<TlsFigures>>,
     /// What these clients reach against a server that does least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
@@ -250,6 +253,24 @@ pub struct ProbeClients {
     /// Their connections that ended with an error, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
+}
+
+/// TLS handshakes, and what they agreed on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsFigures {
+    /// Handshakes completed, over the life of the load.
+    pub handshakes: u64,
+    /// Of these, the ones that resumed an earlier session of their client.
+    pub resumed: u64,
+    /// Handshakes completed per second in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes_per_s: Option<f64>,
+    /// From an established connection to the end of its handshake, of all connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake_time: Option<Latency>,
+    /// How many agreed on what: "TLS 1.3, TLS13_AES_128_GCM_SHA256, http/1.1".
+    pub negotiated: BTreeMap<String, u64>,
 }
 
 /// How much the same clients reach, on the same CPUs, against a server that does least.

@@ -27,9 +27,10 @@ const CHEAPEST: [&str; 2] = ["io-uring", "epoll-et"];
 /// # Errors
 /// When it cannot.
 pub(super) fn options(load: &LoadSpec) -> Result<Vec<String>, Usage> {
-    let Some(protocol) = &load.protocol else {
-        let why = "--calibrate needs a protocol that throng serves too, not --send";
-        return Err(Usage(why.to_owned()));
+    let (Some(protocol), None) = (&load.protocol, load.only_for_others()) else {
+        let key = load.only_for_others().unwrap_or("send");
+        let why = format!("--calibrate needs a load that throng serves too, not --{key}");
+        return Err(Usage(why));
     };
     let options = [
         ("--protocol", protocol.clone()),

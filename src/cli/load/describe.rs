@@ -7,7 +7,7 @@ use super::targets;
 use crate::load::Plan;
 use crate::measure::warnings;
 use crate::record::format;
-use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, WarmUp};
+use crate::record::{Ceiling, Completion, Latency, Load, OpenLoop, TlsFigures, WarmUp};
 
 /// Share of the ceiling, or of its CPUs, from which the client counts as the limit.
 const NEAR_CEILING: f64 = 0.8;
@@ -20,10 +20,11 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
         threads => format!("{threads} threads"),
     };
     let mut text = format!(
-        "{} clients on {}, {}, {threads}, {}\n\n",
+        "{} clients on {}, {}{}, {threads}, {}\n\n",
         load.clients,
         targets(plan),
         plan.dialogue.describe(&plan.settings),
+        if plan.tls.is_some() { " over TLS" } else { "" },
         load.engine
     );
     for (name, value) in lines(load, cpus) {
@@ -51,15 +52,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     if !load.statuses.is_empty() {
         lines.push(("status", list_by_kind(&load.statuses)));
     }
-    for (name, counts) in [
-        ("unexpected", &load.unexpected),
-        ("rejected", &load.rejected),
-    ] {
-        if !counts.is_empty() {
-            let count: u64 = counts.values().sum();
-            lines.push((name, format!("{count} of them{}", by_kind(counts))));
-        }
-    }
+    lines.extend(not_as_wanted(load));
     let window = &load.window;
     lines.push((
         "rate",
@@ -77,6 +70,8 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     if let Some(open) = &load.open_loop {
         lines.push(("due", due(open)));
     }
+    let tls = load.tls.as_deref();
+    lines.extend(tls.map(handshakes));
     let response_time = load.open_loop.as_ref().map(|open| &open.response_time);
     let probe = load.probe.as_ref();
     for (name, latency) in [
@@ -84,6 +79,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         ("service time", &load.service_time),
         ("lateness", &load.lateness),
         ("connect time", &load.connect_time),
+        ("handshake", tls.map_or(&None, |tls| &tls.handshake_time)),
         ("job time", jobs.map_or(&None, |jobs| &jobs.job_time)),
         ("first answer", &load.first_answer),
         (
@@ -136,6 +132,36 @@ fn clients(load: &Load) -> String {
         let _ = write!(text, ", over {} connections", load.connections);
     }
     text
+}
+
+/// Replies that were not what was wanted.
+fn not_as_wanted(load: &Load) -> impl Iterator<Item = (&'static str, String)> {
+    let kinds = [
+        ("unexpected", &load.unexpected),
+        ("rejected", &load.rejected),
+    ];
+    let there = kinds.into_iter().filter(|(_, counts)| !counts.is_empty());
+    there.map(|(name, counts)| {
+        let count: u64 = counts.values().sum();
+        (name, format!("{count} of them{}", by_kind(counts)))
+    })
+}
+
+/// What handshakes agreed on, and how many there were.
+fn handshakes(tls: &TlsFigures) -> (&'static str, String) {
+    let most = tls.negotiated.iter().max_by_key(|(_, count)| **count);
+    let mut text = most.map_or_else(|| "no handshake".to_owned(), |(what, _)| what.clone());
+    if tls.negotiated.len() > 1 {
+        text += " and others";
+    }
+    let _ = write!(text, "; {} handshakes", tls.handshakes);
+    if tls.resumed > 0 {
+        let _ = write!(text, ", {} resumed", tls.resumed);
+    }
+    if let Some(rate) = tls.handshakes_per_s.filter(|rate| *rate > 0.0) {
+        let _ = write!(text, ", {}/s", format::number(rate));
+    }
+    ("TLS", text)
 }
 
 /// What became of clients that had a job each.

@@ -138,8 +138,8 @@ fn plan_of(
     let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
     let control = control(study, part, &servers, common)?;
     settings.control = control.map(|index| servers[index].name.clone());
-    let custom = settings.load.send.is_some();
-    let null_server = (part.ceiling && !custom && limit.is_none())
+    let answers = settings.load.only_for_others().is_none();
+    let null_server = (part.ceiling && answers && limit.is_none())
         .then(|| servers::own(cheapest(Engine::Epoll), &[], &settings, &common.program))
         .transpose()?;
     let (name, question) = if study.flat {
@@ -224,9 +224,13 @@ fn method(part: &Part, common: &Common) -> Method {
 fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     let mut load = part.load.clone();
     let is_ours = |server: &ServerSpec| matches!(server.kind, ServerKind::Own { .. });
-    if load.send.is_some() && (part.servers.is_empty() || part.servers.iter().any(is_ours)) {
-        let why = "throng's own servers cannot answer `send`; list other servers, or a protocol";
-        return Err(NoLoad::Wrong(SpecError::key("send", why)));
+    if let Some(key) = load.only_for_others()
+        && (part.servers.is_empty() || part.servers.iter().any(is_ours))
+    {
+        let why = format!(
+            "throng's own servers cannot answer `{key}`; list other servers, or leave it out"
+        );
+        return Err(NoLoad::Wrong(SpecError::key(key, why)));
     }
     runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
     default_protocol(&mut load, part.servers.iter().all(is_ours));
@@ -263,7 +267,7 @@ fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow
     let mut possible = Vec::new();
     let mut beyond: Option<(Vec<u32>, Shortage)> = None;
     for &clients in &part.clients {
-        match fits(clients, common) {
+        match fits(clients, part.load.tls.is_some(), common) {
             Ok(()) => possible.push(clients),
             Err(shortage) => {
                 let (clients_beyond, _) = beyond.get_or_insert((Vec::new(), shortage));
@@ -284,7 +288,7 @@ fn possible(part: &Part, common: &Common, left_out: &mut Vec<LeftOut>) -> anyhow
     Ok(possible)
 }
 
-fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
+fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     preflight::check_one_table(clients, &common.resources)?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
@@ -292,7 +296,7 @@ fn fits(clients: u32, common: &Common) -> Result<(), Shortage> {
     if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);
         let workers = preflight::workers(clients, threads, common.resources.descriptors);
-        preflight::check(clients, workers, &routes, &common.resources)?;
+        preflight::check(clients, workers, &routes, is_tls, &common.resources)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use throng::registry::Entry as _;
 use throng::study::STUDIES;
 use throng::sys::process::usable_cpus;
+use throng::tls::fixture::{Authority, Server as TlsServer, Speaks, Valid, server_config};
 
 use super::views::View;
 use crate::support::program::THRONG;
@@ -199,6 +200,8 @@ fn pong() -> std::io::Result<String> {
 struct Reader {
     directory: tempfile::TempDir,
     servers: BTreeMap<String, Server>,
+    /// Whose certificate is in ca.pem, once servers encrypt.
+    authority: Option<Authority>,
 }
 
 impl Reader {
@@ -218,12 +221,42 @@ impl Reader {
         Self {
             directory,
             servers: BTreeMap::new(),
+            authority: None,
         }
+    }
+
+    /// The address of a server that encrypts.
+    fn encrypted(&mut self, pings: bool) -> String {
+        let authority = self.authority.get_or_insert_with(|| {
+            let authority = Authority::new();
+            let known = self.directory.path().join("ca.pem");
+            fs::copy(authority.cacert(), known).expect("it can be written");
+            authority
+        });
+        let certified = authority.issue(&["127.0.0.1"], Valid::Now);
+        let config = server_config(&certified, &Speaks::default());
+        if !pings {
+            return format!("https://{}/", TlsServer::http(config, 5).address);
+        }
+        let server = TlsServer::start(config, |stream| {
+            let mut request = [0; 6];
+            while stream.read_exact(&mut request).is_ok() {
+                if stream.write_all(b"+PONG\r\n").is_err() {
+                    return false;
+                }
+            }
+            true
+        });
+        server.address.to_string()
     }
 
     /// The address of a server that speaks what is to be said, instead of the page's.
     fn address(&mut self, words: &[String]) -> String {
-        if words.iter().any(|word| word.contains("PONG")) {
+        let pings = words.iter().any(|word| word.contains("PONG"));
+        if words[1].starts_with("https://") || words.iter().any(|word| word == "--tls") {
+            return self.encrypted(pings);
+        }
+        if pings {
             return pong().expect("a port is free");
         }
         let is_url = words[1].starts_with("http://");
@@ -323,6 +356,10 @@ fn follow(page: &Path) -> (usize, Vec<String>) {
                 // A record of another day, and other machines.
                 word.contains('…') || word == "--server-address" || word == "--allow-remote"
             });
+            // Servers of a page that encrypt are those of cli/encrypted.rs.
+            let is_load = words.get(1).is_some_and(|word| word == "load");
+            let encrypts = words.iter().any(|word| word == "--tls");
+            let is_elsewhere = is_elsewhere || (encrypts && !is_load);
             if program != "throng" {
                 if !OTHERS.iter().any(|(name, _)| *name == program) {
                     wrong.push(format!("{line}: nothing is known of {program}"));

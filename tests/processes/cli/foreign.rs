@@ -372,7 +372,7 @@ fn text_names_what_was_asked_for() {
 fn urls_are_for_http() {
     throng(&["load", "http://127.0.0.1:1/", "--protocol", "echo"])
         .is_usage_error(&["is for http, not for echo"]);
-    throng(&["load", "https://127.0.0.1:1/"]).is_usage_error(&["encrypted"]);
+    throng(&["load", "ftp://127.0.0.1:1/"]).is_usage_error(&["ftp://127.0.0.1:1/"]);
 }
 
 // nginx.

@@ -5,6 +5,7 @@ mod arrivals;
 mod crowds;
 mod dialogues;
 mod documents;
+mod encrypted;
 mod exits;
 mod explain;
 mod foreign;

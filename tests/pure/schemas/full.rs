@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use throng::record::LeftOut;
 use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing};
+use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing, TlsSpec};
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
@@ -119,6 +119,15 @@ fn full_spec() -> LoadSpec {
         lifetime: second,
         request_timeout: second,
         source: vec!["127.0.0.2".parse().expect("an address")],
+        tls: Some(TlsSpec {
+            insecure: true,
+            cacert: Some("ca.pem".into()),
+            cert: Some("client.pem".into()),
+            key: Some("client.key".into()),
+            sni: Some("a.example".to_owned()),
+            alpn: vec!["http/1.1".to_owned()],
+            resume: true,
+        }),
         ..LoadSpec::default()
     }
 }

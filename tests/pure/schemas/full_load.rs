@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use throng::record::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
-    ProbeClients, ServiceSample, Settling, TimesOverWindow, Unsettled, WarmUp, Window,
+    ProbeClients, ServiceSample, Settling, TimesOverWindow, TlsFigures, Unsettled, WarmUp, Window,
 };
 
 use super::full::counts;
@@ -73,6 +73,7 @@ pub(super) fn full_load() -> Load {
             service_time: latency(),
             errors: counts("reset"),
         }),
+        tls: Some(Box::new(full_tls(latency()))),
         ceiling: Some(Ceiling {
             model: "epoll".to_owned(),
             replies_per_s: 1.0,
@@ -84,6 +85,16 @@ pub(super) fn full_load() -> Load {
         stopped_by: "duration".to_owned(),
         threads: 1,
         engine: "epoll".to_owned(),
+    }
+}
+
+fn full_tls(handshake_time: Option<Latency>) -> TlsFigures {
+    TlsFigures {
+        handshakes: 1,
+        resumed: 1,
+        handshakes_per_s: Some(1.0),
+        handshake_time,
+        negotiated: counts("TLS 1.3, TLS13_AES_128_GCM_SHA256, http/1.1"),
     }
 }
 

@@ -19,6 +19,7 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::Engine;
+use super::transport::Transport;
 use throng_sys::wait;
 
 /// Bytes read at once; the buffer is the worker's.
@@ -42,8 +43,9 @@ const EDGES: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::ET);
 
 /// Clients on epoll.
-pub(super) struct Epoll {
+pub(super) struct Epoll<T> {
     queue: OwnedFd,
+    transport: T,
     sockets: Vec<Option<OwnedFd>>,
     routes: Routes,
     options: Options,
@@ -59,7 +61,7 @@ enum Received {
     Nothing,
 }
 
-impl Epoll {
+impl<T: Transport> Epoll<T> {
     /// For so many clients.
     ///
     /// # Errors
@@ -67,6 +69,7 @@ impl Epoll {
     pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
         Ok(Self {
             queue: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot make an epoll")?,
+            transport: T::new(plan, clients),
             sockets: std::iter::repeat_with(|| None).take(clients).collect(),
             routes: plan.routes.clone(),
             options: plan.socket,
@@ -96,7 +99,7 @@ impl Epoll {
         let action = match sockopt::socket_error(socket) {
             Ok(Ok(())) => {
                 pool.learn_source(slot, socket.as_fd());
-                pool.connected(slot, now())
+                self.transport.stands(pool, slot, now())
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, now()),
         };
@@ -108,28 +111,19 @@ impl Epoll {
         let Some(socket) = &self.sockets[slot] else {
             return;
         };
-        let error = loop {
-            let pending = pool.pending(slot);
-            if pending.is_empty() {
-                return;
-            }
-            match net::send(socket, pending, SendFlags::NOSIGNAL) {
-                Ok(count) => pool.sent(slot, count),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return,
-                Err(error) => break error,
-            }
-        };
-        let action = pool.not_sent(slot, error, now());
-        self.apply(pool, slot, action);
+        let put = |bytes: &[u8]| net::send(socket, bytes, SendFlags::NOSIGNAL);
+        if let Err(error) = self.transport.send(pool, slot, put) {
+            let action = self.transport.not_sent(pool, slot, error, now());
+            self.apply(pool, slot, action);
+        }
     }
 
     /// Does what the readiness of a client's socket allows.
     fn ready(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
-        if pool.state(slot) == State::Connecting {
+        if pool.state(slot) == State::Connecting && !self.transport.is_agreeing(slot) {
             self.has_connected(pool, slot);
             // The edge that says "connected" may be the only one for bytes already here.
-        } else if !pool.pending(slot).is_empty() {
+        } else if T::LENDS || !pool.pending(slot).is_empty() {
             self.send(pool, slot);
         }
         for _ in 0..READS_PER_EVENT {
@@ -149,7 +143,7 @@ impl Epoll {
             return Received::Nothing;
         };
         let (action, heard) = match net::recv(socket, &mut *self.input, RecvFlags::empty()) {
-            Ok((([], _), _)) => (pool.ended(slot, now()), Received::Nothing),
+            Ok((([], _), _)) => (self.transport.ended(pool, slot, now()), Received::Nothing),
             Ok(((bytes, room), _)) => {
                 let emptied = !room.is_empty() && !last;
                 let heard = if emptied {
@@ -157,7 +151,8 @@ impl Epoll {
                 } else {
                     Received::More
                 };
-                (pool.received(slot, bytes, now()), heard)
+                let action = self.transport.received(pool, slot, bytes, now());
+                (action, heard)
             }
             Err(Errno::AGAIN) => return Received::Nothing,
             Err(Errno::INTR) => return Received::More,
@@ -168,7 +163,7 @@ impl Epoll {
     }
 }
 
-impl Engine for Epoll {
+impl<T: Transport> Engine for Epoll<T> {
     fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
         match self.begin(pool, slot) {
             Ok(socket) => self.sockets[slot] = Some(socket),
@@ -185,11 +180,16 @@ impl Engine for Epoll {
             Action::Keep => {}
             Action::Send => self.send(pool, slot),
             Action::Close(how) => {
-                if let Some(socket) = self.sockets[slot].take()
-                    && how == Close::Reset
-                {
+                let last = self.transport.close(slot, how);
+                let Some(socket) = self.sockets[slot].take() else {
+                    return;
+                };
+                if how == Close::Reset {
                     // With no time to linger, close() resets. If it cannot be set, it closes all the same.
                     let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
+                } else if !last.is_empty() {
+                    // For whoever is still there.
+                    let _ = net::send(&socket, &last, SendFlags::NOSIGNAL);
                 }
             }
         }
@@ -219,5 +219,12 @@ impl Engine for Epoll {
         }
         self.events = events;
         Ok(())
+    }
+
+    fn end(&mut self, pool: &mut ClientPool) {
+        if T::LENDS {
+            (0..self.sockets.len())
+                .for_each(|slot| self.apply(pool, slot, Action::Close(Close::Orderly)));
+        }
     }
 }

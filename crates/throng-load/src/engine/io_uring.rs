@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::io::Errno;
-use rustix::net::{self, Shutdown, shutdown, sockopt};
+use rustix::net::{self, SendFlags, Shutdown, shutdown, sockopt};
 
 use super::super::client::State;
 use super::super::pool::{Action, ClientPool};
@@ -21,7 +21,8 @@ use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
 use super::Engine;
-use throng_sys::ring::{Awaited, Event, Notify, Ring, Turn};
+use super::transport::Transport;
+use throng_sys::ring::{Awaited, Event, Notify, Patience, Ring, Turn};
 
 /// Longest request that is expected to leave at once; the end of a longer one is waited for.
 const SMALL: usize = 64 * 1024;
@@ -29,9 +30,10 @@ const SMALL: usize = 64 * 1024;
 const END_LIMIT: Duration = Duration::from_secs(1);
 
 /// Clients on io_uring.
-pub(super) struct IoUring {
+pub(super) struct IoUring<T> {
     // First, so that no operation is left when the sockets go.
     ring: Ring,
+    transport: T,
     links: Vec<Link>,
     routes: Routes,
     options: Options,
@@ -59,6 +61,8 @@ struct Link {
     sending: Sending,
     /// The same of the client's last connection.
     was_sending: Sending,
+    /// Whether the kernel has a buffer of it, which it will give back.
+    is_lent: bool,
     /// When its last send was begun, as [`IoUring::handed_over`] was then.
     sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
@@ -72,7 +76,7 @@ impl Link {
     /// the send that was under way, and that is heard of later.
     fn was_reset(&self) -> bool {
         let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        self.sending.is_notified && self.socket.as_ref().is_some_and(is_gone)
+        (self.sending.is_notified || self.is_lent) && self.socket.as_ref().is_some_and(is_gone)
     }
 }
 
@@ -104,7 +108,7 @@ impl Sending {
     }
 }
 
-impl IoUring {
+impl<T: Transport> IoUring<T> {
     /// For so many clients.
     ///
     /// # Errors
@@ -112,6 +116,7 @@ impl IoUring {
     pub(super) fn new(plan: &Plan, clients: usize) -> anyhow::Result<Self> {
         Ok(Self {
             ring: Ring::new().context("cannot set up an io_uring")?,
+            transport: T::new(plan, clients),
             links: std::iter::repeat_with(Link::default)
                 .take(clients)
                 .collect(),
@@ -155,7 +160,7 @@ impl IoUring {
                 pool.learn_source(slot, socket.as_fd());
                 link.awaited = Awaits::Bytes;
                 self.ring.receive(socket, slot as u32)?;
-                pool.connected(slot, self.time)
+                self.transport.stands(pool, slot, self.time)
             }
             Ok(Err(error)) | Err(error) => pool.not_connected(slot, error, self.time),
         };
@@ -165,6 +170,10 @@ impl IoUring {
 
     /// Hands over what a client has to send, unless something of it is on its way.
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
+        if T::LENDS {
+            self.lend(pool, slot, Patience::None);
+            return;
+        }
         let link = &mut self.links[slot];
         let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
             return;
@@ -198,6 +207,56 @@ impl IoUring {
         if let Err(error) = sent {
             let action = pool.not_sent(slot, errno(&error), self.time);
             self.apply(pool, slot, action);
+        }
+    }
+
+    /// Hands over what a client has to send, as a buffer that comes back, unless one is on its way.
+    fn lend(&mut self, pool: &mut ClientPool, slot: usize, patience: Patience) {
+        let link = &mut self.links[slot];
+        let (Some(socket), false) = (&link.socket, link.is_lent || link.ends) else {
+            return;
+        };
+        let action = match self.transport.lend(pool, slot) {
+            Ok(None) => return,
+            Ok(Some((buffer, from))) => {
+                link.is_lent = true;
+                link.sent_in = self.handed_over;
+                let name = slot as u32;
+                match self.ring.send(socket, name, buffer, from, patience) {
+                    Ok(()) => return,
+                    Err(error) => pool.broken(slot, errno(&error), self.time),
+                }
+            }
+            Err(error) => self.transport.not_sent(pool, slot, error, self.time),
+        };
+        self.apply(pool, slot, action);
+    }
+
+    /// A buffer has come back, of which so much has left since it was lent.
+    fn has_come_back(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        buffer: Vec<u8>,
+        left: Result<usize, Errno>,
+    ) {
+        self.links[slot].is_lent = false;
+        let taken = left.unwrap_or(0);
+        let has_rest = self.transport.take_back(pool, slot, buffer, taken);
+        if self.links[slot].ends {
+            self.end_if_done(pool, slot);
+            return;
+        }
+        match left {
+            // What it had no room for at once is sent when it has.
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) if has_rest => {
+                self.lend(pool, slot, Patience::UntilThereIsRoom);
+            }
+            Ok(_) => self.send(pool, slot),
+            Err(error) => {
+                let action = self.transport.not_sent(pool, slot, error, self.time);
+                self.apply(pool, slot, action);
+            }
         }
     }
 
@@ -235,10 +294,16 @@ impl IoUring {
     }
 
     /// Bytes arrived, or the end, or an error.
-    fn heard(pool: &mut ClientPool, slot: usize, bytes: Result<&[u8], Errno>, time: u64) -> Action {
+    fn heard(
+        transport: &mut T,
+        pool: &mut ClientPool,
+        slot: usize,
+        bytes: Result<&mut [u8], Errno>,
+        time: u64,
+    ) -> Action {
         match bytes {
-            Ok([]) => pool.ended(slot, time),
-            Ok(bytes) => pool.received(slot, bytes, time),
+            Ok([]) => transport.ended(pool, slot, time),
+            Ok(bytes) => transport.received(pool, slot, bytes, time),
             // No buffer was free, or somebody interrupted: to be asked for again.
             Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => Action::Keep,
             Err(error) => pool.broken(slot, error, time),
@@ -248,7 +313,7 @@ impl IoUring {
     /// Closes a connection for good when the kernel has nothing to do with it any more.
     fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        if link.ends && link.awaited == Awaits::Nothing {
+        if link.ends && link.awaited == Awaits::Nothing && !link.is_lent {
             let socket = link.socket.take();
             if link.sent_in == self.handed_over {
                 self.closed.extend(socket);
@@ -284,7 +349,7 @@ impl IoUring {
                     } else {
                         bytes
                     };
-                    let action = Self::heard(pool, slot, bytes, self.time);
+                    let action = Self::heard(&mut self.transport, pool, slot, bytes, self.time);
                     self.apply(pool, slot, action);
                 }
                 let link = &mut self.links[slot];
@@ -301,13 +366,16 @@ impl IoUring {
             }
             Event::Left { name, turn, sent } => self.has_left(pool, name as usize, turn, sent),
             Event::Writable(name) => self.has_connected(pool, name as usize)?,
-            Event::Accepted { .. } | Event::Readable(_) | Event::Sent { .. } => {}
+            Event::Sent { name, buffer, sent } => {
+                self.has_come_back(pool, name as usize, buffer, sent);
+            }
+            Event::Accepted { .. } | Event::Readable(_) => {}
         }
         Ok(true)
     }
 }
 
-impl Engine for IoUring {
+impl<T: Transport> Engine for IoUring<T> {
     fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
         if self.links[slot].ends {
             self.links[slot].again = true;
@@ -329,10 +397,16 @@ impl Engine for IoUring {
             Action::Close(how) => {
                 let link = &mut self.links[slot];
                 link.again = false;
+                let last = self.transport.close(slot, how);
                 let Some(socket) = &link.socket else {
                     return;
                 };
                 link.ends = true;
+                if !last.is_empty() && !link.is_lent {
+                    // For whoever is still there.
+                    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+                    let _ = net::send(socket, &last, flags);
+                }
                 if how == Close::Reset {
                     // With no time to linger, close() resets. If it cannot be set, it closes all the same.
                     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
@@ -351,7 +425,7 @@ impl Engine for IoUring {
 
     fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
         self.ring
-            .wait(Awaited::Event, Some(patience))
+            .wait(Awaited::News, Some(patience))
             .context("io_uring_enter failed")?;
         self.time = now();
         if self.ring.has_handed_over() {
@@ -363,6 +437,11 @@ impl Engine for IoUring {
     }
 
     fn end(&mut self, pool: &mut ClientPool) {
+        if T::LENDS {
+            for slot in 0..self.links.len() {
+                self.apply(pool, slot, Action::Close(Close::Orderly));
+            }
+        }
         for link in &mut self.links {
             link.ends = true;
             link.again = false;

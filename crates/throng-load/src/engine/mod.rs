@@ -4,6 +4,8 @@ mod epoll;
 mod io_uring;
 #[cfg(test)]
 mod tests;
+mod tls;
+mod transport;
 
 use std::time::Duration;
 
@@ -15,9 +17,20 @@ use super::pool::{Action, ClientPool};
 /// # Errors
 /// When the kernel has no queue for it.
 pub(super) fn start(plan: &Plan, clients: usize) -> anyhow::Result<Box<dyn Engine>> {
+    if plan.tls.is_some() {
+        of_kind::<tls::Tls>(plan, clients)
+    } else {
+        of_kind::<transport::Plain>(plan, clients)
+    }
+}
+
+fn of_kind<T: transport::Transport + 'static>(
+    plan: &Plan,
+    clients: usize,
+) -> anyhow::Result<Box<dyn Engine>> {
     Ok(match plan.engine {
-        super::Engine::Epoll => Box::new(epoll::Epoll::new(plan, clients)?),
-        super::Engine::IoUring => Box::new(io_uring::IoUring::new(plan, clients)?),
+        super::Engine::Epoll => Box::new(epoll::Epoll::<T>::new(plan, clients)?),
+        super::Engine::IoUring => Box::new(io_uring::IoUring::<T>::new(plan, clients)?),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Every engine against servers on real sockets: the same load has the same results.
 
 mod slices;
+mod tls;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

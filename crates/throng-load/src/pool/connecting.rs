@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::net;
+use throng_tls::Agreed;
 
 use super::super::client::{NOTHING_OWED, State};
 use super::super::client_stats::ErrorKind;
@@ -30,6 +31,7 @@ impl ClientPool {
         let client = &mut self.clients[slot];
         client.state = State::Connecting;
         client.since = now;
+        client.handshake_since = 0;
         client.stats.started_at.get_or_insert(now - self.began);
         self.connecting += 1;
         Some(slot)
@@ -86,6 +88,26 @@ impl ClientPool {
             return Action::Send;
         }
         self.go_on(slot, now)
+    }
+
+    /// A connection stands, and both sides are to agree on keys before it counts.
+    pub(in super::super) fn begins_handshake(&mut self, slot: usize, now: u64) {
+        self.clients[slot].handshake_since = now;
+    }
+
+    /// They have agreed.
+    pub(in super::super) fn secured(
+        &mut self,
+        slot: usize,
+        agreed: &Agreed<'_>,
+        now: u64,
+    ) -> Action {
+        let took = now.saturating_sub(self.clients[slot].handshake_since);
+        let in_window = now >= self.from && now < self.until;
+        if let Some(tls) = &mut self.stats.tls {
+            tls.add(agreed.is_resumed(), agreed.text(), took, in_window);
+        }
+        self.connected(slot, now)
     }
 
     /// A connection could not be made.

@@ -7,6 +7,7 @@ use super::super::client_stats::{ErrorKind, Worked};
 use super::super::{Close, Until};
 use super::{Action, ClientPool};
 use throng_protocol::{ProtocolError, Replies, ReplyCounts, Spoken};
+use throng_tls::Fault;
 
 /// Longest and shortest wait before a client that failed tries again; it doubles with each failure.
 const BACKOFF: (u64, u64) = (1_000_000_000, 10_000_000);
@@ -168,6 +169,15 @@ impl ClientPool {
         self.fail_because(slot, ErrorKind::WrongReply, Some(&detail), now)
     }
 
+    /// Both sides do not agree on keys, or what came over their connection cannot be read.
+    #[cold]
+    pub(in super::super) fn not_secured(&mut self, slot: usize, fault: &Fault, now: u64) -> Action {
+        if self.clients[slot].state == State::Leaving {
+            return self.left(slot, now);
+        }
+        self.fail_because(slot, ErrorKind::Tls(fault.kind), Some(&fault.detail), now)
+    }
+
     fn fail_because(
         &mut self,
         slot: usize,
@@ -263,7 +273,12 @@ impl ClientPool {
             };
             let action = match client.state {
                 State::Connecting if longer(client.since, Some(self.plan.connect_timeout)) => {
-                    self.fail(slot, ErrorKind::ConnectTimeout, now)
+                    if client.handshake_since == 0 {
+                        self.fail(slot, ErrorKind::ConnectTimeout, now)
+                    } else {
+                        let limit = self.plan.connect_timeout.as_secs_f64();
+                        self.not_secured(slot, &Fault::timeout(limit), now)
+                    }
                 }
                 State::Open
                     if client.outstanding > 0

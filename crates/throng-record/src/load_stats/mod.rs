@@ -11,6 +11,7 @@ mod synthetic;
 #[cfg(test)]
 mod tests;
 mod times;
+mod tls;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ pub use bias::{EarlyBias, ServedClient};
 pub use sample::{Sample, Sum};
 pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
+pub use tls::TlsStats;
 
 /// Equal intervals of the window whose replies are counted apart.
 pub const INTERVALS: usize = 20;
@@ -89,6 +91,8 @@ pub struct LoadStats {
     pub jobs: Option<Box<JobStats>>,
     /// What probe clients saw.
     pub probe: Option<Box<ProbeStats>>,
+    /// Where connections are encrypted.
+    pub tls: Option<Box<TlsStats>>,
     /// Replies in the window to each client that was served, where clients compete for them.
     pub replies: Counts,
     /// Whether early clients got more of them.
@@ -322,6 +326,9 @@ impl LoadStats {
             mine.merge(theirs);
         });
         merge_option(&mut self.probe, other.probe.as_ref(), |mine, theirs| {
+            mine.merge(theirs);
+        });
+        merge_option(&mut self.tls, other.tls.as_ref(), |mine, theirs| {
             mine.merge(theirs);
         });
         self.replies.merge(&other.replies);

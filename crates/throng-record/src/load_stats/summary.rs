@@ -63,6 +63,7 @@ impl LoadStats {
                     errors: seen.errors,
                 }
             }),
+            tls: self.tls.as_ref().map(|tls| Box::new(tls.figures(self))),
             ceiling: None,
             cpu_s: self.cpu_s(),
             stopped_by: self

@@ -47,6 +47,10 @@ enum Event {
     Probed {
         time: u64,
     },
+    Secured {
+        time: u64,
+        resumed: bool,
+    },
     Process {
         cpu_ns: Option<u64>,
         ending: StoppedBy,
@@ -78,6 +82,8 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (at(), 0..u64::MAX / 4)
             .prop_map(|(began_ns, length_ns)| Event::Window { began_ns, length_ns }),
         2 => time().prop_map(|time| Event::Probed { time }),
+        2 => (time(), any::<bool>())
+            .prop_map(|(time, resumed)| Event::Secured { time, resumed }),
         2 => (prop::option::of(0..u64::MAX / 1000), ending)
             .prop_map(|(cpu_ns, ending)| Event::Process { cpu_ns, ending }),
     ]
@@ -92,6 +98,12 @@ fn refused(status: u16) -> ReplyCounts {
         unexpected: one(status > 1),
         rejected: rejected.into_iter().collect(),
     }
+}
+
+fn see_handshake(stats: &mut LoadStats, time: u64, resumed: bool) {
+    let tls = stats.tls.get_or_insert_default();
+    let negotiated = format!("TLS 1.{}", 2 + u8::from(resumed));
+    tls.add(resumed, negotiated, time, time.is_multiple_of(2));
 }
 
 fn see(stats: &mut LoadStats, event: &Event) {
@@ -165,6 +177,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
             let probe = stats.probe.get_or_insert_default();
             probe.stats.service_time.record(time);
         }
+        Event::Secured { time, resumed } => see_handshake(stats, time, resumed),
         Event::Process { cpu_ns, ending } => {
             stats.processes += 1;
             if let Some(time) = cpu_ns {

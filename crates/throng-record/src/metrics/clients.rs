@@ -34,7 +34,16 @@ pub const METRICS: &[Metric] = &[
     Metric::of_times("response_max_us", "Slowest response", "longest response time", Times::Response, Statistic::Max),
     Metric::of_times("response_mean_us", "Mean response time", "response time, mean over requests", Times::Response, Statistic::Mean),
 
-    Metric::of_times("connect_max_us", "Slowest connection", "longest wait of a client for its connection", Times::Connect, Statistic::Max),
+    Metric::of_times("connect_max_us", "Slowest connection", "longest wait of a client for its connection, its TLS handshake included", Times::Connect, Statistic::Max),
+    Metric::of_load("tls_handshakes_per_s", "Handshakes/s", Unit::PerSecond, Neutral, "TLS handshakes completed per second of the steady part", |load| load.tls.as_ref()?.handshakes_per_s),
+    Metric::of_times("tls_handshake_p50_us", "Handshake p50", "TLS handshake, from an established connection to the end of the handshake: median over connections", Times::Handshake, Statistic::P50),
+    Metric::of_times("tls_handshake_p90_us", "Handshake p90", "TLS handshake, 90th percentile", Times::Handshake, Statistic::P90),
+    Metric::of_times("tls_handshake_p99_us", "Handshake p99", "TLS handshake, 99th percentile", Times::Handshake, Statistic::P99),
+    Metric::of_times("tls_handshake_max_us", "Slowest handshake", "longest TLS handshake", Times::Handshake, Statistic::Max),
+    Metric::of_load("tls_handshakes", "Handshakes", Unit::Count, Neutral, "TLS handshakes completed, warm-up included", |load| Some(load.tls.as_ref()?.handshakes as f64))
+        .combined(Combine::Sum),
+    Metric::of_load("tls_resumed", "Resumed handshakes", Unit::Count, Neutral, "TLS handshakes that resumed an earlier session of their client; with % it is their share of the handshakes", |load| Some(load.tls.as_ref()?.resumed as f64))
+        .combined(Combine::Sum).share_of("tls_handshakes"),
     Metric::of_times("first_answer_p50_us", "First answer p50", "wait of a client from connect() to its first reply: median over clients", Times::FirstAnswer, Statistic::P50),
     Metric::of_times("first_answer_max_us", "First answer", "longest wait of a client from connect() to its first reply", Times::FirstAnswer, Statistic::Max)
         .column(40).beside(Detail::Others(&[("connect_max_us", "connect {}")])).terminal(8),

@@ -201,6 +201,8 @@ enum Times {
     FirstAnswer,
     /// From when a client began to connect until it was done.
     Job,
+    /// From an established connection to the end of its TLS handshake.
+    Handshake,
 }
 
 /// What is taken from a distribution of times.
@@ -431,12 +433,13 @@ impl Subject {
 
 impl Times {
     /// Every one.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Latency,
         Self::Response,
         Self::Connect,
         Self::FirstAnswer,
         Self::Job,
+        Self::Handshake,
     ];
 
     fn of(self, load: &Load) -> Option<&Latency> {
@@ -446,6 +449,7 @@ impl Times {
             Self::Connect => load.connect_time.as_ref(),
             Self::FirstAnswer => load.first_answer.as_ref(),
             Self::Job => load.completion.as_ref()?.job_time.as_ref(),
+            Self::Handshake => load.tls.as_ref()?.handshake_time.as_ref(),
         }
     }
 }

@@ -55,7 +55,7 @@ impl SpecError {
 }
 
 /// Keys that messages name.
-const KEYS: [&str; 27] = [
+const KEYS: &[&str] = &[
     "clients",
     "protocol",
     "path",
@@ -83,6 +83,13 @@ const KEYS: [&str; 27] = [
     "connect-rate",
     "eager",
     "syn-retries",
+    "tls",
+    "insecure",
+    "cacert",
+    "cert",
+    "key",
+    "sni",
+    "alpn",
 ];
 
 impl LoadSpec {
@@ -344,6 +351,9 @@ impl LoadSpec {
         self.expected_statuses()?;
         self.body_rule()?;
         self.check_request()?;
+        if let Some(tls) = &self.tls {
+            tls.check()?;
+        }
         if let Some(expect) = &self.expect {
             Expectation::parse(expect).map_err(|why| SpecError::value("expect", why))?;
         }

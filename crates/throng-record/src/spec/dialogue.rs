@@ -29,7 +29,8 @@ impl LoadSpec {
             .map(|(path, weight)| (&*path.clone().leak(), *weight))
             .collect();
         // A port that is usual is not named.
-        let host = address.strip_suffix(":80").unwrap_or(address);
+        let usual = if self.tls.is_some() { ":443" } else { ":80" };
+        let host = address.strip_suffix(usual).unwrap_or(address);
         let settings = Settings {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),

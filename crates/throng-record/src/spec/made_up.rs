@@ -5,7 +5,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    Close, Data, Engine, LoadSpec, Network, Paths, RateRange, Sent, Sizes, Spacing, Think,
+    Close, Data, Engine, LoadSpec, Network, Paths, RateRange, Sent, Sizes, Spacing, Think, TlsSpec,
     weighted_path,
 };
 
@@ -33,6 +33,7 @@ pub fn made_up(seed: u64) -> LoadSpec {
             .map_or(Engine::Epoll, |(_, engine)| engine),
         delay: random.bool(),
         source: networks(random),
+        tls: maybe(random, tls),
         ..LoadSpec::default()
     };
     say(&mut load, random);
@@ -148,6 +149,25 @@ fn networks(random: &mut Rng) -> Vec<Network> {
     let count = random.usize(..texts.len());
     let texts = texts[..count].iter();
     texts.map(|text| text.parse().expect("a network")).collect()
+}
+
+fn tls(random: &mut Rng) -> TlsSpec {
+    let insecure = random.bool();
+    let certificate = random.bool();
+    let protocols = ["h2", "http/1.1", "a b"];
+    let count = random.usize(..=protocols.len());
+    TlsSpec {
+        insecure,
+        cacert: (!insecure && random.bool()).then(|| "a dir/ca.pem".into()),
+        cert: certificate.then(|| "client.pem".into()),
+        key: certificate.then(|| "client.key".into()),
+        sni: maybe(random, |_| "a.example".to_owned()),
+        alpn: protocols[..count]
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect(),
+        resume: random.bool(),
+    }
 }
 
 fn maybe<T>(random: &mut Rng, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {

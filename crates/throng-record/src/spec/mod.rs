@@ -9,6 +9,7 @@ mod bytes;
 mod check;
 mod data;
 mod dialogue;
+mod flags;
 mod made_up;
 mod network;
 mod sent;
@@ -16,10 +17,10 @@ mod share;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tls;
 mod trial;
 mod weighted;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,7 @@ pub use sent::Sent;
 pub use share::Share;
 pub use text::{optional_time, read_time, write_time};
 use throng_protocol::Statuses;
+pub use tls::TlsSpec;
 pub use trial::TrialSpec;
 pub use weighted::{Paths, Sizes, Weighted, weighted_path};
 
@@ -160,6 +162,9 @@ pub struct LoadSpec {
     /// Addresses of the client's machine to connect from in turn; none: the system's choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub source: Vec<Network>,
+    /// How connections are encrypted; absent: not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsSpec>,
 }
 
 impl Default for LoadSpec {
@@ -206,6 +211,7 @@ impl Default for LoadSpec {
             engine: Engine::Epoll,
             delay: false,
             source: Vec::new(),
+            tls: None,
         }
     }
 }
@@ -311,6 +317,15 @@ impl LoadSpec {
         self
     }
 
+    /// The key of it that throng's own servers cannot answer.
+    pub fn only_for_others(&self) -> Option<&'static str> {
+        if self.send.is_some() {
+            Some("send")
+        } else {
+            self.tls.is_some().then_some("tls")
+        }
+    }
+
     /// Whether each client has a job and is done then.
     pub fn has_jobs(&self) -> bool {
         self.requests_per_client.is_some()
@@ -393,65 +408,5 @@ impl LoadSpec {
             self.requests_per_connection.unwrap_or(requests)
         };
         requests.div_ceil(on_one)
-    }
-
-    /// Every key that says something with its value as it is written, several where it is a list.
-    fn entries(&self) -> BTreeMap<String, Vec<String>> {
-        let value = serde_json::to_value(self).unwrap_or_default();
-        let texts = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => vec![text.clone()],
-            serde_json::Value::Array(texts) => texts
-                .iter()
-                .map(|text| text.as_str().unwrap_or_default().to_owned())
-                .collect(),
-            other => vec![other.to_string()],
-        };
-        let entries = value.as_object().into_iter().flatten();
-        entries
-            .map(|(key, value)| (key.clone(), texts(value)))
-            .collect()
-    }
-
-    /// The flags of `throng load` that say the same; what is as usual is left out.
-    pub fn flags(&self) -> Vec<String> {
-        self.flags_without(&[])
-    }
-
-    /// The same but for what these keys say.
-    pub fn flags_without(&self, keys: &[&str]) -> Vec<String> {
-        // Where each client has a job, there is usually no warm-up.
-        let usual = Self {
-            requests_per_client: self.requests_per_client.map(|_| 0),
-            ..Self::default()
-        };
-        let usual = usual.normalised().entries();
-        let entries = self.entries().into_iter();
-        let unusual = entries
-            .filter(|(key, texts)| usual.get(key) != Some(texts) && !keys.contains(&key.as_str()));
-        unusual
-            .flat_map(|(key, texts)| {
-                // In one word, or a value that begins with a dash would be taken for a flag.
-                texts.into_iter().map(move |text| match text.as_str() {
-                    "true" => format!("--{key}"),
-                    _ => format!("--{key}={text}"),
-                })
-            })
-            .collect()
-    }
-
-    /// In what another load differs: the key, what is said here, and there.
-    pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
-        let (here, there) = (self.entries(), other.entries());
-        let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let said = |entries: &BTreeMap<String, Vec<String>>, key: &String| {
-            let texts = entries.get(key).map(|texts| texts.join(", "));
-            texts.unwrap_or_else(|| "none".to_owned())
-        };
-        keys.into_iter()
-            .map(|key| (key.clone(), said(&here, key), said(&there, key)))
-            .filter(|(_, here, there)| here != there)
-            .collect()
     }
 }

@@ -151,7 +151,7 @@ impl Loop {
                     return Ok(true);
                 };
                 slot.conn.take_room(&mut self.pool);
-                slot.received(bytes, goes_on);
+                slot.received(bytes.map(|bytes| &*bytes), goes_on);
                 slot.note(fd, &mut self.touched);
             }
             Event::Writable(_) | Event::Left { .. } => {} // never asked for

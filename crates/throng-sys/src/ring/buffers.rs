@@ -111,10 +111,10 @@ impl Buffers {
         &mut self,
         flags: u32,
         result: Result<usize, Errno>,
-    ) -> Result<&[u8], Errno> {
+    ) -> Result<&mut [u8], Errno> {
         let length = result?;
         let Some(number) = cqueue::buffer_select(flags) else {
-            return Ok(&[]);
+            return Ok(&mut []);
         };
         let from = self.filled[usize::from(number)] as usize;
         if cqueue::buffer_more(flags) {
@@ -128,9 +128,9 @@ impl Buffers {
             "a receive ends within its buffer"
         );
         // SAFETY: the range lies in the mapping (asserted). The kernel has filled it, and does not
-        // write there again before `take_back`, which needs `self` exclusively, while the slice
-        // borrows it.
-        Ok(unsafe { std::slice::from_raw_parts(self.buffer(number).add(from), length) })
+        // read it, nor write there again before `take_back`, which needs `self` exclusively, as the
+        // slice does.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.buffer(number).add(from), length) })
     }
 
     /// Offers the buffer of the last event to the kernel again.

@@ -79,8 +79,8 @@ pub enum Event<'a> {
     Received {
         /// The connection.
         name: Name,
-        /// The bytes, or why receiving ended.
-        bytes: Result<&'a [u8], Errno>,
+        /// The bytes, which are the caller's until it asks for the next event, or why receiving ended.
+        bytes: Result<&'a mut [u8], Errno>,
         /// Whether more events of this kind come; if not, receiving has to be begun again.
         goes_on: bool,
     },

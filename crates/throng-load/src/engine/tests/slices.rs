@@ -154,8 +154,8 @@ fn clients_without_a_connection_at_the_end_of_a_slice_make_one_in_the_next() {
 #[test]
 fn connections_that_a_server_closed_in_a_pause_are_made_again() {
     for engine in engines() {
-        let served = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&served);
+        let answers = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&answers);
         let server = server(move |mut stream, _| {
             // Longer than a request takes to come while its clients ask, far shorter than a pause.
             let _ = stream.set_read_timeout(Some(Duration::from_millis(4)));
@@ -170,7 +170,7 @@ fn connections_that_a_server_closed_in_a_pause_are_made_again() {
             in_slices: true,
             ..plan(server.address, "echo", 50, 5, forever)
         };
-        let (load, slicer) = in_slices(&plan, &served, 8, 100);
+        let (load, slicer) = in_slices(&plan, &answers, 8, 100);
         // A client that is not let run for so long while it asks sees a close instead of a reply.
         let all_closed = load
             .errors

@@ -1,0 +1,256 @@
+//! Connections with TLS: sessions of `throng-tls`, driven by an engine.
+//!
+//! What is to leave is encrypted when it can leave, into memory that all clients of a worker share; a connection
+//! keeps what its socket did not take. So one that is idle has no buffer.
+
+use rustix::io::Errno;
+use throng_tls::{Fault, Heard, Session, Sessions};
+
+use super::super::pool::{Action, ClientPool};
+use super::super::{Close, Plan};
+use super::transport::Transport;
+
+/// Most bytes of a client that are encrypted at once: a few records.
+const PIECE: usize = 64 * 1024;
+/// Buffers that wait to be used again, and most bytes that one of these may have room for.
+const SPARE: (usize, usize) = (256, 8 * 1024);
+
+/// Says that nothing can be encrypted any more, after more records than keys of TLS 1.2 are good for.
+const WORN_OUT: Errno = Errno::PROTO;
+
+/// The TLS connections of a worker's clients.
+pub(super) struct Tls {
+    sessions: Sessions,
+    links: Vec<Option<Box<Link>>>,
+    /// What leaves now.
+    sealed: Vec<u8>,
+    /// Buffers that were lent.
+    spare: Vec<Vec<u8>>,
+}
+
+/// One of them.
+struct Link {
+    session: Session,
+    /// What was encrypted and has not left, beginning at `from`.
+    out: Vec<u8>,
+    from: usize,
+    /// Bytes of the client in this, which count as sent when all of it has left.
+    plain: usize,
+}
+
+impl Link {
+    fn has_rest(&self) -> bool {
+        self.from < self.out.len()
+    }
+
+    /// Encrypts what is next behind what `to` has, and says how many bytes of the client that was.
+    fn seal(&mut self, pool: &ClientPool, slot: usize, to: &mut Vec<u8>) -> Result<usize, Errno> {
+        if !self.session.is_open() {
+            to.append(self.session.outgoing());
+            return Ok(0);
+        }
+        let pending = pool.pending(slot);
+        let piece = &pending[..pending.len().min(PIECE)];
+        if piece.is_empty() {
+            to.append(self.session.outgoing());
+        } else {
+            self.session.seal(piece, to).map_err(|_| WORN_OUT)?;
+        }
+        Ok(piece.len())
+    }
+
+    /// So much of `out` has left.
+    fn left(&mut self, pool: &mut ClientPool, slot: usize, count: usize) {
+        self.from += count;
+        if !self.has_rest() {
+            self.out = Vec::new();
+            self.from = 0;
+            let plain = std::mem::take(&mut self.plain);
+            if plain > 0 {
+                pool.sent(slot, plain);
+            }
+        }
+    }
+}
+
+impl Transport for Tls {
+    const LENDS: bool = true;
+
+    fn new(plan: &Plan, clients: usize) -> Self {
+        let client = plan.tls.as_ref().expect("it is made for plans with TLS");
+        Self {
+            sessions: client.sessions(clients),
+            links: std::iter::repeat_with(|| None).take(clients).collect(),
+            sealed: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn stands(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+        pool.begins_handshake(slot, now);
+        match self.sessions.begin(slot, pool.route_number(slot)) {
+            Ok(session) => {
+                self.links[slot] = Some(Box::new(Link {
+                    session,
+                    out: Vec::new(),
+                    from: 0,
+                    plain: 0,
+                }));
+                Action::Send
+            }
+            Err(fault) => pool.not_secured(slot, &fault, now),
+        }
+    }
+
+    fn is_agreeing(&self, slot: usize) -> bool {
+        let link = self.links[slot].as_ref();
+        link.is_some_and(|link| !link.session.is_open())
+    }
+
+    fn send(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        mut put: impl FnMut(&[u8]) -> Result<usize, Errno>,
+    ) -> Result<(), Errno> {
+        let Some(link) = &mut self.links[slot] else {
+            return Ok(());
+        };
+        loop {
+            if link.has_rest() {
+                match put(&link.out[link.from..]) {
+                    Ok(count) => link.left(pool, slot, count),
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => return Ok(()),
+                    Err(error) => return Err(error),
+                }
+                continue;
+            }
+            self.sealed.clear();
+            let plain = link.seal(pool, slot, &mut self.sealed)?;
+            if self.sealed.is_empty() {
+                return Ok(());
+            }
+            let sent = match put(&self.sealed) {
+                Ok(count) if count == self.sealed.len() => {
+                    pool.sent(slot, plain);
+                    continue;
+                }
+                Ok(count) => Ok(count),
+                Err(Errno::INTR | Errno::AGAIN) => Ok(0),
+                Err(error) => Err(error),
+            };
+            link.out.extend_from_slice(&self.sealed[sent?..]);
+            link.plain = plain;
+        }
+    }
+
+    fn lend(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+    ) -> Result<Option<(Vec<u8>, usize)>, Errno> {
+        let Some(link) = &mut self.links[slot] else {
+            return Ok(None);
+        };
+        if link.has_rest() {
+            return Ok(Some((std::mem::take(&mut link.out), link.from)));
+        }
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        link.plain = link.seal(pool, slot, &mut buffer)?;
+        if buffer.is_empty() {
+            self.spare.push(buffer);
+            return Ok(None);
+        }
+        Ok(Some((buffer, 0)))
+    }
+
+    fn take_back(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        mut buffer: Vec<u8>,
+        left: usize,
+    ) -> bool {
+        if let Some(link) = &mut self.links[slot] {
+            link.from += left;
+            if link.from < buffer.len() {
+                link.out = buffer;
+                return true;
+            }
+            link.left(pool, slot, 0);
+        }
+        if self.spare.len() < SPARE.0 && buffer.capacity() <= SPARE.1 {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
+        false
+    }
+
+    fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action {
+        if error == WORN_OUT {
+            return pool.not_secured(slot, &Fault::worn_out(), now);
+        }
+        // A server that closes has said why, in an alert: that is read before the failure counts.
+        Action::Keep
+    }
+
+    fn received(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        bytes: &mut [u8],
+        now: u64,
+    ) -> Action {
+        let Some(link) = &mut self.links[slot] else {
+            return Action::Keep;
+        };
+        self.sessions.turn_to(slot);
+        let mut action = Action::Keep;
+        let received = link.session.receive(bytes, &mut |heard| {
+            let next = match heard {
+                Heard::Opened(agreed) => pool.secured(slot, &agreed, now),
+                Heard::Plaintext(bytes) => pool.received(slot, bytes, now),
+            };
+            if next != Action::Keep {
+                action = next;
+            }
+            !matches!(next, Action::Close(_))
+        });
+        if let Action::Close(_) = action {
+            return action;
+        }
+        if let Err(fault) = received {
+            return pool.not_secured(slot, &fault, now);
+        }
+        if link.session.has_ended() {
+            return self.ended(pool, slot, now);
+        }
+        if link.session.outgoing().is_empty() {
+            action
+        } else {
+            Action::Send
+        }
+    }
+
+    fn ended(&mut self, pool: &mut ClientPool, slot: usize, now: u64) -> Action {
+        if self.is_agreeing(slot) {
+            pool.not_secured(slot, &Fault::closed(), now)
+        } else {
+            pool.ended(slot, now)
+        }
+    }
+
+    fn close(&mut self, slot: usize, how: Close) -> Vec<u8> {
+        let mut last = Vec::new();
+        // Behind a record of which a part has not left, nothing can be said.
+        if let Some(mut link) = self.links[slot].take()
+            && how == Close::Orderly
+            && !link.has_rest()
+            && link.plain == 0
+        {
+            link.session.close(&mut last);
+        }
+        last
+    }
+}

@@ -1,0 +1,99 @@
+//! A connection to a server that is verified, encrypted or not.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use throng_record::spec::LoadSpec;
+use throng_tls::{Client, Stream, speaks_tls};
+
+/// How long a server may take to show that it speaks TLS.
+const QUICKLY: Duration = Duration::from_secs(1);
+
+/// What is needed to connect to a server, HOST:PORT, as the clients of a load do, if they encrypt.
+///
+/// # Errors
+/// Names the file that cannot be read, or what the machine lacks.
+pub(super) fn client(load: &LoadSpec, server: &str) -> anyhow::Result<Option<Client>> {
+    let is_http = load.protocol.as_deref() == Some("http");
+    let client = |tls| Client::new(tls, is_http, &[server.to_owned()]);
+    load.tls.as_ref().map(client).transpose()
+}
+
+/// That a server which did not answer right speaks TLS, if it does and the clients of this load do not.
+pub(super) fn spoken_instead(load: &LoadSpec, server: SocketAddr) -> &'static str {
+    if load.tls.is_none() && speaks_tls(server, QUICKLY) {
+        "; the server speaks TLS: pass --tls"
+    } else {
+        ""
+    }
+}
+
+/// Bytes as the server's protocol has them.
+pub(super) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<Stream>),
+}
+
+impl Wire {
+    /// Connects, and agrees on keys where there is a `tls`; waits no longer than `patience` for anything.
+    pub(super) fn connect(
+        target: SocketAddr,
+        tls: Option<&Client>,
+        patience: Duration,
+    ) -> anyhow::Result<Self> {
+        let socket = TcpStream::connect_timeout(&target, patience)?;
+        socket.set_nodelay(true)?;
+        let wire = match tls {
+            None => Self::Plain(socket),
+            Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, patience)?)),
+        };
+        wire.socket().set_read_timeout(Some(patience))?;
+        wire.socket().set_write_timeout(Some(patience))?;
+        Ok(wire)
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.socket(),
+        }
+    }
+
+    /// The same connection once more: one may send while the other receives.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Plain(socket) => Self::Plain(socket.try_clone()?),
+            Self::Tls(stream) => Self::Tls(Box::new(stream.try_clone()?)),
+        })
+    }
+
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.shutdown(how),
+            Self::Tls(stream) => stream.shutdown(how),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(buffer),
+            Self::Tls(stream) => stream.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What clients saw of TLS.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{LoadStats, Times, merge_counts};
+use crate::TlsFigures;
+
+/// Handshakes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsStats {
+    /// Handshakes that were completed.
+    pub handshakes: u64,
+    /// Of these, the ones that resumed an earlier session.
+    pub resumed: u64,
+    /// Handshakes that were completed in the window.
+    pub window_handshakes: u64,
+    /// From an established connection to the end of its handshake.
+    pub handshake_time: Times,
+    /// How many of them agreed on what: version, cipher suite and protocol, as text.
+    pub negotiated: BTreeMap<String, u64>,
+}
+
+impl TlsStats {
+    /// Counts a handshake that took so long.
+    pub fn add(&mut self, resumed: bool, negotiated: String, took_ns: u64, in_window: bool) {
+        self.handshakes += 1;
+        self.resumed += u64::from(resumed);
+        self.window_handshakes += u64::from(in_window);
+        self.handshake_time.record(took_ns);
+        *self.negotiated.entry(negotiated).or_default() += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in [
+            (&mut self.handshakes, other.handshakes),
+            (&mut self.resumed, other.resumed),
+            (&mut self.window_handshakes, other.window_handshakes),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.handshake_time.merge(&other.handshake_time);
+        merge_counts(&mut self.negotiated, &other.negotiated);
+    }
+
+    pub(super) fn figures(&self, load: &LoadStats) -> TlsFigures {
+        let duration_s = load.span.duration_s();
+        TlsFigures {
+            handshakes: self.handshakes,
+            resumed: self.resumed,
+            handshakes_per_s: (duration_s > 0.0)
+                .then(|| self.window_handshakes as f64 / duration_s),
+            handshake_time: self.handshake_time.latency(),
+            negotiated: self.negotiated.clone(),
+        }
+    }
+}

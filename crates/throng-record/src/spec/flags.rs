@@ -1,0 +1,84 @@
+//! A load as flags of the command line, and what differs between two.
+
+use std::collections::BTreeMap;
+
+use super::LoadSpec;
+
+impl LoadSpec {
+    /// Every key that says something with its value as it is written, several where it is a list. Those of a table
+    /// stand behind its name: `tls.cacert`.
+    fn entries(&self) -> BTreeMap<String, Vec<String>> {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        let texts = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => vec![text.clone()],
+            serde_json::Value::Array(texts) => texts
+                .iter()
+                .map(|text| text.as_str().unwrap_or_default().to_owned())
+                .collect(),
+            // That it is there says something too.
+            serde_json::Value::Object(_) => vec!["true".to_owned()],
+            other => vec![other.to_string()],
+        };
+        let mut entries = BTreeMap::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            entries.insert(key.clone(), texts(value));
+            for (inner, value) in value.as_object().into_iter().flatten() {
+                entries.insert(format!("{key}.{inner}"), texts(value));
+            }
+        }
+        entries
+    }
+
+    /// The flags of `throng load` that say the same; what is as usual is left out.
+    pub fn flags(&self) -> Vec<String> {
+        self.flags_without(&[])
+    }
+
+    /// The same but for what these keys say.
+    pub fn flags_without(&self, keys: &[&str]) -> Vec<String> {
+        // Where each client has a job, there is usually no warm-up.
+        let usual = Self {
+            requests_per_client: self.requests_per_client.map(|_| 0),
+            ..Self::default()
+        };
+        let usual = usual.normalised().entries();
+        let entries = self.entries().into_iter();
+        let unusual = entries
+            .filter(|(key, texts)| usual.get(key) != Some(texts) && !keys.contains(&key.as_str()));
+        unusual
+            .flat_map(|(key, texts)| {
+                let flag = flag(&key);
+                // In one word, or a value that begins with a dash would be taken for a flag.
+                texts.into_iter().map(move |text| match text.as_str() {
+                    "true" => format!("--{flag}"),
+                    _ => format!("--{flag}={text}"),
+                })
+            })
+            .collect()
+    }
+
+    /// In what another load differs: the key, what is said here, and there.
+    pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
+        let (here, there) = (self.entries(), other.entries());
+        let mut keys: Vec<&String> = here.keys().chain(there.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let said = |entries: &BTreeMap<String, Vec<String>>, key: &String| {
+            let texts = entries.get(key).map(|texts| texts.join(", "));
+            texts.unwrap_or_else(|| "none".to_owned())
+        };
+        keys.into_iter()
+            .map(|key| (key.clone(), said(&here, key), said(&there, key)))
+            .filter(|(_, here, there)| here != there)
+            .collect()
+    }
+}
+
+/// The flag that says the same as a key.
+fn flag(key: &str) -> String {
+    match key.split_once('.') {
+        Some(("tls", "resume")) => "tls-resume".to_owned(),
+        Some((_, inner)) => inner.to_owned(),
+        None => key.to_owned(),
+    }
+}

@@ -1,0 +1,107 @@
+//! How the bytes of a load are encrypted.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::SpecError;
+
+/// Longest name of a protocol that TLS can agree on.
+const LONGEST_PROTOCOL: usize = 255;
+/// Says that no protocol is offered.
+const NO_PROTOCOL: &str = "none";
+
+/// TLS, and what clients need for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TlsSpec {
+    /// Whether the server's certificate is not checked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
+    /// The file with the certificates that are trusted; absent: those that the system trusts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cacert: Option<PathBuf>,
+    /// The file with the clients' certificate, and those of its issuers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    /// The file with the key of that certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// The name of the server; absent: the host in its address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sni: Option<String>,
+    /// The protocols offered by ALPN, best first; empty: http/1.1 for http, and none for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alpn: Vec<String>,
+    /// Whether each client resumes its last session when it connects again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
+}
+
+impl TlsSpec {
+    /// The protocols that clients offer, `is_http` saying whether they speak http.
+    pub fn offered(&self, is_http: bool) -> Vec<Vec<u8>> {
+        if self.alpn.is_empty() && is_http {
+            return vec![b"http/1.1".to_vec()];
+        }
+        let offered = self.alpn.iter().filter(|name| *name != NO_PROTOCOL);
+        offered.map(|name| name.clone().into_bytes()).collect()
+    }
+
+    /// Refuses what cannot be.
+    pub(super) fn check(&self) -> Result<(), SpecError> {
+        if self.cert.is_some() != self.key.is_some() {
+            let why = "a client certificate needs both `cert` and `key`";
+            return Err(SpecError::key("tls", why));
+        }
+        if self.insecure && self.cacert.is_some() {
+            let why = "`insecure` and `cacert` cannot be used together; leave one out";
+            return Err(SpecError::key("tls", why));
+        }
+        let is_wrong = |name: &&String| name.is_empty() || name.len() > LONGEST_PROTOCOL;
+        if let Some(name) = self.alpn.iter().find(is_wrong) {
+            let why =
+                format!("`{name}` is not a protocol for `alpn`; write a list like h2,http/1.1");
+            return Err(SpecError::value("tls", why));
+        }
+        if self.alpn.len() > 1 && self.alpn.iter().any(|name| name == NO_PROTOCOL) {
+            let why = "`alpn` is `none` and names protocols; leave one out";
+            return Err(SpecError::value("tls", why));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_is_offered_where_it_is_spoken() {
+        let offered = |alpn: &[&str], is_http| {
+            let alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
+            let tls = TlsSpec {
+                alpn,
+                ..TlsSpec::default()
+            };
+            let names = tls.offered(is_http).into_iter();
+            names
+                .map(|name| String::from_utf8(name).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offered(&[], true), ["http/1.1"]);
+        assert!(offered(&[], false).is_empty());
+        assert!(offered(&["none"], true).is_empty());
+        assert_eq!(offered(&["h2", "http/1.1"], false), ["h2", "http/1.1"]);
+    }
+
+    #[test]
+    fn a_certificate_needs_its_key() {
+        let tls = TlsSpec {
+            cert: Some("a.pem".into()),
+            ..TlsSpec::default()
+        };
+        let refused = tls.check().unwrap_err().of_flags();
+        assert_eq!(refused, "a client certificate needs both --cert and --key");
+    }
+}

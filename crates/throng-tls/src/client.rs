@@ -1,0 +1,220 @@
+//! What all sessions of a load have in common, made of its options once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use rustls::client::{Resumption, Tls12Resumption, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use throng_record::spec::TlsSpec;
+
+use crate::fault::{Fault, Kind};
+use crate::session::Session;
+use crate::tickets::Tickets;
+use crate::verifier::{Anything, Verifier};
+
+/// The clients of a load.
+#[derive(Debug, Clone)]
+pub struct Client {
+    config: ClientConfig,
+    /// What servers are called, in the order of their addresses.
+    names: Arc<[ServerName<'static>]>,
+    resumes: bool,
+}
+
+impl Client {
+    /// Reads the files that it needs. Servers are called what their addresses, HOST:PORT, say, unless `tls` says it.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or has not what it should have, or the address.
+    pub fn new(tls: &TlsSpec, is_http: bool, addresses: &[String]) -> anyhow::Result<Self> {
+        let provider = Arc::new(provider()?);
+        let name = |address: &String| {
+            let host = address
+                .rsplit_once(':')
+                .map_or(address.as_str(), |(host, _)| host);
+            let name = tls.sni.as_deref().unwrap_or(host);
+            let name = name.trim_start_matches('[').trim_end_matches(']');
+            let read = ServerName::try_from(name.to_owned());
+            read.map_err(|_| anyhow::anyhow!("`{name}` is not a name of a server; pass --sni NAME"))
+        };
+        let names = addresses.iter().map(name).collect::<Result<_, _>>()?;
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .context("TLS cannot be set up")?
+            .dangerous();
+        let builder = if tls.insecure {
+            let schemes = provider.signature_verification_algorithms;
+            let anything = Anything(schemes.supported_schemes());
+            builder.with_custom_certificate_verifier(Arc::new(anything))
+        } else {
+            let trusted = trusted(tls.cacert.as_deref())?;
+            let mut roots = RootCertStore::empty();
+            // Of what the system trusts, some may be of a kind that is not understood.
+            roots.add_parsable_certificates(trusted.iter().cloned());
+            let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let inner = inner
+                .build()
+                .context("no trusted certificate can be read")?;
+            builder.with_custom_certificate_verifier(Arc::new(Verifier { inner, trusted }))
+        };
+        let mut config = match (&tls.cert, &tls.key) {
+            (Some(cert), Some(key)) => {
+                let chain = certificates(cert)?;
+                let loaded = PrivateKeyDer::from_pem_file(key)
+                    .with_context(|| format!("cannot read a private key from {}", key.display()))?;
+                let config = builder.with_client_auth_cert(chain, loaded);
+                config.with_context(|| {
+                    format!("{} and {} do not fit", cert.display(), key.display())
+                })?
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = tls.offered(is_http);
+        Ok(Self {
+            config,
+            names,
+            resumes: tls.resume,
+        })
+    }
+
+    /// One that takes any certificate, to see whether a server speaks TLS at all.
+    pub(crate) fn of_anything(address: String) -> anyhow::Result<Self> {
+        let tls = TlsSpec {
+            insecure: true,
+            sni: Some("localhost".to_owned()),
+            ..TlsSpec::default()
+        };
+        Self::new(&tls, false, &[address])
+    }
+
+    /// The sessions of some of the clients, all driven by one thread.
+    pub fn sessions(&self, clients: usize) -> Sessions {
+        let tickets = Arc::new(Tickets::new(if self.resumes { clients } else { 0 }));
+        let mut config = self.config.clone();
+        let store: Arc<Tickets> = Arc::clone(&tickets);
+        config.resumption = Resumption::store(store);
+        if !self.resumes {
+            config.resumption = config
+                .resumption
+                .tls12_resumption(Tls12Resumption::Disabled);
+        }
+        Sessions {
+            config: Arc::new(config),
+            names: Arc::clone(&self.names),
+            tickets,
+        }
+    }
+}
+
+/// Makes sessions for clients of one thread.
+#[derive(Debug)]
+pub struct Sessions {
+    config: Arc<ClientConfig>,
+    names: Arc<[ServerName<'static>]>,
+    tickets: Arc<Tickets>,
+}
+
+impl Sessions {
+    /// A session of the client in `slot`, with the server of this number; servers are taken in turn.
+    ///
+    /// # Errors
+    /// When it cannot be begun.
+    pub fn begin(&self, slot: usize, server: u64) -> Result<Session, Fault> {
+        self.turn_to(slot);
+        let name = &self.names[(server % self.names.len() as u64) as usize];
+        Session::begin(&self.config, name.clone())
+    }
+
+    /// The next bytes are for the client in `slot`: tickets in them are its own.
+    pub fn turn_to(&self, slot: usize) {
+        self.tickets.turn_to(slot);
+    }
+}
+
+/// The certificates that are trusted.
+fn trusted(file: Option<&Path>) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    if let Some(file) = file {
+        return certificates(file);
+    }
+    let found = rustls_native_certs::load_native_certs();
+    if found.certs.is_empty() {
+        let why = found.errors.first().map(|error| format!(" ({error})"));
+        bail!(
+            "this system has no trusted certificates{}; pass --cacert FILE, or -k",
+            why.unwrap_or_default()
+        );
+    }
+    Ok(found.certs)
+}
+
+/// All certificates in a file.
+fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let name = file.display();
+    let found = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .with_context(|| format!("cannot read certificates from {name}"))?;
+    ensure!(!found.is_empty(), "{name} has no certificate in PEM form");
+    Ok(found)
+}
+
+/// What does the arithmetic.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
+    use rustls_graviola::kx::{P256, P384, X25519};
+
+    if let Some(missing) = missing_of_cpu() {
+        bail!("TLS needs a CPU with {missing}, which this one lacks or its virtual machine hides");
+    }
+    Ok(CryptoProvider {
+        // The hybrid with ML-KEM would cost both sides several times as much.
+        kx_groups: vec![&X25519, &P256, &P384],
+        ..rustls_graviola::default_provider()
+    })
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) fn provider() -> anyhow::Result<CryptoProvider> {
+    bail!("TLS needs a CPU of the kind x86-64 or AArch64")
+}
+
+/// The first feature of the CPU that there is not, of those without which the arithmetic panics.
+#[cfg(target_arch = "x86_64")]
+fn missing_of_cpu() -> Option<&'static str> {
+    use std::arch::is_x86_feature_detected as has;
+    let features = [
+        ("AES", has!("aes")),
+        ("PCLMULQDQ", has!("pclmulqdq")),
+        ("BMI1", has!("bmi1")),
+        ("BMI2", has!("bmi2")),
+        ("ADX", has!("adx")),
+        ("AVX", has!("avx")),
+        ("AVX2", has!("avx2")),
+    ];
+    features
+        .into_iter()
+        .find_map(|(name, has)| (!has).then_some(name))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn missing_of_cpu() -> Option<&'static str> {
+    use std::arch::is_aarch64_feature_detected as has;
+    let features = [
+        ("NEON", has!("neon")),
+        ("AES", has!("aes")),
+        ("PMULL", has!("pmull")),
+        ("SHA2", has!("sha2")),
+    ];
+    features
+        .into_iter()
+        .find_map(|(name, has)| (!has).then_some(name))
+}
+
+impl From<rustls::Error> for Fault {
+    fn from(error: rustls::Error) -> Self {
+        Self::new(Kind::Unable, format!("TLS cannot be begun: {error}"))
+    }
+}

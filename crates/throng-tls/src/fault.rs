@@ -1,0 +1,253 @@
+//! What is wrong with a server's TLS.
+
+use std::fmt;
+
+use rustls::{CertificateError, Error, OtherError};
+use throng_protocol::Spoken;
+
+use crate::verifier::SelfSigned;
+
+/// What kind of fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The server's certificate has expired, or is not valid yet.
+    Expired,
+    /// It is for another host.
+    WrongHost,
+    /// Nobody who is trusted issued it.
+    UnknownIssuer,
+    /// Something else is wrong with it.
+    Certificate,
+    /// The server speaks something else.
+    NotSpoken,
+    /// It has neither version nor cipher suite in common with us.
+    Incompatible,
+    /// It refused, with an alert.
+    Alert,
+    /// It closed the connection before the handshake was complete.
+    Closed,
+    /// The handshake took too long.
+    Timeout,
+    /// What came cannot be read.
+    BadRecord,
+    /// This machine cannot do it.
+    Unable,
+}
+
+impl Kind {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "tls-expired",
+            Self::WrongHost => "tls-wrong-host",
+            Self::UnknownIssuer => "tls-unknown-issuer",
+            Self::Certificate => "tls-bad-certificate",
+            Self::NotSpoken => "tls-not-spoken",
+            Self::Incompatible => "tls-incompatible",
+            Self::Alert => "tls-alert",
+            Self::Closed => "tls-closed",
+            Self::Timeout => "tls-timeout",
+            Self::BadRecord => "tls-bad-record",
+            Self::Unable => "tls-unable",
+        }
+    }
+
+    /// Whether it is about the server as it is, so that every other connection will have it too.
+    pub fn is_lasting(self) -> bool {
+        !matches!(self, Self::Closed | Self::Timeout | Self::BadRecord)
+    }
+}
+
+/// What is wrong, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its kind.
+    pub kind: Kind,
+    /// What is wrong, and what would help.
+    pub detail: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl Fault {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            detail: detail.into(),
+        }
+    }
+
+    /// The handshake was not complete within `seconds`.
+    pub fn timeout(seconds: f64) -> Self {
+        let detail = format!("no TLS handshake within {seconds} s");
+        Self::new(Kind::Timeout, detail)
+    }
+
+    /// The server closed the connection during the handshake.
+    pub fn closed() -> Self {
+        let detail = "the server closed the connection during the TLS handshake";
+        Self::new(Kind::Closed, detail)
+    }
+
+    /// Nothing can be encrypted any more.
+    pub fn worn_out() -> Self {
+        let detail = "the keys of this TLS connection have served their time: close it before, with \
+                      --requests-per-connection or --lifetime";
+        Self::new(Kind::Unable, detail)
+    }
+
+    /// That a server whose first bytes are these does not speak TLS, or else this fault.
+    pub(crate) fn unless_spoken(first: &[u8], fault: Self) -> Self {
+        not_spoken(first).unwrap_or(fault)
+    }
+
+    /// What rustls found wrong, in a connection whose handshake is complete or not.
+    pub(crate) fn of(error: &Error, is_open: bool) -> Self {
+        match error {
+            Error::InvalidCertificate(wrong) => of_certificate(wrong),
+            Error::AlertReceived(alert) => {
+                let name = alert.as_str().unwrap_or("of an unknown kind");
+                let remedy = match name {
+                    "CertificateRequired" | "HandshakeFailure" if is_open => CERTIFICATE_WANTED,
+                    "CertificateRequired" => CERTIFICATE_WANTED,
+                    "UnrecognisedName" => ": name it with --sni NAME",
+                    "NoApplicationProtocol" => ": name one that it has with --alpn",
+                    _ => "",
+                };
+                let what = if is_open { "connection" } else { "handshake" };
+                let detail = format!("the server refused the TLS {what}: alert {name}{remedy}");
+                Self::new(Kind::Alert, detail)
+            }
+            Error::PeerIncompatible(why) => {
+                let detail = format!("the server's TLS is too old or too limited: {why:?}");
+                Self::new(Kind::Incompatible, detail)
+            }
+            _ if is_open => {
+                let detail = format!("the server sent a TLS record that cannot be read: {error}");
+                Self::new(Kind::BadRecord, detail)
+            }
+            _ => {
+                let detail = format!("the TLS handshake cannot be read: {error}");
+                Self::new(Kind::BadRecord, detail)
+            }
+        }
+    }
+}
+
+const CERTIFICATE_WANTED: &str = ": pass --cert FILE and --key FILE";
+
+/// Whether a server whose answer to our first words begins like this speaks something other than TLS.
+fn not_spoken(first: &[u8]) -> Option<Fault> {
+    const HANDSHAKE: u8 = 22;
+    const CLIENT_HELLO: u8 = 1;
+    let spoken = Spoken::of(first).filter(|spoken| *spoken != Spoken::Tls);
+    let detail = match (first, spoken) {
+        (_, Some(spoken)) => format!("the server does not speak TLS; it speaks {spoken}"),
+        ([HANDSHAKE, _, _, _, _, CLIENT_HELLO, ..], _) => {
+            "the server does not speak TLS: it sends back what it is sent".to_owned()
+        }
+        ([20..=24, 3, ..] | [20..=24] | [], _) => return None,
+        _ => {
+            "the server does not speak TLS: write the address without https:// or --tls".to_owned()
+        }
+    };
+    Some(Fault::new(Kind::NotSpoken, detail))
+}
+
+fn of_certificate(wrong: &CertificateError) -> Fault {
+    use CertificateError as Wrong;
+    let (kind, detail) = match wrong {
+        Wrong::Expired | Wrong::ExpiredContext { .. } => (
+            Kind::Expired,
+            "the server's certificate has expired: renew it, or pass -k".to_owned(),
+        ),
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => (
+            Kind::Expired,
+            "the server's certificate is not valid yet: check the clock, or pass -k".to_owned(),
+        ),
+        Wrong::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let expected = expected.to_str();
+            let names = if presented.is_empty() {
+                "it names no host".to_owned()
+            } else {
+                format!("it is for {}", names(presented))
+            };
+            let detail = format!(
+                "the server's certificate is not for {expected}: {names}; pass --sni NAME, or -k"
+            );
+            (Kind::WrongHost, detail)
+        }
+        Wrong::NotValidForName => (
+            Kind::WrongHost,
+            "the server's certificate is for another host: pass --sni NAME, or -k".to_owned(),
+        ),
+        // A signature is wrong where another issuer has the name of one that is trusted.
+        Wrong::UnknownIssuer | Wrong::BadSignature => (
+            Kind::UnknownIssuer,
+            "nobody trusted here issued the server's certificate: pass --cacert FILE, or -k"
+                .to_owned(),
+        ),
+        Wrong::Other(OtherError(other)) if other.is::<SelfSigned>() => (
+            Kind::UnknownIssuer,
+            "the server's certificate is self-signed: pass --cacert FILE, or -k".to_owned(),
+        ),
+        other => (
+            Kind::Certificate,
+            format!("the server's certificate is not accepted: {other}; pass -k"),
+        ),
+    };
+    Fault::new(kind, detail)
+}
+
+/// The first few of the names that a certificate has.
+fn names(presented: &[String]) -> String {
+    const MOST: usize = 4;
+    // "DnsName(\"a.example\")" and "IpAddress(127.0.0.1)", as the library writes them.
+    let bare = |name: &String| {
+        let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest);
+        inner.trim_end_matches(')').trim_matches('"').to_owned()
+    };
+    let mut names: Vec<String> = presented.iter().take(MOST).map(bare).collect();
+    if presented.len() > MOST {
+        names.push("others".to_owned());
+    }
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_speak_tls_is_named() {
+        for (first, words) in [
+            (&b"HTTP/1.1 400 Bad Request\r\n"[..], Some("http://")),
+            (b"\x16\x03\x01\x00\xf0\x01\0\0", Some("sends back")),
+            (b"hello", Some("does not speak TLS")),
+            (b"\x16\x03\x03\x00\x7a\x02\0\0", None),
+            (b"\x15\x03\x03\x00\x02\x02\x46", None),
+            (b"", None),
+        ] {
+            let fault = not_spoken(first);
+            assert_eq!(fault.is_some(), words.is_some(), "{first:?}");
+            if let (Some(fault), Some(words)) = (fault, words) {
+                assert!(fault.detail.contains(words), "{fault}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_a_certificate_are_bare() {
+        let presented = ["DnsName(\"a.example\")", "IpAddress(127.0.0.1)"].map(str::to_owned);
+        assert_eq!(names(&presented), "a.example, 127.0.0.1");
+    }
+}

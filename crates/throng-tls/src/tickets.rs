@@ -1,0 +1,87 @@
+//! What clients remember of their sessions: each has tickets of its own, as users have.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+
+/// The tickets of clients of one thread.
+pub(crate) struct Tickets {
+    /// Whose bytes are read.
+    current: AtomicUsize,
+    /// The group on which a key exchange worked, for all: it saves a round trip.
+    group: Mutex<Option<NamedGroup>>,
+    /// Of each client; empty where none is remembered.
+    clients: Mutex<Vec<Remembered>>,
+}
+
+/// The last session of a client.
+#[derive(Default)]
+struct Remembered {
+    tls12: Option<Tls12ClientSessionValue>,
+    tls13: Option<Tls13ClientSessionValue>,
+}
+
+impl Tickets {
+    /// For so many clients; 0: nothing is remembered.
+    pub(crate) fn new(clients: usize) -> Self {
+        let remembered = std::iter::repeat_with(Remembered::default).take(clients);
+        Self {
+            current: AtomicUsize::new(0),
+            group: Mutex::new(None),
+            clients: Mutex::new(remembered.collect()),
+        }
+    }
+
+    pub(crate) fn turn_to(&self, slot: usize) {
+        self.current.store(slot, Relaxed);
+    }
+
+    fn with_current<T>(&self, use_it: impl FnOnce(&mut Remembered) -> Option<T>) -> Option<T> {
+        let mut clients = lock(&self.clients);
+        use_it(clients.get_mut(self.current.load(Relaxed))?)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Tickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tickets").finish_non_exhaustive()
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        *lock(&self.group) = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        *lock(&self.group)
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.with_current(|client| client.tls12.replace(value));
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.with_current(|client| client.tls12.clone())
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        self.with_current(|client| client.tls12.take());
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.with_current(|client| client.tls13.replace(value));
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.with_current(|client| client.tls13.take())
+    }
+}

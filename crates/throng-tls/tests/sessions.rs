@@ -1,0 +1,262 @@
+//! Sessions against a server of rustls, without sockets and with them.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection};
+use throng_record::spec::TlsSpec;
+use throng_tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+use throng_tls::{Client, Heard, Kind, Session, Stream, speaks_tls};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn trusting(authority: &Authority) -> TlsSpec {
+    TlsSpec {
+        cacert: Some(authority.cacert()),
+        sni: Some("localhost".to_owned()),
+        ..TlsSpec::default()
+    }
+}
+
+fn client(tls: &TlsSpec) -> Client {
+    Client::new(tls, false, &["127.0.0.1:1".to_owned()]).expect("it goes on")
+}
+
+fn config(authority: &Authority, speaks: &Speaks) -> Arc<ServerConfig> {
+    server_config(&authority.issue(&["localhost"], Valid::Now), speaks)
+}
+
+/// Gives a session what a server says, in pieces of so many bytes, and notes what it hears.
+fn tell(session: &mut Session, server: &mut ServerConnection, piece: usize, heard: &mut Vec<u8>) {
+    let mut wire = Vec::new();
+    while server.wants_write() {
+        server.write_tls(&mut wire).expect("it goes on");
+    }
+    for piece in wire.chunks_mut(piece) {
+        let received = session.receive(piece, &mut |said| {
+            if let Heard::Plaintext(bytes) = said {
+                heard.extend_from_slice(bytes);
+            }
+            true
+        });
+        received.expect("it goes on");
+    }
+}
+
+fn ask(session: &mut Session, server: &mut ServerConnection, plaintext: &[u8]) {
+    let mut wire = Vec::new();
+    if plaintext.is_empty() {
+        wire.append(session.outgoing());
+    } else {
+        session.seal(plaintext, &mut wire).expect("it goes on");
+    }
+    let mut rest = &wire[..];
+    while !rest.is_empty() {
+        server.read_tls(&mut rest).expect("it goes on");
+        server.process_new_packets().expect("it goes on");
+    }
+}
+
+#[test]
+fn what_comes_may_be_cut_anywhere() {
+    let authority = Authority::new();
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let speaks = Speaks {
+            version: Some(version),
+            ..Speaks::default()
+        };
+        let config = config(&authority, &speaks);
+        for piece in [1, 2, 3, 5, 7, 100, 1000, 16_000, 17_000, 1_000_000] {
+            let mut session = client(&trusting(&authority))
+                .sessions(1)
+                .begin(0, 0)
+                .unwrap();
+            let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut heard = Vec::new();
+            while !session.is_open() {
+                ask(&mut session, &mut server, b"");
+                tell(&mut session, &mut server, piece, &mut heard);
+            }
+            let body: Vec<u8> = (0..50_000_u32).map(|number| (number % 251) as u8).collect();
+            for _ in 0..2 {
+                ask(&mut session, &mut server, b"a request");
+                let mut request = [0; 9];
+                server.reader().read_exact(&mut request).unwrap();
+                assert_eq!(&request, b"a request");
+                server.writer().write_all(&body).unwrap();
+                tell(&mut session, &mut server, piece, &mut heard);
+                assert!(heard == body, "in pieces of {piece} bytes");
+                heard.clear();
+            }
+            server.send_close_notify();
+            tell(&mut session, &mut server, piece, &mut heard);
+            assert!(session.has_ended());
+            let mut last = Vec::new();
+            session.close(&mut last);
+            server.read_tls(&mut &last[..]).unwrap();
+            assert!(server.process_new_packets().unwrap().peer_has_closed());
+        }
+    }
+}
+
+/// The fault of a handshake with a server, if it has one.
+fn fault(server: &Server, tls: &TlsSpec) -> Option<(Kind, String)> {
+    let client = Client::new(tls, false, &[server.address.to_string()]).expect("it goes on");
+    let socket = TcpStream::connect(server.address).expect("it goes on");
+    let failed = Stream::handshake(&client, 0, socket, PATIENCE).err();
+    failed.map(|fault| (fault.kind, fault.detail))
+}
+
+#[test]
+fn certificates_are_checked() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let echo = |certified| Server::echo(server_config(&certified, &Speaks::default()));
+    let good = echo(authority.issue(&["localhost"], Valid::Now));
+    let expired = echo(authority.issue(&["localhost"], Valid::Before));
+    let elsewhere = echo(authority.issue(&["a.example"], Valid::Now));
+    let by_address = echo(authority.issue(&["127.0.0.1"], Valid::Now));
+    let [own, own_ca] = [false, true].map(|is_ca| authority.self_signed(&["localhost"], is_ca));
+    let (self_signed, self_signed_ca) = (echo(own.clone()), echo(own_ca.clone()));
+    let trusted = trusting(&authority);
+    let by_host = TlsSpec {
+        sni: None,
+        ..trusted.clone()
+    };
+    let insecure = TlsSpec {
+        insecure: true,
+        ..TlsSpec::default()
+    };
+    let trusting_file = |file: &PathBuf| TlsSpec {
+        cacert: Some(file.clone()),
+        ..trusted.clone()
+    };
+    for (server, tls, expected) in [
+        (&good, &trusted, None),
+        (&by_address, &by_host, None),
+        (&expired, &insecure, None),
+        (&self_signed, &trusting_file(&own.cert), None),
+        (&self_signed_ca, &trusting_file(&own_ca.cert), None),
+        (&good, &by_host, Some((Kind::WrongHost, "--sni"))),
+        (&elsewhere, &trusted, Some((Kind::WrongHost, "a.example"))),
+        (&expired, &trusted, Some((Kind::Expired, "expired"))),
+        (
+            &good,
+            &trusting(&other),
+            Some((Kind::UnknownIssuer, "--cacert")),
+        ),
+        (
+            &self_signed,
+            &trusted,
+            Some((Kind::UnknownIssuer, "self-signed")),
+        ),
+        (
+            &self_signed_ca,
+            &trusted,
+            Some((Kind::UnknownIssuer, "self-signed")),
+        ),
+    ] {
+        let found = fault(server, tls);
+        let kind = found.as_ref().map(|(kind, _)| *kind);
+        assert_eq!(kind, expected.map(|(kind, _)| kind), "{found:?}");
+        if let (Some((_, detail)), Some((_, words))) = (found, expected) {
+            assert!(detail.contains(words), "`{words}` is not in `{detail}`");
+        }
+    }
+}
+
+#[test]
+fn a_stream_says_when_it_ends() {
+    let authority = Authority::new();
+    let server = Server::echo(config(&authority, &Speaks::default()));
+    let socket = TcpStream::connect(server.address).unwrap();
+    let client = client(&trusting(&authority));
+    let mut stream = Stream::handshake(&client, 0, socket, PATIENCE).unwrap();
+    let body = vec![7; 300_000];
+    let mut other = stream.try_clone().unwrap();
+    let sent = body.clone();
+    let sending = std::thread::spawn(move || other.write_all(&sent).unwrap());
+    let mut heard = vec![0; body.len()];
+    stream.read_exact(&mut heard).unwrap();
+    sending.join().unwrap();
+    assert!(heard == body);
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut heard).unwrap(), 0);
+}
+
+#[test]
+fn a_server_without_tls_is_found_out() {
+    let authority = Authority::new();
+    let server = Server::echo(config(&authority, &Speaks::default()));
+    assert!(speaks_tls(server.address, PATIENCE));
+    let demanding = Server::echo(config(
+        &authority,
+        &Speaks {
+            clients_of: Some(authority.cacert()),
+            ..Speaks::default()
+        },
+    ));
+    assert!(speaks_tls(demanding.address, PATIENCE));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plain = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            let _ = socket.read(&mut [0; 1]);
+            let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    assert!(!speaks_tls(plain, PATIENCE));
+}
+
+#[test]
+fn files_that_are_wrong_are_named() {
+    let authority = Authority::new();
+    let certified = authority.issue(&["localhost"], Valid::Now);
+    let other = authority.issue(&["localhost"], Valid::Now);
+    let none = PathBuf::from("/nonexistent/ca.pem");
+    for (tls, words) in [
+        (
+            TlsSpec {
+                cacert: Some(none.clone()),
+                ..TlsSpec::default()
+            },
+            "/nonexistent/ca.pem",
+        ),
+        (
+            TlsSpec {
+                cacert: Some(certified.key.clone()),
+                ..TlsSpec::default()
+            },
+            "no certificate",
+        ),
+        (
+            TlsSpec {
+                cert: Some(certified.cert.clone()),
+                key: Some(none),
+                ..trusting(&authority)
+            },
+            "private key",
+        ),
+        (
+            TlsSpec {
+                cert: Some(certified.cert),
+                key: Some(other.key),
+                ..trusting(&authority)
+            },
+            "do not fit",
+        ),
+        (
+            TlsSpec {
+                sni: Some("not a name".to_owned()),
+                ..trusting(&authority)
+            },
+            "not a name",
+        ),
+    ] {
+        let refused = Client::new(&tls, false, &["localhost:1".to_owned()]);
+        let text = format!("{:#}", refused.unwrap_err());
+        assert!(text.contains(words), "`{words}` is not in `{text}`");
+    }
+}

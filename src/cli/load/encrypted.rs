@@ -1,0 +1,79 @@
+//! What a load does about TLS before its clients connect, and after all of them failed.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::Usage;
+use super::super::values::Destination;
+use crate::load::Plan;
+use crate::record::Load;
+use crate::record::spec::{LoadSpec, TlsSpec};
+use crate::tls::{Client, Stream, speaks_tls};
+
+/// How long one handshake may take, beside the time that clients have.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same, to see whether a server speaks TLS at all.
+const QUICKLY: Duration = Duration::from_secs(1);
+
+/// Has a load encrypt as the scheme of a URL says.
+pub(super) fn of_url(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
+    if url.is_tls {
+        load.tls.get_or_insert_with(TlsSpec::default);
+    } else if load.tls.is_some() {
+        return Err(Usage(format!(
+            "http://{}{} is not encrypted, but there are flags for TLS; write https://",
+            url.address, url.path
+        )));
+    }
+    Ok(())
+}
+
+/// What clients of these servers need, if they are to encrypt.
+///
+/// # Errors
+/// Names the file that cannot be read, or what the machine lacks.
+pub(super) fn client(load: &LoadSpec, servers: &[String]) -> anyhow::Result<Option<Arc<Client>>> {
+    let is_http = load.protocol.as_deref() == Some("http");
+    let client = load.tls.as_ref().map(|tls| {
+        let client = Client::new(tls, is_http, servers);
+        client.map_err(|error| Usage(format!("{error:#}")))
+    });
+    Ok(client.transpose()?.map(Arc::new))
+}
+
+/// Refuses servers with which no handshake can succeed, before many clients try. Whoever does not answer may do so when
+/// the clients come.
+pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
+    let Some(client) = &plan.tls else {
+        return Ok(());
+    };
+    let patience = plan.connect_timeout.min(PATIENCE);
+    for (number, target) in plan.routes.targets().enumerate() {
+        let Ok(socket) = TcpStream::connect_timeout(&target, patience) else {
+            continue;
+        };
+        match Stream::handshake(client, number as u64, socket, patience) {
+            Err(fault) if fault.kind.is_lasting() => anyhow::bail!("{target}: {fault}"),
+            // With close_notify, so that the server sees an orderly end.
+            Ok(stream) => drop(stream.shutdown(std::net::Shutdown::Both)),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// That a server which answered nothing right speaks TLS, if it does and the clients did not.
+pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
+    // How such servers answer to other words.
+    let may_be = ["closed-early", "reset"]
+        .iter()
+        .any(|kind| load.errors.contains_key(*kind))
+        || load.unexpected.contains_key("400");
+    let speaks = |target| speaks_tls(target, QUICKLY);
+    if plan.tls.is_none() && may_be && plan.routes.targets().take(1).any(speaks) {
+        "; the server speaks TLS: write https://, or pass --tls"
+    } else {
+        ""
+    }
+}

@@ -1,0 +1,71 @@
+//! Flags for encrypted connections.
+
+use std::path::PathBuf;
+
+use crate::record::spec::{LoadSpec, TlsSpec};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "TLS")]
+pub(super) struct TlsFlags {
+    /// Encrypt connections, as https:// does; the other flags for TLS imply it.
+    #[arg(long)]
+    tls: bool,
+    /// Accept any certificate of the server.
+    #[arg(short = 'k', long, conflicts_with = "cacert")]
+    insecure: bool,
+    /// Trust the certificates in this PEM file [default: those that the system trusts].
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// The clients' certificate, with those of its issuers, as a PEM file.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of that certificate, as a PEM file.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// The server's name, to send and to check [default: the host in the address].
+    #[arg(long, value_name = "NAME")]
+    sni: Option<String>,
+    /// Protocols to offer by ALPN, best first; none for none [default: http/1.1 for http, else none].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    alpn: Vec<String>,
+    /// Have clients resume their last session when they connect again [default: each handshake is a full one].
+    #[arg(long)]
+    tls_resume: bool,
+}
+
+impl TlsFlags {
+    /// Gives a load what was typed.
+    pub(super) fn apply(&self, load: &mut LoadSpec) {
+        if !self.is_there() {
+            return;
+        }
+        let tls = load.tls.get_or_insert_with(TlsSpec::default);
+        if self.insecure {
+            tls.insecure = true;
+            tls.cacert = None;
+        }
+        if let Some(file) = &self.cacert {
+            tls.insecure = false;
+            tls.cacert = Some(file.clone());
+        }
+        for (typed, kept) in [(&self.cert, &mut tls.cert), (&self.key, &mut tls.key)] {
+            *kept = typed.clone().or(kept.take());
+        }
+        tls.sni = self.sni.clone().or(tls.sni.take());
+        if !self.alpn.is_empty() {
+            tls.alpn.clone_from(&self.alpn);
+        }
+        tls.resume |= self.tls_resume;
+    }
+
+    /// Whether any of them was typed.
+    fn is_there(&self) -> bool {
+        let files = [&self.cacert, &self.cert, &self.key];
+        self.tls
+            || self.insecure
+            || self.tls_resume
+            || self.sni.is_some()
+            || !self.alpn.is_empty()
+            || files.iter().any(|file| file.is_some())
+    }
+}

@@ -1,0 +1,332 @@
+//! Loads over TLS as a user has them: servers with good and with bad certificates, without TLS, and real ones where they
+//! are installed.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use throng::tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+
+use super::{Finished, throng};
+use crate::support::server::Server as Plain;
+
+/// So many requests over four clients, as JSON.
+fn load(url: &str, requests: &str, more: &[&str]) -> Finished {
+    let mut words = vec![
+        "load",
+        url,
+        "--clients",
+        "4",
+        "--requests",
+        requests,
+        "--json",
+    ];
+    words.extend(more);
+    throng(&words)
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn a_url_says_that_it_is_encrypted() {
+    let authority = Authority::new();
+    let certified = authority.issue(&["127.0.0.1"], Valid::Now);
+    let speaks = Speaks {
+        alpn: vec![b"http/1.1".to_vec()],
+        ..Speaks::default()
+    };
+    let server = Server::http(server_config(&certified, &speaks), 1000);
+    let cacert = text(&authority.cacert());
+    let address = server.address;
+    for (url, more) in [
+        (format!("https://{address}/"), vec!["--cacert", &cacert]),
+        (format!("HTTPS://{address}/a?b"), vec!["-k"]),
+        (
+            format!("{address}"),
+            vec!["--tls", "-k", "--protocol", "http"],
+        ),
+    ] {
+        for engine in ["epoll", "io-uring"] {
+            let more = [&more[..], &["--engine", engine]].concat();
+            let finished = load(&url, "200", &more);
+            if finished.err.contains("is not supported here") {
+                continue; // as `throng list` explains
+            }
+            assert_eq!(finished.code, 0, "{finished:?}");
+            let result = finished.json();
+            assert_eq!(result["verified"], 200, "{result}");
+            assert_eq!(result["tls"]["handshakes"], 4, "{result}");
+            assert_eq!(result["window"]["bytes_received"], 200 * 1041, "{result}");
+            let negotiated = result["tls"]["negotiated"].to_string();
+            assert!(negotiated.contains("TLS 1.3, TLS13_"), "{negotiated}");
+            assert!(negotiated.contains("http/1.1"), "{negotiated}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_named_before_the_clients_come() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let cacert = text(&authority.cacert());
+    for (certified, words) in [
+        (
+            authority.issue(&["127.0.0.1"], Valid::Before),
+            &["has expired", "-k"][..],
+        ),
+        (
+            authority.issue(&["a.example"], Valid::Now),
+            &["a.example", "--sni NAME"],
+        ),
+        (other.issue(&["127.0.0.1"], Valid::Now), &["--cacert FILE"]),
+        (
+            authority.self_signed(&["127.0.0.1"], true),
+            &["self-signed", "--cacert FILE, or -k"],
+        ),
+    ] {
+        let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+        let url = format!("https://{}/", server.address);
+        let finished = load(&url, "50", &["--cacert", &cacert]);
+        assert_eq!(finished.code, 1, "{finished:?}");
+        for words in words {
+            assert!(
+                finished.err.contains(words),
+                "`{words}` is not in {finished:?}"
+            );
+        }
+        assert_eq!(server.accepted.load(Relaxed), 1, "no client came");
+        assert_eq!(load(&url, "50", &["-k"]).code, 0);
+    }
+}
+
+#[test]
+fn who_does_not_encrypt_is_told_so_and_the_other_way_round() {
+    let plain = Plain::start(&["epoll", "--protocol", "http"]).expect("a server can be started");
+    let finished = load(&format!("https://{}/", plain.address()), "50", &["-k"]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(finished.err.contains("write http://"), "{finished:?}");
+    let authority = Authority::new();
+    let certified = authority.issue(&["127.0.0.1"], Valid::Now);
+    let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+    let finished = load(&format!("http://{}/", server.address), "50", &[]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(finished.err.contains("https://"), "{finished:?}");
+    throng(&["load", "http://127.0.0.1:1/", "-k"]).is_usage_error(&["write https://"]);
+    throng(&["load", "https://127.0.0.1:1/", "--cert", "a.pem"]).is_usage_error(&["--key"]);
+    throng(&[
+        "load",
+        "https://127.0.0.1:1/",
+        "--cacert",
+        "/nonexistent/ca.pem",
+    ])
+    .is_usage_error(&["/nonexistent/ca.pem"]);
+    throng(&["compare", "epoll", "poll", "--tls"]).is_usage_error(&["own servers", "--tls"]);
+}
+
+/// A running server that is to end by itself.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Not SIGKILL: the worker of nginx would live on.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        let _ = self.0.wait();
+    }
+}
+
+const NGINX: &str = "
+daemon off;
+user root;
+worker_processes 1;
+pid nginx.pid;
+error_log stderr warn;
+events {}
+http {
+  log_format sessions '$connection $ssl_protocol $ssl_session_reused';
+  access_log sessions.log sessions;
+  keepalive_requests 100;
+  client_body_temp_path temporary;
+  server {
+    listen ADDRESS ssl;
+    ssl_certificate CERT;
+    ssl_certificate_key KEY;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    location / { return 200 'hello'; }
+  }
+}
+";
+
+/// What nginx has logged, once that is so many lines: it writes one when it has sent a reply.
+fn log_of(path: &Path, lines: usize) -> String {
+    let until = Instant::now() + Duration::from_mins(1);
+    loop {
+        let log = fs::read_to_string(path).expect("nginx has made it");
+        if log.lines().count() >= lines || Instant::now() > until {
+            return log;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn nginx_counts_as_many_as_its_clients() {
+    let authority = Authority::new();
+    let certified = authority.issue(&["127.0.0.1"], Valid::Now);
+    let directory = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let configuration = NGINX
+        .replace("ADDRESS", &address.to_string())
+        .replace("CERT", &text(&certified.cert))
+        .replace("KEY", &text(&certified.key));
+    fs::write(directory.path().join("nginx.conf"), configuration).unwrap();
+    // It inherits its socket, so clients may connect at once.
+    rustix::io::fcntl_setfd(&listener, FdFlags::empty()).expect("it is open");
+    let nginx = Command::new("nginx")
+        .arg("-p")
+        .arg(directory.path())
+        .args(["-c", "nginx.conf"])
+        .env("NGINX", format!("{};", listener.as_raw_fd()))
+        .stderr(Stdio::null())
+        .spawn();
+    let _nginx = match nginx {
+        Ok(child) => Running(child),
+        Err(error) => {
+            println!("not tried: nginx cannot be started ({error}); install nginx-light");
+            return;
+        }
+    };
+    let url = format!("https://{address}/");
+    let cacert = text(&authority.cacert());
+    for (more, connections, resumed) in [
+        // After 100 requests over each, it closes.
+        (&["--engine", "epoll"][..], 12, 0),
+        (&["--requests-per-connection", "50"], 20, 0),
+        (&["--requests-per-connection", "50", "--tls-resume"], 20, 16),
+    ] {
+        let more = [more, &["--cacert", &cacert]].concat();
+        let finished = load(&url, "1000", &more);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        let result = finished.json();
+        assert_eq!(result["verified"], 1000, "{result}");
+        assert_eq!(result["tls"]["handshakes"], connections, "{result}");
+        assert_eq!(result["tls"]["resumed"], resumed, "{result}");
+        let log = log_of(&directory.path().join("sessions.log"), 1000);
+        fs::write(directory.path().join("sessions.log"), "").unwrap();
+        assert_eq!(log.lines().count(), 1000);
+        let reused = log.lines().filter(|line| line.ends_with(" r")).count();
+        assert_eq!(reused as u64, resumed * 50, "by its own account");
+    }
+}
+
+const NODE: &str = "
+const fs = require('fs');
+const body = 'x'.repeat(1000);
+const keys = { cert: fs.readFileSync('CERT'), key: fs.readFileSync('KEY') };
+const server = require('https').createServer(keys, (request, response) => {
+  response.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': body.length });
+  response.end(body);
+});
+server.listen(Number(process.argv[2]), '127.0.0.1');
+";
+
+#[test]
+fn servers_of_others_are_measured_over_tls() {
+    if Command::new("node").arg("--version").output().is_err() {
+        println!("not tried: node is not installed");
+        return;
+    }
+    let authority = Authority::new();
+    let certified = authority.issue(&["localhost"], Valid::Now);
+    let directory = tempfile::tempdir().unwrap();
+    let script = NODE
+        .replace("CERT", &text(&certified.cert))
+        .replace("KEY", &text(&certified.key));
+    let path = directory.path().join("https-server.js");
+    fs::write(&path, script).unwrap();
+    let server = format!("node {} {{port}}", path.display());
+    let record = text(&directory.path().join("record"));
+    let cacert = text(&authority.cacert());
+    let measure = |more: &[&str]| {
+        let _ = fs::remove_dir_all(&record);
+        let mut words = vec![
+            "compare",
+            &server,
+            "--protocol",
+            "http",
+            "--clients",
+            "4",
+            "-r",
+            "1",
+            "-d",
+            "100ms",
+            "--warm-up",
+            "20ms",
+            "--probes",
+            "cpu",
+            "--retries",
+            "0",
+            "--allow-rough",
+            "-o",
+            &record,
+        ];
+        words.extend(more);
+        let finished = throng(&words);
+        let trials = fs::read_to_string(Path::new(&record).join("trials.jsonl"));
+        (finished, trials.unwrap_or_default())
+    };
+    for more in [
+        &["--tls", "-k"][..],
+        &["--cacert", &cacert, "--sni", "localhost"],
+    ] {
+        let (finished, trials) = measure(more);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        assert!(trials.contains("\"negotiated\":{\"TLS 1.3"), "{trials}");
+    }
+    let (finished, _) = measure(&["--cacert", &cacert]);
+    let said = finished.out.clone() + &finished.err;
+    assert!(said.contains("--sni NAME"), "{finished:?}");
+    let (finished, _) = measure(&[]);
+    let said = finished.out.clone() + &finished.err;
+    assert!(said.contains("pass --tls"), "{finished:?}");
+}
+
+#[test]
+fn a_server_that_runs_already_is_measured_over_tls() {
+    let authority = Authority::new();
+    let certified = authority.issue(&["localhost"], Valid::Now);
+    let server = Server::http(server_config(&certified, &Speaks::default()), 1000);
+    let url = format!("https://localhost:{}/", server.address.port());
+    let directory = tempfile::tempdir().unwrap();
+    let record = text(&directory.path().join("record"));
+    let cacert = text(&authority.cacert());
+    let common = [
+        "--clients",
+        "4",
+        "-r",
+        "1",
+        "-d",
+        "100ms",
+        "--warm-up",
+        "20ms",
+    ];
+    let words = [
+        &["compare", &url, "--cacert", &cacert, "--probes", "cpu"][..],
+        &common,
+        &["--retries", "0", "--allow-rough", "-o", &record],
+    ];
+    let finished = throng(&words.concat());
+    assert_eq!(finished.code, 0, "{finished:?}");
+    let trials = fs::read_to_string(Path::new(&record).join("trials.jsonl")).unwrap();
+    assert!(trials.contains("\"negotiated\":{\"TLS 1.3"), "{trials}");
+    for (others, words) in [("http://127.0.0.1:1/", "https://"), ("epoll", "--tls")] {
+        throng(&["compare", &url, others]).is_usage_error(&[words]);
+    }
+}
