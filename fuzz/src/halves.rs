@@ -5,8 +5,8 @@ use std::io;
 use std::sync::OnceLock;
 
 use throng::protocol::{
-    Busiest, Close, Custom, Dialogue, Expectation, Mix, OUTPUT_LIMIT, Offer, PROTOCOLS, Processes,
-    Protocol, Requester, Session, Settings, Used,
+    Busiest, Close, Custom, Dialogue, Expectation, HttpRequest, Mix, OUTPUT_LIMIT, Offer,
+    PROTOCOLS, Processes, Protocol, Requester, Session, Settings, Used,
 };
 
 use super::bytes::{Choices, Cuts, edit};
@@ -166,16 +166,28 @@ fn ask(requester: &mut dyn Requester, count: usize, cuts: &Cuts<'_>) -> Vec<u8> 
     for _ in 0..count {
         requester.begin();
         // Some leave while others are begun.
-        let pending = requester.pending();
+        let pending = pending(requester);
         let sent = cuts.pieces(pending).next().map_or(0, <[u8]>::len);
         wire.extend_from_slice(&pending[..sent]);
         requester.advance(sent);
     }
-    while !requester.pending().is_empty() {
-        wire.extend_from_slice(requester.pending());
-        requester.advance(requester.pending().len());
+    while !pending(requester).is_empty() {
+        let rest = pending(requester);
+        wire.extend_from_slice(rest);
+        requester.advance(rest.len());
     }
     wire
+}
+
+/// What is to be sent next, whoever's memory it is in.
+fn pending(requester: &dyn Requester) -> &[u8] {
+    match requester.made() {
+        [] => requester.pending(),
+        made => {
+            assert!(requester.pending().is_empty(), "two things are pending");
+            made
+        }
+    }
 }
 
 /// Hands over pieces of a reply, and then its end.
@@ -244,7 +256,7 @@ fn requester(
     }
     eager.forget();
     assert!(
-        eager.pending().is_empty(),
+        pending(&*eager).is_empty(),
         "what is forgotten is still sent"
     );
 }
@@ -303,13 +315,33 @@ pub fn top_requester(data: &[u8]) {
     own_requester("top", &[Settings::default()], 4, data);
 }
 
+/// Requests by http for these paths, with weights.
+fn requests(paths: &[(&str, u32)]) -> Mix<&'static HttpRequest> {
+    let request = |(path, weight): &(&str, u32)| {
+        let request = HttpRequest::new(None, path, &[], None).expect("there is such a request");
+        let request = request
+            .with_variables_if(true)
+            .expect("there are such variables");
+        (&*Box::leak(Box::new(request)), *weight)
+    };
+    Mix::new(&paths.iter().map(request).collect::<Vec<_>>()).expect("there is such a mix")
+}
+
 /// The client half of `http`.
 pub fn http_requester(data: &[u8]) {
-    let several = Settings {
-        paths: Mix::Several(&[("/a", 3), ("/b?c", 1)]),
-        ..Settings::default()
-    };
-    own_requester("http", &[Settings::default(), several], 100, data);
+    static ALL: OnceLock<[Settings; 3]> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let several = Settings {
+            requests: requests(&[("/a", 3), ("/{n}?{random:9}", 1)]),
+            ..Settings::default()
+        };
+        let cookies = Settings {
+            cookies: true,
+            ..Settings::default()
+        };
+        [Settings::default(), several, cookies]
+    });
+    own_requester("http", all, 100, data);
 }
 
 /// What is expected, and a reply that is right.

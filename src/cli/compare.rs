@@ -60,8 +60,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     profiled_runs: u32,
     /// Numbers of clients, separated by commas.
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "50",
-          value_parser = values::at_least_one)]
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
+          default_value = "50", value_parser = values::at_least_one)]
     clients: Vec<u32>,
     /// The server that takes part a second time, as its own control, or `none` [default: the
     /// reference]. If the two differ, the grade of the run is lower.
@@ -111,11 +111,15 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
     let baseline = baseline
         .map(|from| Baseline::read(from, &plan))
         .transpose()?;
-    let store = runner::create(&arguments.measuring.directory("compare")?)?;
-    if let Some(baseline) = baseline {
-        baseline.copy_into(&store)?;
-    }
-    runner::runner(&plan, origin, store, arguments.measuring.accepted())
+    let measuring = &arguments.measuring;
+    let directory = measuring.directory("compare")?;
+    measuring.exporting(&directory, |accepted| {
+        let store = runner::create(&directory)?;
+        if let Some(baseline) = baseline {
+            baseline.copy_into(&store)?;
+        }
+        runner::runner(&plan, origin, store, accepted)
+    })
 }
 
 /// Turns the command line into what is run; refuses what cannot be.

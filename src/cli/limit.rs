@@ -72,8 +72,11 @@ pub(super) fn run(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<
         return resumed;
     }
     let plan = resolve(arguments, origin)?;
-    let store = runner::create(&arguments.measuring.directory("limit")?)?;
-    runner::runner(&plan, origin, store, arguments.measuring.accepted())
+    let measuring = &arguments.measuring;
+    let directory = measuring.directory("limit")?;
+    measuring.exporting(&directory, |accepted| {
+        runner::runner(&plan, origin, runner::create(&directory)?, accepted)
+    })
 }
 
 /// Turns the command line into what is searched for; refuses what cannot be.

@@ -1,6 +1,7 @@
 //! `throng load ADDRESS`: the crowd of clients by itself.
 
 pub(super) mod calibrate;
+mod debug;
 mod describe;
 mod encrypted;
 mod watch;
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::request::RequestFlags;
+use super::export::Exports;
+use super::request::{self, RequestFlags};
 use super::thresholds::Thresholds;
 use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
@@ -45,6 +47,9 @@ Examples:
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
   throng load https://127.0.0.1:8443 --insecure
   throng load http://127.0.0.1:8080/api -H 'Accept: application/json' --data '{\"name\": \"x\"}'
+  throng load http://127.0.0.1:8080/items/{n} --variables --cookies
+  throng load http://127.0.0.1:8080 --request-file requests.jsonl --rate 10k
+  throng load http://127.0.0.1:8080/api --debug
   throng load 127.0.0.1:7777 --protocol upload --size 100kB:3,1MB:1
   throng load 127.0.0.1:6379 --send 'PING\\r\\n' --expect 'text:+PONG\\r\\n'
 
@@ -59,18 +64,19 @@ pub(super) struct Arguments {
     #[command(flatten)]
     request: RequestFlags,
     /// Clients, each with one connection.
-    #[arg(short, long, value_name = "N", default_value = "50", value_parser = values::at_least_one)]
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N", default_value = "50",
+          value_parser = values::at_least_one)]
     clients: u32,
     /// How long replies count [default: 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
     duration: Option<Duration>,
     /// Instead of a time: requests over all clients, in a closed loop divided evenly.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = values::count)]
     requests: Option<u64>,
     /// Instead of a time: bytes sent and received over all clients.
     #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests", "requests_per_client"],
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = values::count)]
     bytes: Option<u64>,
     /// How long to load before replies count, once every client had its first answer.
     #[arg(long, value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
@@ -125,6 +131,11 @@ pub(super) struct Arguments {
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    exports: Exports,
+    /// Send one request, print both messages as they went over the wire, and end with 0 if the reply is right.
+    #[arg(long)]
+    debug: bool,
     /// Tell phases on standard output and wait for a line on standard input before the warm-up and
     /// before closing the connections. Without an address, what load to be is the first line there, as JSON.
     #[arg(long, hide = true)]
@@ -146,7 +157,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             .map_err(|error| Usage(format!("cannot write {}: {error}", path.display())))
     });
     let csv = csv.transpose()?;
+    let exports = arguments.exports.open()?;
     let stop = Stop::install().context("cannot handle signals")?;
+    if arguments.debug {
+        return debug::run(&plan, stop);
+    }
     if !arguments.controlled {
         encrypted::check(&plan)?;
     }
@@ -182,6 +197,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     } else {
         load.ceiling = ceiling.map(|ceiling| calibrate::reached(ceiling, &load));
         print(arguments, &plan, &load)?;
+        exports.of_load(&load, || describe::markdown(&plan, &load))?;
     }
     if let Some(why) = why {
         anyhow::bail!(why);
@@ -220,7 +236,7 @@ fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
 /// What was typed, as a parent would say it.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
     let destinations = destinations(arguments)?;
-    let load = spec(arguments, &destinations[0])?;
+    let load = request::complete(spec(arguments, &destinations[0])?).map_err(Usage::from)?;
     let threads = match (arguments.threads, &arguments.cpus) {
         (Some(threads), _) => threads,
         (None, Some(CpuList(cpus))) => cpus.len() as u32,
@@ -280,7 +296,13 @@ fn ask_for(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
             "http://{host}{path} is for http, not for {protocol}; write HOST:PORT"
         )));
     }
-    if load.path.is_none() {
+    if load.request_file.is_some() {
+        if path != "/" {
+            return Err(Usage(format!(
+                "{path} stands behind the address and --request-file names others; leave it out"
+            )));
+        }
+    } else if load.path.is_none() {
         load.path = Some(Paths::one(path.clone()));
     } else if path != "/" {
         return Err(Usage(format!(
@@ -414,6 +436,9 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
 }
 
 fn print(arguments: &Arguments, plan: &Plan, load: &Load) -> anyhow::Result<()> {
+    if arguments.exports.fill_stdout() {
+        return Ok(());
+    }
     if arguments.json {
         return output::json(load);
     }
@@ -435,61 +460,4 @@ fn cpus(plan: &Plan) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::record::spec::made_up;
-
-    #[derive(Parser)]
-    #[command(no_binary_name = true)]
-    struct Line {
-        #[command(flatten)]
-        load: Arguments,
-    }
-
-    /// The load of a command line.
-    fn typed(flags: &[String]) -> Result<LoadSpec, String> {
-        let words = flags.iter().map(String::as_str).chain(["127.0.0.1:1"]);
-        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        let server = values::destination("127.0.0.1:1").map_err(|error| error.to_string())?;
-        spec(&line.load, &server).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn loads_are_equal_by_what_they_say() {
-        let load = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            typed(&words).unwrap()
-        };
-        for (one, other) in [
-            ("--think 10ms", "--think 10000us"),
-            ("--pipeline 1", ""),
-            ("--size 1kB --protocol echo", "--size=1000"),
-            ("--each 2", "--requests-per-client 2"),
-            ("--rate 5..5", "--rate 5 --arrival constant"),
-            ("--duration 10s", ""),
-        ] {
-            assert_eq!(load(one), load(other), "{one}");
-        }
-        assert_ne!(load("--pipeline 2"), load(""));
-    }
-
-    proptest! {
-        #[test]
-        fn flags_say_a_load_and_a_load_says_its_flags(seed in any::<u64>()) {
-            let mut load = made_up(seed);
-            if load.send.is_none() {
-                load.protocol.get_or_insert_with(|| "echo".to_owned());
-            }
-            if load.rate.is_none() {
-                load.arrival = None;
-            }
-            let flags = load.flags();
-            let again = typed(&flags);
-            prop_assert_eq!(again.as_ref(), Ok(&load), "{:?}", flags);
-            prop_assert_eq!(again.map(|load| load.flags()), Ok(flags));
-        }
-    }
-}
+mod tests;

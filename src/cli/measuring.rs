@@ -1,10 +1,11 @@
 //! Options of every subcommand that measures servers and leaves a record: on which CPUs, for how long, with
 //! which probes, and where to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::exit::Accepted;
+use super::export::{Exports, Opened};
 use super::lab::Lab;
 use super::report::Print;
 use super::values::{self, CpuList};
@@ -57,6 +58,8 @@ pub(super) struct Measuring {
     #[arg(long)]
     allow_rough: bool,
     #[command(flatten)]
+    exports: Exports,
+    #[command(flatten)]
     pub(super) lab: Lab,
 }
 
@@ -64,26 +67,40 @@ impl Measuring {
     /// Goes on with an earlier run, if that is what is wanted.
     pub(super) fn resumed(&self, origin: &mut Origin) -> Option<anyhow::Result<Exit>> {
         let directory = self.resume.as_ref()?;
-        if record::Study::is_in(directory) {
-            return Some(study::resume(
-                directory,
-                origin,
-                self.retry_invalid,
-                self.accepted(),
-            ));
+        Some(self.exporting(directory, |accepted| {
+            if record::Study::is_in(directory) {
+                return study::resume(directory, origin, self.retry_invalid, accepted);
+            }
+            let (store, plan) = runner::resume(directory, origin, self.retry_invalid)?;
+            runner::runner(&plan, origin, store, accepted)
+        }))
+    }
+
+    /// Does what makes a record in a directory, and writes what is to be exported of it, also where it says that the
+    /// result is not good enough.
+    pub(super) fn exporting(
+        &self,
+        directory: &Path,
+        run: impl FnOnce(Accepted) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        let exports: Opened = self.exports.open()?;
+        let ended = run(self.accepted());
+        match (exports.of_record(directory), ended) {
+            (Err(why), Ok(_)) => Err(why),
+            (_, ended) => ended,
         }
-        let earlier = runner::resume(directory, origin, self.retry_invalid);
-        Some(
-            earlier.and_then(|(store, plan)| runner::runner(&plan, origin, store, self.accepted())),
-        )
     }
 
     /// How a run is shown, and which results are accepted.
-    pub(super) fn accepted(&self) -> Accepted {
+    fn accepted(&self) -> Accepted {
         Accepted {
             json: self.json,
             rough: self.allow_rough,
-            print: Print::of(self.json),
+            print: if self.exports.fill_stdout() {
+                Print::Nothing
+            } else {
+                Print::of(self.json)
+            },
         }
     }
 
@@ -138,6 +155,7 @@ mod tests {
         command().debug_assert();
         for (line, is_right) in [
             ("run --resume x --json --allow-rough", true),
+            ("run --resume x --export-csv y", true),
             ("run --resume x --retry-invalid", true),
             ("run --retry-invalid", false),
             ("run --resume x --retries 5", false),

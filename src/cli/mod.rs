@@ -11,6 +11,8 @@ mod completions;
 mod doctor;
 mod exit;
 mod explain;
+#[cfg(target_os = "linux")]
+mod export;
 mod flows;
 #[cfg(target_os = "linux")]
 mod lab;
@@ -164,7 +166,15 @@ fn command() -> clap::Command {
 }
 
 /// What may be said when a run goes on.
-const RESUMING: [&str; 4] = ["resume", "json", "allow_rough", "retry_invalid"];
+const RESUMING: [&str; 7] = [
+    "resume",
+    "json",
+    "allow_rough",
+    "retry_invalid",
+    "export_json",
+    "export_csv",
+    "export_markdown",
+];
 
 /// Lets `--resume`, where a subcommand has it, go with nothing but these: all else is in the record.
 fn resumes_alone(subcommand: clap::Command) -> clap::Command {

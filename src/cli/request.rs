@@ -1,13 +1,16 @@
 //! Flags for what clients say, and how they know a right answer.
 
 use std::io::Read as _;
+use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::Usage;
+use super::{Usage, output};
 use crate::protocol::{BodyRule, Expectation, LARGEST_SIZE, Statuses};
-use crate::record::spec::{Data, LoadSpec, Paths, Sent, Sizes, weighted_path};
+use crate::record::spec::{
+    Data, LoadSpec, Paths, RequestFile, Sent, Sizes, SpecError, weighted_path,
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RequestFlags {
@@ -42,6 +45,17 @@ pub(super) struct RequestFlags {
         conflicts_with = "send"
     )]
     data: Option<Data>,
+    /// Requests by http from a file, one a line as JSON, like {"method": "POST", "path": "/a", "headers": {"A": "b"},
+    /// "body": "c", "weight": 2, "expect": 201}. All are optional. A body may be {"file": "NAME"}.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "http_method", "data", "send"])]
+    request_file: Option<PathBuf>,
+    /// Fill in variables in paths, headers and bodies: {n} (a number of its own for each request), {client},
+    /// {random:8} (letters and digits) and {uuid}; {{ stands for a brace. Other braces, as in JSON, stay.
+    #[arg(long, conflicts_with = "send")]
+    variables: bool,
+    /// Have each client send back the cookies that it was given, by name.
+    #[arg(long, conflicts_with = "send")]
+    cookies: bool,
     /// What kind of body it is [default: application/json if it begins with { or [, else
     /// application/x-www-form-urlencoded].
     #[arg(long, value_name = "TYPE", requires = "data")]
@@ -105,6 +119,11 @@ impl RequestFlags {
         if let Some(method) = &self.http_method {
             load.http_method = Some(method.clone());
         }
+        if let Some(path) = &self.request_file {
+            load.request_file = Some(RequestFile::new(path));
+        }
+        load.variables |= self.variables;
+        load.cookies |= self.cookies;
         load.header.extend(self.headers()?);
         if let Some(data) = &self.data {
             load.data = Some(whole(data)?);
@@ -125,6 +144,14 @@ impl RequestFlags {
         }
         Ok(())
     }
+}
+
+/// A load with what is in the files that it names, and a word about what is likely meant otherwise.
+pub(super) fn complete(load: LoadSpec) -> Result<LoadSpec, SpecError> {
+    if load.looks_variable() {
+        output::warning("variables like {n} are sent as they stand; --variables fills them in");
+    }
+    load.with_files()
 }
 
 /// Data, read if it is what standard input says.

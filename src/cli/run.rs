@@ -47,7 +47,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     protocol: Option<String>,
     /// Numbers of clients, separated by commas.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::at_least_one)]
+    #[arg(long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
+          value_parser = values::at_least_one)]
     clients: Option<Vec<u32>>,
     /// How often each server meets each crowd.
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
@@ -126,14 +127,18 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let servers = plans.flat_map(|plan| &plan.servers);
     let names: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
     arguments.thresholds.check(&names)?;
-    let directory = || measuring.directory(&study.name);
-    let accepted = measuring.accepted();
     if !flat {
-        return study::run(&study, arguments.scale, parts, origin, directory, accepted);
+        study::check(&study, &parts)?;
     }
-    let plan = parts.remove(0).plan?;
-    let store = runner::create(&directory()?)?;
-    runner::runner(&plan, origin, store, accepted)
+    let directory = measuring.directory(&study.name)?;
+    measuring.exporting(&directory, |accepted| {
+        if !flat {
+            let scale = arguments.scale;
+            return study::run(&study, scale, parts, origin, &directory, accepted);
+        }
+        let plan = parts.remove(0).plan?;
+        runner::runner(&plan, origin, runner::create(&directory)?, accepted)
+    })
 }
 
 /// Gives a part what the command line says.

@@ -106,7 +106,13 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
             "a server is named by a URL, which is for http, not for {protocol}; write HOST:PORT"
         )));
     }
-    if let (Some(path), true) = (paths.iter().find(|path| **path != "/"), load.path.is_some()) {
+    let named = paths.iter().find(|path| **path != "/");
+    if let (Some(path), true) = (named, load.request_file.is_some()) {
+        return Err(Usage(format!(
+            "{path} stands behind an address and --request-file names others; leave it out"
+        )));
+    }
+    if let (Some(path), true) = (named, load.path.is_some()) {
         return Err(Usage(format!(
             "{path} stands behind an address and --path names others; write all of them with --path"
         )));

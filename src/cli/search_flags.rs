@@ -23,7 +23,8 @@ pub(super) struct SearchFlags {
     #[arg(long, value_name = "WHAT", default_value = "clients")]
     find: What,
     /// How many clients send the requests when a rate is searched for [default: 50].
-    #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
+    #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N",
+          value_parser = values::at_least_one)]
     clients: Option<u32>,
     /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]

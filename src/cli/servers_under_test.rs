@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::load_flags::{LoadFlags, default_protocol};
 use super::running::RunningFlags;
 use super::servers::{self, Kind, Wanted, each};
-use super::{Usage, running, values};
+use super::{Usage, request, running, values};
 use crate::measure::probes::ProbeKind;
 use crate::measure::{LIMITS, MOST_PORTS, Ready, STOP_SIGNALS};
 use crate::record::spec::LoadSpec;
@@ -128,7 +128,7 @@ pub(super) fn settings(
     }
     let names = probes.iter().map(|kind| kind.info.name.to_owned());
     Ok(Settings {
-        load: load.checked()?,
+        load: request::complete(load.checked()?)?,
         profiled_runs: 1,
         ready_timeout_s: care.ready_timeout.as_secs_f64(),
         stop_timeout_s: care.stop_timeout.as_secs_f64(),

@@ -78,6 +78,14 @@ pub(super) struct TrafficFlags {
     /// Close a connection after so many requests and make another one.
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
     requests_per_connection: Option<u32>,
+    /// Make a connection for each request: the same as --requests-per-connection 1.
+    #[arg(
+        long,
+        visible_alias = "disable-keepalive",
+        conflicts_with = "requests_per_connection",
+        help_heading = "Connections"
+    )]
+    no_keepalive: bool,
     /// Close a connection after this time and make another one.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
     lifetime: Option<Duration>,
@@ -88,7 +96,8 @@ pub(super) struct TrafficFlags {
     #[arg(long, help_heading = "Connections")]
     reconnect: bool,
     /// How long a reply may take; after that its connection counts as failed [default: no limit].
-    #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
+    #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::positive_duration,
+          help_heading = "Connections")]
     request_timeout: Option<Duration>,
 }
 
@@ -113,6 +122,7 @@ impl TrafficFlags {
         load.syn_retries = self.syn_retries.or(load.syn_retries);
         load.requests_per_connection = self
             .requests_per_connection
+            .or(self.no_keepalive.then_some(1))
             .or(load.requests_per_connection);
         load.lifetime = self.lifetime.or(load.lifetime);
         load.close = self.close.unwrap_or(load.close);

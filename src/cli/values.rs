@@ -9,6 +9,8 @@ use std::time::Duration;
 use super::Usage;
 #[cfg(target_os = "linux")]
 pub(super) use crate::record::spec::bytes;
+#[cfg(target_os = "linux")]
+pub(super) use crate::record::spec::count;
 pub(super) use crate::record::spec::{at_least_one, read_time as duration, request_size};
 use crate::sys::process::usable_cpus;
 

@@ -395,7 +395,7 @@ fn optional_positive_time<'de, D: Deserializer<'de>>(
 
 fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     use serde::de::Error as _;
-    match u32::deserialize(from)? {
+    match record::spec::whole(from)? {
         0 => Err(D::Error::custom("it must be at least 1")),
         number => Ok(number),
     }
@@ -404,7 +404,10 @@ fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
 /// Numbers of clients, rising.
 fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
     use serde::de::Error as _;
-    let mut clients = Vec::<u32>::deserialize(from)?;
+    #[derive(Deserialize)]
+    struct Number(#[serde(deserialize_with = "record::spec::whole")] u32);
+    let numbers = Vec::<Number>::deserialize(from)?;
+    let mut clients: Vec<u32> = numbers.into_iter().map(|Number(number)| number).collect();
     if clients.is_empty() || clients.contains(&0) {
         let why = "`clients` needs at least one number, each at least 1";
         return Err(D::Error::custom(why));

@@ -392,7 +392,7 @@ fn wrong_loads_are_shown_with_their_place() {
         (
             "clients = [1]\nload = { pipeline = \"two\" }".to_owned(),
             "line 4, column 21",
-            "`pipeline`: invalid type: string \"two\", expected a whole number up to 65535",
+            "`two` is not a number; write it like 1000, 10k, 1.5M or 1e6",
         ),
         (
             "clients = [1]\nload = { rate = 5, think = \"1s\" }".to_owned(),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::client_stats::ClientStats;
 use super::{Plan, Until};
 use throng_protocol::Requester;
-use throng_record::load_stats::TENTHS;
+use throng_record::load_stats::{LoadStats, TENTHS};
 
 /// Where a client stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +117,13 @@ impl Client {
         self.made = self.made.saturating_add(1);
         self.stats.requests += 1;
         self.unsent = self.requester.begin();
+    }
+
+    /// Records how large the replies were since it was last asked for that.
+    #[cold]
+    pub(super) fn note_sizes(&mut self, stats: &mut LoadStats) {
+        self.requester
+            .sizes(&mut |bytes, count| stats.reply_bytes.record(bytes, count));
     }
 
     /// The oldest request that was out has its reply.

@@ -58,6 +58,8 @@ pub(super) enum ErrorKind {
     ClosedEarly,
     /// The reply was not what it should have been.
     WrongReply,
+    /// It was wrong in a way for which its protocol has a name.
+    Named(&'static str),
     /// No reply within the time a request has.
     RequestTimeout,
     /// No reply until the end, though earlier ones came.
@@ -91,6 +93,7 @@ impl ErrorKind {
             Self::Reset => "reset",
             Self::ClosedEarly => "closed-early",
             Self::WrongReply => "wrong-reply",
+            Self::Named(name) => name,
             Self::RequestTimeout => "request-timeout",
             Self::Unanswered => "unanswered",
             Self::Tls(kind) => kind.name(),

@@ -23,7 +23,7 @@ mod upload;
 use std::fmt;
 
 pub use custom::{Custom, Expectation, Pattern, unescape};
-pub use http::{BodyRule, HttpRequest};
+pub use http::{BodyRule, HttpRequest, RequestPart, has_variables};
 pub use mix::{MOST_WEIGHT, Mix, check_parts, parse_parts, parse_weight};
 pub use spoken::Spoken;
 pub use status::{ReplyCounts, Statuses};
@@ -57,10 +57,14 @@ pub struct Settings {
     pub size: Mix<usize>,
     /// Name or address of the server, with its port unless that is usual, where requests name it.
     pub host: &'static str,
-    /// What is asked for, where it has a name: from the first slash on, query included.
-    pub paths: Mix<&'static str>,
-    /// What a request says beside its path, where it is one of HTTP.
-    pub request: &'static HttpRequest,
+    /// What is asked for, where requests are those of HTTP.
+    pub requests: Mix<&'static HttpRequest>,
+    /// Whether each client sends back the cookies that it was given.
+    pub cookies: bool,
+    /// How many clients there are, where requests are numbered.
+    pub clients: u64,
+    /// Where everything random in requests begins.
+    pub seed: u64,
     /// The statuses that are right, where replies have one.
     pub expected: Statuses,
     /// How many bytes the body of a right reply of HTTP has; none: any number.
@@ -74,8 +78,10 @@ impl Default for Settings {
         Self {
             size: Mix::One(1000),
             host: "localhost",
-            paths: Mix::One("/"),
-            request: &http::GET,
+            requests: Mix::One(&http::GET),
+            cookies: false,
+            clients: 1,
+            seed: 1,
             expected: Statuses::default(),
             length: None,
             body: None,
@@ -112,6 +118,11 @@ pub trait Dialogue: Sync {
 
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
+        false
+    }
+
+    /// Whether clients send what was put together for one of them alone ([`Requester::made`]).
+    fn makes(&self, _settings: &Settings) -> bool {
         false
     }
 
@@ -179,7 +190,9 @@ pub enum Close {
 ///
 /// Requests are pulled from it piece by piece, so that no copy of a large one is ever made. What it
 /// sends lives as long as the program: it is made once for all clients that ask the same, and may
-/// be lent to the kernel without keeping anybody alive.
+/// be lent to the kernel without keeping anybody alive. Only where each request differs
+/// ([`Dialogue::makes`]) is it in memory of the client ([`made`](Self::made)), which is given away to a kernel that
+/// sends by itself.
 pub trait Requester: Send {
     /// Begins one more request, also while earlier ones are [`pending`](Self::pending) or not
     /// answered: they are answered in the order in which they were begun.
@@ -192,7 +205,17 @@ pub trait Requester: Send {
     /// left whole, or a reply came early and says that the rest is not wanted.
     fn pending(&self) -> &'static [u8];
 
-    /// So many of the pending bytes have left. Gives what is pending then.
+    /// Bytes to send next, where they were put together for this client; then nothing else is pending.
+    fn made(&self) -> &[u8] {
+        &[]
+    }
+
+    /// Gives these away: they count as having left.
+    fn take_made(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// So many of the pending bytes have left, or of those that were [`made`](Self::made). Gives what is pending then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
     /// Forgets all that was begun and not answered: its connection has ended, and what is begun
@@ -202,6 +225,7 @@ pub trait Requester: Send {
     /// Begins a request and appends all of it to `out`, after what was pending before.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
+        out.extend(self.take_made());
         while !self.pending().is_empty() {
             out.extend_from_slice(self.pending());
             self.advance(self.pending().len());
@@ -214,6 +238,11 @@ pub trait Requester: Send {
     /// [`ProtocolError`] when they are not what the server should have said.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
 
+    /// What kind of error the last one was, by the name that records have for it; none: a wrong reply.
+    fn fault(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The server sends no more. In some protocols that is how a reply ends.
     ///
     /// # Errors
@@ -224,6 +253,10 @@ pub trait Requester: Send {
 
     /// Adds to `counts` what was said in all replies so far, over all connections.
     fn counts(&self, _counts: &mut ReplyCounts) {}
+
+    /// Gives away the sizes of the bodies of replies since it was last asked for them, where replies have bodies: each
+    /// size with how many had it.
+    fn sizes(&mut self, _record: &mut dyn FnMut(u64, u64)) {}
 }
 
 /// What a requester made of the bytes it was given; it always takes all of them.

@@ -44,23 +44,9 @@ impl<T: Copy + PartialEq> Mix<T> {
 
     /// The order in which all of it comes, round and round.
     pub(super) fn order(&self) -> Vec<T> {
-        let parts: Vec<(T, u32)> = self.parts().collect();
-        let [_, _, ..] = parts[..] else {
-            return parts.into_iter().map(|(value, _)| value).collect();
-        };
-        let rounds = ORDER_LENGTH.div_ceil(reduced(&parts).sum());
-        let mut order: Vec<T> = parts
-            .iter()
-            .zip(reduced(&parts))
-            .flat_map(|((value, _), weight)| {
-                std::iter::repeat_n(*value, (weight * rounds) as usize)
-            })
-            .collect();
-        // Shuffled (Fisher and Yates), always alike.
-        for last in (1..order.len()).rev() {
-            order.swap(last, scatter(last as u64, last + 1));
-        }
-        order
+        let (values, weights): (Vec<T>, Vec<u32>) = self.parts().unzip();
+        let order = order_of(&weights, u64::MAX).into_iter();
+        order.map(|place| values[place as usize]).collect()
     }
 
     /// In words, a part as `word` says it: "100 kB (3), 1 MB (1)".
@@ -93,6 +79,25 @@ impl Mix<usize> {
     }
 }
 
+/// The places of parts with these weights, each as often as its weight says in a round, for up to so many rounds.
+pub(super) fn order_of(weights: &[u32], most_rounds: u64) -> Vec<u32> {
+    if weights.len() < 2 {
+        return vec![0; weights.len()];
+    }
+    let reduced: Vec<u64> = reduced(weights).collect();
+    let rounds = ORDER_LENGTH.div_ceil(reduced.iter().sum());
+    let rounds = rounds.min(most_rounds).max(1);
+    let each = (0..).zip(&reduced);
+    let mut order: Vec<u32> = each
+        .flat_map(|(place, weight)| std::iter::repeat_n(place, (weight * rounds) as usize))
+        .collect();
+    // Shuffled (Fisher and Yates), always alike.
+    for last in (1..order.len()).rev() {
+        order.swap(last, scatter(last as u64, last + 1));
+    }
+    order
+}
+
 /// Whether a mix can be put together of these parts.
 ///
 /// # Errors
@@ -110,7 +115,8 @@ pub fn check_parts<T: PartialEq>(parts: &[(T, u32)]) -> Result<(), String> {
             ));
         }
     }
-    let sum = reduced(parts).sum::<u64>();
+    let weights: Vec<u32> = parts.iter().map(|(_, weight)| *weight).collect();
+    let sum = reduced(&weights).sum::<u64>();
     match parts {
         [] => Err("there is nothing in it".to_owned()),
         [_, _, ..] if sum > MOST_WEIGHT => Err(format!(
@@ -162,13 +168,13 @@ pub fn parse_weight(text: &str) -> Result<u32, String> {
 }
 
 /// The weights without what divides them all.
-fn reduced<T>(parts: &[(T, u32)]) -> impl Iterator<Item = u64> {
-    let common = parts.iter().fold(0, |common, (_, weight)| {
-        greatest_common_divisor(common, *weight)
-    });
-    parts
+fn reduced(weights: &[u32]) -> impl Iterator<Item = u64> {
+    let common = weights
         .iter()
-        .map(move |(_, weight)| u64::from(weight / common.max(1)))
+        .fold(0, |common, weight| greatest_common_divisor(common, *weight));
+    weights
+        .iter()
+        .map(move |weight| u64::from(weight / common.max(1)))
 }
 
 fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
@@ -179,13 +185,16 @@ fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
 }
 
 /// Where client `number` begins in an order of this length: neighbours far from each other.
-///
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
 pub(super) fn scatter(number: u64, length: usize) -> usize {
+    (scrambled(number) % length as u64) as usize
+}
+
+/// A number that looks like chance: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+pub(super) fn scrambled(number: u64) -> u64 {
     let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) % length as u64) as usize
+    z ^ (z >> 31)
 }
 
 /// The place after this one, going round.

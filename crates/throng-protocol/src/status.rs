@@ -96,38 +96,111 @@ pub struct ReplyCounts {
     pub unexpected: BTreeMap<u16, u64>,
     /// Replies in which the server refused what it was asked, by reason.
     pub rejected: BTreeMap<&'static str, u64>,
+    /// Where one of the redirects among them leads, empty where it does not say.
+    pub redirect: Option<String>,
 }
 
-/// How many replies had which status. Nearly all have the same one, so counting is one comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct StatusCounts {
-    last: u16,
+/// How many replies had which status, and bodies of which size. Nearly all are like the last one, so counting is one
+/// comparison.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    status: u16,
+    bytes: u64,
+    /// Replies like this one, since the last one that differed.
     count: u64,
-    others: Vec<(u16, u64)>,
+    others: Option<Box<Others>>,
 }
 
-impl StatusCounts {
-    pub(super) fn add(&mut self, status: u16) {
-        if status != self.last {
-            self.change_to(status);
+#[derive(Debug, Default)]
+struct Others {
+    statuses: Vec<(u16, u64)>,
+    unexpected: Vec<(u16, u64)>,
+    /// Sizes and how many had each, that nobody has taken yet.
+    sizes: Vec<(u64, u64)>,
+    redirect: Option<Box<str>>,
+}
+
+/// Most sizes that are kept where nobody takes them; a load does after a few dozen replies.
+const MOST_SIZES: usize = 4096;
+/// Most bytes of a place that a redirect leads to.
+const LONGEST_PLACE: usize = 300;
+
+impl Tally {
+    /// A reply of this status had so many bytes in its body.
+    pub(super) fn add(&mut self, status: u16, bytes: u64) {
+        if (status, bytes) != (self.status, self.bytes) {
+            self.close();
+            (self.status, self.bytes) = (status, bytes);
         }
         self.count += 1;
     }
 
+    /// Puts the replies that were alike with the others.
     #[cold]
-    fn change_to(&mut self, status: u16) {
-        if self.count > 0 {
-            self.others.push((self.last, self.count));
+    fn close(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        if count == 0 {
+            return;
         }
-        let known = self.others.iter().position(|(other, _)| *other == status);
-        let count = known.map_or(0, |place| self.others.swap_remove(place).1);
-        (self.last, self.count) = (status, count);
+        let others = self.others.get_or_insert_default();
+        add_to(&mut others.statuses, self.status, count);
+        if others.sizes.len() >= MOST_SIZES {
+            others.sizes.clear();
+        }
+        others.sizes.push((self.bytes, count));
     }
 
-    /// Each status that came, with how often.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
-        let last = (self.count > 0).then_some((self.last, self.count));
-        last.into_iter().chain(self.others.iter().copied())
+    /// The status of the reply that was added last was not expected.
+    #[cold]
+    pub(super) fn refuse(&mut self, status: u16) {
+        let others = self.others.get_or_insert_default();
+        add_to(&mut others.unexpected, status, 1);
+    }
+
+    /// A redirect leads to this place.
+    pub(super) fn redirect(&mut self, place: &[u8]) {
+        let others = self.others.get_or_insert_default();
+        others.redirect.get_or_insert_with(|| {
+            let place = &place[..place.len().min(LONGEST_PLACE)];
+            String::from_utf8_lossy(place).into()
+        });
+    }
+
+    /// Gives away the sizes of bodies so far, each with how many had it.
+    pub(super) fn take_sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
+        self.close();
+        if let Some(others) = &mut self.others {
+            others
+                .sizes
+                .drain(..)
+                .for_each(|(bytes, count)| record(bytes, count));
+        }
+    }
+
+    /// Adds all of it, but for the sizes.
+    pub(super) fn add_to(&self, counts: &mut ReplyCounts) {
+        if self.count > 0 {
+            *counts.statuses.entry(self.status).or_default() += self.count;
+        }
+        let Some(others) = &self.others else {
+            return;
+        };
+        for (status, count) in &others.statuses {
+            *counts.statuses.entry(*status).or_default() += count;
+        }
+        for (status, count) in &others.unexpected {
+            *counts.unexpected.entry(*status).or_default() += count;
+        }
+        if let Some(place) = &others.redirect {
+            counts.redirect.get_or_insert_with(|| place.to_string());
+        }
+    }
+}
+
+fn add_to(counts: &mut Vec<(u16, u64)>, status: u16, count: u64) {
+    match counts.iter_mut().find(|(other, _)| *other == status) {
+        Some((_, sum)) => *sum += count,
+        None => counts.push((status, count)),
     }
 }
 
@@ -166,13 +239,56 @@ mod tests {
     }
 
     #[test]
-    fn each_status_is_counted() {
-        let mut counts = StatusCounts::default();
-        for status in [200, 200, 503, 200, 404, 503, 200] {
-            counts.add(status);
+    fn each_status_and_each_size_is_counted() {
+        let mut tally = Tally::default();
+        for (status, bytes) in [
+            (200, 5),
+            (200, 5),
+            (503, 0),
+            (200, 5),
+            (404, 7),
+            (503, 0),
+            (200, 6),
+        ] {
+            tally.add(status, bytes);
+            if status == 404 {
+                tally.refuse(status);
+            }
         }
-        let counts: BTreeMap<u16, u64> = counts.iter().collect();
-        assert_eq!(counts, BTreeMap::from([(200, 4), (404, 1), (503, 2)]));
-        assert_eq!(StatusCounts::default().iter().count(), 0);
+        tally.redirect(b"/a");
+        tally.redirect(b"/b");
+        let mut counts = ReplyCounts::default();
+        tally.add_to(&mut counts);
+        assert_eq!(counts.statuses, [(200, 4), (404, 1), (503, 2)].into());
+        assert_eq!(counts.unexpected, [(404, 1)].into());
+        assert_eq!(counts.redirect.as_deref(), Some("/a"));
+        let mut sizes = BTreeMap::new();
+        for _ in 0..2 {
+            tally.take_sizes(&mut |bytes, count| *sizes.entry(bytes).or_default() += count);
+            assert_eq!(
+                sizes,
+                BTreeMap::from([(0, 2), (5, 3), (6, 1), (7, 1)]),
+                "each once"
+            );
+        }
+        let mut counts = ReplyCounts::default();
+        tally.add_to(&mut counts);
+        assert_eq!(counts.statuses, [(200, 4), (404, 1), (503, 2)].into());
+    }
+
+    #[test]
+    fn sizes_that_nobody_takes_have_a_bound() {
+        let mut tally = Tally::default();
+        (0..100_000).for_each(|bytes| tally.add(200, bytes));
+        let mut sizes = 0;
+        tally.take_sizes(&mut |_, _| sizes += 1);
+        assert!(sizes <= MOST_SIZES);
+        tally.redirect(&[b'x'; 5000]);
+        let mut counts = ReplyCounts::default();
+        tally.add_to(&mut counts);
+        assert_eq!(
+            counts.redirect.map(|place| place.len()),
+            Some(LONGEST_PLACE)
+        );
     }
 }

@@ -64,7 +64,7 @@ pub use latency::Latency;
 pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Load, OpenLoop, ProbeClients,
-    ServiceSample, TimesOverWindow, TlsFigures, Window,
+    ReplyBytes, ServiceSample, TimesOverWindow, TlsFigures, Window,
 };
 pub use load_event::{LoadEvent, LoadSnapshot, Phase};
 pub use load_stats::{LoadStats, StoppedBy};

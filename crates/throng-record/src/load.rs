@@ -21,6 +21,10 @@ pub struct Load {
     /// Connections established, over the life of the load.
     #[serde(default)]
     pub connections: u64,
+    /// Of these, those that clients made when they had had one before: it was closed after a reply, had served its time,
+    /// or failed.
+    #[serde(default)]
+    pub reconnects: u64,
     /// Requests begun over the life of the load, warm-up included.
     pub requests: u64,
     /// Replies that were right, over the life of the load: as the protocol has them, byte by byte where
@@ -35,6 +39,13 @@ pub struct Load {
     /// Of these, the ones whose status was not expected. They are whole replies, but not verified.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unexpected: BTreeMap<String, u64>,
+    /// Where one of the redirects leads (statuses 301, 302, 303, 307 and 308), which are not followed; empty where it does not
+    /// say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// How large the bodies of replies were, over the life of the load, where the protocol has bodies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_bytes: Option<ReplyBytes>,
     /// How the server was warmed up, where that lasted until its rate was level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
@@ -112,6 +123,14 @@ impl Load {
         self.unexpected.values().sum()
     }
 
+    /// Replies that are redirects.
+    pub fn redirects(&self) -> u64 {
+        let statuses = self.statuses.iter();
+        let redirects = statuses
+            .filter(|(status, _)| ["301", "302", "303", "307", "308"].contains(&status.as_str()));
+        redirects.map(|(_, count)| count).sum()
+    }
+
     /// Requests that failed: connections that ended with an error, and replies of an unexpected status.
     pub fn failed_requests(&self) -> u64 {
         let connections: u64 = self.errors.values().sum();
@@ -138,6 +157,25 @@ impl Load {
             None => self.replies().saturating_sub(self.served.into()),
         }
     }
+}
+
+/// How large the bodies of replies were, in bytes as they came: compressed ones are not unpacked, and what frames chunks
+/// does not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplyBytes {
+    /// Of so many replies.
+    pub replies: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Median, to 3 digits.
+    pub p50: u64,
+    /// 99th percentile, to 3 digits.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
 }
 
 /// The part of a load's figures that only an open loop has, about requests due in the window.

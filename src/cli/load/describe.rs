@@ -40,6 +40,38 @@ pub(super) fn describe(plan: &Plan, load: &Load, cpus: usize) -> String {
     text
 }
 
+/// The same as a table of Markdown.
+pub(super) fn markdown(plan: &Plan, load: &Load) -> String {
+    let what = plan.dialogue.describe(&plan.settings);
+    let mut text = format!(
+        "{} clients on {}, {}\n\n| | |\n|---|---|\n",
+        load.clients,
+        cell(&targets(plan)),
+        cell(&what)
+    );
+    for (name, value) in lines(load, super::cpus(plan)) {
+        let _ = writeln!(text, "| {name} | {} |", cell(&value));
+    }
+    for warning in warnings::of_load(load) {
+        let (message, remedy) = (cell(&warning.message), cell(&warning.remedy));
+        let _ = writeln!(text, "\n**{}**: {message} ({remedy})", warning.kind);
+    }
+    text
+}
+
+/// Text that stands in a cell, whatever is in it.
+fn cell(text: &str) -> String {
+    let mut cell = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '`' | '<' | '[' | '\\' => cell.extend(['\\', c]),
+            c if c.is_control() => cell.push(' '),
+            c => cell.push(c),
+        }
+    }
+    cell
+}
+
 fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     let mut lines = vec![("clients", clients(load))];
     let jobs = load.completion.as_deref();
@@ -48,11 +80,7 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
         lines.push(("errors", errors(load)));
     }
     lines.extend(load.warm_up.map(|took| ("warm-up", warm_up(took))));
-    lines.push(("replies", replies(load)));
-    if !load.statuses.is_empty() {
-        lines.push(("status", list_by_kind(&load.statuses)));
-    }
-    lines.extend(not_as_wanted(load));
+    lines.extend(of_replies(load));
     let window = &load.window;
     lines.push((
         "rate",
@@ -117,6 +145,37 @@ fn lines(load: &Load, cpus: usize) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// Bytes that are few are all told.
+fn whole_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        _ => format::bytes(bytes as f64),
+    }
+}
+
+/// How many replies there were, and what they were like.
+fn of_replies(load: &Load) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("replies", replies(load))];
+    if !load.statuses.is_empty() {
+        lines.push(("status", list_by_kind(&load.statuses)));
+    }
+    if let Some(bytes) = load.reply_bytes.filter(|bytes| bytes.min < bytes.max) {
+        let [min, p50, p99, max] = [bytes.min, bytes.p50, bytes.p99, bytes.max].map(whole_bytes);
+        let sizes = format!("{min} to {max}, median {p50}, 99 % {p99}");
+        lines.push(("reply body", sizes));
+    }
+    for (name, counts) in [
+        ("unexpected", &load.unexpected),
+        ("rejected", &load.rejected),
+    ] {
+        if !counts.is_empty() {
+            let count: u64 = counts.values().sum();
+            lines.push((name, format!("{count} of them{}", by_kind(counts))));
+        }
+    }
+    lines
+}
+
 /// How long it took, or what was not level after it.
 fn warm_up(warm_up: WarmUp) -> String {
     let took = format::time(warm_up.took_s * 1e6);
@@ -129,22 +188,10 @@ fn clients(load: &Load) -> String {
         load.connected, load.served, load.never_served
     );
     if load.connections > u64::from(load.connected) {
-        let _ = write!(text, ", over {} connections", load.connections);
+        let (all, again) = (load.connections, load.reconnects);
+        let _ = write!(text, ", over {all} connections ({again} reconnects)");
     }
     text
-}
-
-/// Replies that were not what was wanted.
-fn not_as_wanted(load: &Load) -> impl Iterator<Item = (&'static str, String)> {
-    let kinds = [
-        ("unexpected", &load.unexpected),
-        ("rejected", &load.rejected),
-    ];
-    let there = kinds.into_iter().filter(|(_, counts)| !counts.is_empty());
-    there.map(|(name, counts)| {
-        let count: u64 = counts.values().sum();
-        (name, format!("{count} of them{}", by_kind(counts)))
-    })
 }
 
 /// What handshakes agreed on, and how many there were.

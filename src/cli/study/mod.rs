@@ -4,7 +4,7 @@ mod mistakes;
 pub(super) mod resolve;
 mod search;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::exit::Accepted;
 use crate::cli::progress::Shown;
@@ -24,21 +24,26 @@ pub(super) struct Ready {
     pub(super) store: Store,
 }
 
+/// Refuses a study none of whose parts can run here.
+pub(super) fn check(study: &Study, parts: &[Resolved]) -> Result<(), Usage> {
+    match parts.iter().find_map(|part| part.record.skipped.as_ref()) {
+        Some(first) if parts.iter().all(|part| part.plan.is_err()) => Err(Usage(format!(
+            "no part of {} can run here: {first}",
+            study.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Begins a study: everything is resolved before anything runs, and each part has its record.
 pub(super) fn run(
     study: &Study,
     scale: Option<Scale>,
     parts: Vec<Resolved>,
     origin: &mut Origin,
-    directory: impl FnOnce() -> anyhow::Result<PathBuf>,
+    directory: &Path,
     accepted: Accepted,
 ) -> anyhow::Result<Exit> {
-    if let Some(first) = parts.iter().find_map(|part| part.record.skipped.as_ref())
-        && parts.iter().all(|part| part.plan.is_err())
-    {
-        let why = format!("no part of {} can run here: {first}", study.name);
-        return Err(Usage(why).into());
-    }
     let whole = record::Study {
         schema_version: SCHEMA_VERSION,
         throng_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -52,7 +57,6 @@ pub(super) fn run(
         parts: parts.iter().map(|part| part.record.clone()).collect(),
         claims: study.claims.clone(),
     };
-    let directory = &directory()?;
     let lock = whole.create(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in parts {

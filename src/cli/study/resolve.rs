@@ -234,7 +234,8 @@ fn load(part: &Part, common: &Common) -> Result<LoadSpec, NoLoad> {
     }
     runner::check_times(&load, common.timed).map_err(NoLoad::Usage)?;
     default_protocol(&mut load, part.servers.iter().all(is_ours));
-    let load = load.checked().map_err(NoLoad::Wrong)?;
+    let load = load.checked().and_then(LoadSpec::with_files);
+    let load = load.map_err(NoLoad::Wrong)?;
     if !part.is_search() {
         load.check_arrival().map_err(NoLoad::Wrong)?;
     }

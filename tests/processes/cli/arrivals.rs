@@ -176,8 +176,8 @@ fn asks_in_a_second(think: &str, expected: RangeInclusive<u64>) {
 fn a_wrong_plan_is_wrong_usage() {
     for (option, says) in [
         ("--rate=0", "from 0.001"),
-        ("--rate=-5", "from 0.001"),
-        ("--rate=inf", "from 0.001"),
+        ("--rate=-5", "is no rate"),
+        ("--rate=inf", "is no rate"),
         ("--rate=2e9", "1000000000"),
         ("--rate=10..5", "write it like 5..10"),
         ("--rate=many", "write it like 1000"),

@@ -215,6 +215,8 @@ impl Reader {
             fs::write(&path, &script).expect("it can be written");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
         }
+        let requests = "{\"path\": \"/\", \"weight\": 3}\n{\"path\": \"/news\"}\n";
+        fs::write(directory.path().join("requests.jsonl"), requests).expect("it can be written");
         // A capture of nothing: its head alone.
         let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes);
         fs::write(directory.path().join("load.pcap"), head.concat()).expect("it can be written");

@@ -340,7 +340,7 @@ fn any_request_can_be_made() {
 #[test]
 fn what_is_wrong_is_an_error() {
     let (server, _) = start();
-    for (path, kind) in [("/garbage", "wrong-reply"), ("/broken-off", "closed-early")] {
+    for (path, kind) in [("/garbage", "not-http"), ("/broken-off", "cut-reply")] {
         let (_, result) = load(server, path, 40);
         assert_eq!(result["errors"], json!({kind: 4}), "{path}: {result}");
     }

@@ -13,6 +13,7 @@ mod habits;
 mod jobs;
 mod lists;
 mod loads;
+mod requests;
 mod scale;
 mod terminal;
 mod uploads;

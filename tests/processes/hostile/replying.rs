@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use super::engines;
 use super::servers::{ECHO, Hostile, echo_on, echo_once, only_hear, reset, say, say_on};
 use crate::support::load::{load, one};
 
@@ -23,8 +24,16 @@ fn garbage_is_a_wrong_reply() {
         let server = Hostile::start(|_, stream| say(stream, garbage));
         for protocol in PROTOCOLS {
             let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
-            ended.only("wrong-reply", 5);
+            ended.only(no_reply_of(protocol), 5);
         }
+    }
+}
+
+/// What it is called if something is no reply at all.
+fn no_reply_of(protocol: &str) -> &'static str {
+    match protocol {
+        "http" => "not-http",
+        _ => "wrong-reply",
     }
 }
 
@@ -37,7 +46,7 @@ fn garbage_in_place_of_the_reply_is_a_wrong_reply() {
     });
     for protocol in PROTOCOLS {
         let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
-        ended.only("wrong-reply", 5);
+        ended.only(no_reply_of(protocol), 5);
     }
 }
 
@@ -97,7 +106,11 @@ fn more_than_was_asked_for_is_a_wrong_reply() {
             say(stream, &reply)
         });
         let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
-        assert_eq!(ended.errors, one("wrong-reply", 5), "{ended:?}");
+        let kind = match protocol {
+            "http" => "extra-bytes",
+            _ => "wrong-reply",
+        };
+        assert_eq!(ended.errors, one(kind, 5), "{ended:?}");
     }
 }
 
@@ -105,51 +118,51 @@ fn more_than_was_asked_for_is_a_wrong_reply() {
 #[test]
 fn bytes_without_end_are_not_kept() {
     let head = "HTTP/1.1 200 OK\r\n";
-    for (protocol, first, again, wrong) in [
-        ("echo", String::new(), "garbage", true),
-        ("factorial", String::new(), "garbage", true),
-        ("upload", String::new(), "garbage", true),
-        ("http", String::new(), "garbage", true),
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n");
+    for (protocol, first, again, kind) in [
+        ("echo", String::new(), "garbage", Some("wrong-reply")),
+        ("factorial", String::new(), "garbage", Some("wrong-reply")),
+        ("upload", String::new(), "garbage", Some("wrong-reply")),
+        ("http", String::new(), "garbage", Some("not-http")),
         // A head that does not end, by its fields and by one of them.
-        ("http", head.to_owned(), "A: b\r\n", true),
-        ("http", format!("{head}A: "), "b", true),
+        ("http", head.to_owned(), "A: b\r\n", Some("long-head")),
+        ("http", format!("{head}A: "), "b", Some("long-head")),
         // Replies before the reply, and a body without an end.
         (
             "http",
             String::new(),
             "HTTP/1.1 103 Early Hints\r\n\r\n",
-            false,
+            Some("wrong-reply"),
         ),
-        ("http", format!("{head}\r\n"), "b", false),
+        ("http", format!("{head}\r\n"), "b", None),
         (
             "http",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\n"),
-            "1\r\nb\r\n",
-            false,
-        ),
-        // The length of a chunk, longer than any, and an extension of it.
-        (
-            "http",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\n"),
-            "1",
-            true,
-        ),
-        (
-            "http",
-            format!("{head}Transfer-Encoding: chunked\r\n\r\n1;"),
+            format!("{head}Content-Length: 10000000000\r\n\r\n"),
             "b",
-            true,
+            None,
+        ),
+        ("http", chunked.clone(), "1\r\nb\r\n", None),
+        // The length of a chunk, longer than any, an extension of it, and fields at the end.
+        ("http", chunked.clone(), "1", Some("bad-chunk")),
+        ("http", format!("{chunked}1;"), "b", Some("bad-chunk")),
+        (
+            "http",
+            format!("{chunked}0\r\n"),
+            "A: b\r\n",
+            Some("bad-chunk"),
         ),
     ] {
         let server =
             Hostile::start(move |_, stream| say_on(stream, first.as_bytes(), again.as_bytes()));
-        let ended = load(server.address, &format!("{SHORT} --protocol {protocol}"));
-        if wrong {
-            ended.only("wrong-reply", 5);
-        } else {
-            ended.never_served(5);
+        for engine in engines() {
+            let options = format!("{SHORT} --protocol {protocol} --engine {engine}");
+            let ended = load(server.address, &options);
+            match kind {
+                Some(kind) => ended.only(kind, 5),
+                None => ended.never_served(5),
+            }
+            assert!(ended.most_memory_kib < TOO_MUCH_KIB, "{ended:?}");
         }
-        assert!(ended.most_memory_kib < TOO_MUCH_KIB, "{ended:?}");
     }
 }
 

@@ -28,8 +28,15 @@ fn not_expected(name: &str) -> bool {
         "clients_not_done",
         "clients_done",
     ];
-    // Replies of http have a status.
-    let of_others = name.starts_with("response_") || name.starts_with("status_");
+    // Replies of http have a status and a body.
+    let of_http = [
+        "redirects",
+        "reply_p50_bytes",
+        "reply_min_bytes",
+        "reply_max_bytes",
+    ];
+    let of_others =
+        name.starts_with("response_") || name.starts_with("status_") || of_http.contains(&name);
     of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use throng::record::LeftOut;
 use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng::record::spec::{Data, LoadSpec, Paths, RateRange, Sent, Spacing, TlsSpec};
+use throng::record::spec::{Data, LoadSpec, Paths, RateRange, RequestFile, Sent, Spacing, TlsSpec};
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
@@ -99,6 +99,9 @@ fn full_spec() -> LoadSpec {
         http_method: Some("PUT".to_owned()),
         header: vec!["A: b".to_owned()],
         data: Some(Data::Text("c".to_owned())),
+        request_file: Some(RequestFile::holding("a.jsonl", "{}").expect("requests")),
+        variables: true,
+        cookies: true,
         expect_status: Some("404".to_owned()),
         expect_length: Some(3),
         expect_body: Some("text:abc".to_owned()),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use throng::record::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
-    ProbeClients, ServiceSample, Settling, TimesOverWindow, TlsFigures, Unsettled, WarmUp, Window,
+    ProbeClients, ReplyBytes, ServiceSample, Settling, TimesOverWindow, TlsFigures, Unsettled,
+    WarmUp, Window,
 };
 
 use super::full::counts;
@@ -36,6 +37,8 @@ pub(super) fn full_load() -> Load {
         rejected: counts("over-limit"),
         statuses: counts("500"),
         unexpected: counts("500"),
+        redirect: Some("/a".to_owned()),
+        reply_bytes: Some(full_reply_bytes()),
         warm_up: Some(full_warm_up()),
         window: full_window(),
         service_time: latency(),
@@ -53,6 +56,7 @@ pub(super) fn full_load() -> Load {
             bias_absent: Some("too many".to_owned()),
         }),
         connections: 1,
+        reconnects: 1,
         open_loop: Some(OpenLoop {
             due: 1,
             waited: 1,
@@ -95,6 +99,17 @@ fn full_tls(handshake_time: Option<Latency>) -> TlsFigures {
         handshakes_per_s: Some(1.0),
         handshake_time,
         negotiated: counts("TLS 1.3, TLS13_AES_128_GCM_SHA256, http/1.1"),
+    }
+}
+
+fn full_reply_bytes() -> ReplyBytes {
+    ReplyBytes {
+        replies: 1,
+        min: 1,
+        p50: 1,
+        p99: 1,
+        max: 1,
+        mean: 1.0,
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A client's receive is asked for once and tells of all that arrives, in buffers that all clients of
 //! a worker share. Requests live as long as the program, so they are sent from where they lie, and a
-//! send that went well is not told of. One call hands over all that is due and waits for what comes
+//! send that went well is not told of; only a request put together for one client is given to the kernel until it says
+//! that it has left. One call hands over all that is due and waits for what comes
 //! next.
 //!
 //! What one call brings has one time, and what is sent because of it leaves with the next one. So
@@ -174,11 +175,15 @@ impl<T: Transport> IoUring<T> {
             self.lend(pool, slot, Patience::None);
             return;
         }
+        if pool.makes() {
+            self.send_made(pool, slot);
+            return;
+        }
         let link = &mut self.links[slot];
         let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
             return;
         };
-        let bytes = pool.pending(slot);
+        let bytes = pool.shared(slot);
         if bytes.is_empty() || link.ends {
             return;
         }
@@ -189,7 +194,7 @@ impl<T: Transport> IoUring<T> {
             pool.sent(slot, bytes.len());
             bytes.len()
         };
-        let is_notified = counted == 0 || !pool.pending(slot).is_empty();
+        let is_notified = counted == 0 || !pool.shared(slot).is_empty();
         link.sending = Sending {
             is_notified,
             counted,
@@ -260,6 +265,28 @@ impl<T: Transport> IoUring<T> {
         }
     }
 
+    /// The same where it was put together for this client: the kernel has it until it has left.
+    fn send_made(&mut self, pool: &mut ClientPool, slot: usize) {
+        let link = &mut self.links[slot];
+        let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
+            return;
+        };
+        if pool.pending(slot).is_empty() || link.ends {
+            return;
+        }
+        let bytes = pool.take_made(slot);
+        link.sending = Sending {
+            is_notified: true,
+            counted: bytes.len(),
+        };
+        link.sent_in = self.handed_over;
+        let sent = self.ring.send_given(socket, slot as u32, link.turn, bytes);
+        if let Err(error) = sent {
+            let action = pool.not_sent(slot, errno(&error), self.time);
+            self.apply(pool, slot, action);
+        }
+    }
+
     /// Bytes of a connection have left, or not.
     fn has_left(
         &mut self,
@@ -282,6 +309,8 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         let action = match sent {
+            // What was given away and has not left cannot be sent again.
+            Ok(_) if pool.makes() && fewer > 0 => pool.not_sent(slot, Errno::PIPE, self.time),
             Ok(_) if was_notified => {
                 pool.sent(slot, more);
                 Action::Send

@@ -166,7 +166,9 @@ impl ClientPool {
             Some(spoken) => format!("{wrong}; this server speaks {spoken}"),
             None => wrong.what.clone(),
         };
-        self.fail_because(slot, ErrorKind::WrongReply, Some(&detail), now)
+        let kind = self.clients[slot].requester.fault();
+        let kind = kind.map_or(ErrorKind::WrongReply, ErrorKind::Named);
+        self.fail_because(slot, kind, Some(&detail), now)
     }
 
     /// Both sides do not agree on keys, or what came over their connection cannot be read.
@@ -330,8 +332,9 @@ impl ClientPool {
         }
         self.record_rest_of_schedule(now);
         let mut counts = ReplyCounts::default();
-        for client in &self.clients {
+        for client in &mut self.clients {
             client.requester.counts(&mut counts);
+            client.note_sizes(&mut self.stats);
         }
         self.stats.add_counts(counts);
         let clients = self.clients.into_iter().map(|client| client.stats);

@@ -96,6 +96,8 @@ pub(super) struct ClientPool {
 struct Rules {
     /// Requests that a client may have out at once.
     pipeline: u16,
+    /// Whether each request is put together for one client.
+    makes: bool,
     /// Whether requests come due by themselves.
     has_dues: bool,
     /// Whether clients think before their first request too.
@@ -120,6 +122,9 @@ struct Sweep {
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// Part of a limit by which it may be overrun.
 const SWEEPS_A_LIMIT: u64 = 10;
+
+/// Replies after which a client's sizes of replies are recorded.
+const SIZES_NOTED: u64 = 64;
 
 impl ClientPool {
     /// Every `workers`th client of a load that began at `began`, beginning with client `number`.
@@ -160,6 +165,7 @@ impl ClientPool {
             at_once: plan.at_once.map_or(u32::MAX, |most| share.of_clients(most)),
             rules: Rules {
                 pipeline: plan.pipeline,
+                makes: plan.dialogue.makes(&plan.settings),
                 has_dues: plan.has_dues(),
                 thinks_first: plan.has_dues() && plan.job().is_some(),
                 requests_per_connection: plan.requests_per_connection.unwrap_or(u32::MAX),
@@ -228,8 +234,30 @@ impl ClientPool {
     // Sending.
 
     /// What a client has to send next.
-    pub(super) fn pending(&self, slot: usize) -> &'static [u8] {
+    pub(super) fn pending(&self, slot: usize) -> &[u8] {
+        let client = &self.clients[slot];
+        if self.rules.makes {
+            client.requester.made()
+        } else {
+            client.unsent
+        }
+    }
+
+    /// The same, where it lives as long as the program.
+    pub(super) fn shared(&self, slot: usize) -> &'static [u8] {
         self.clients[slot].unsent
+    }
+
+    /// Whether it does not: each request is put together for one client.
+    pub(super) fn makes(&self) -> bool {
+        self.rules.makes
+    }
+
+    /// Gives away what a client has to send, which counts as sent.
+    pub(super) fn take_made(&mut self, slot: usize) -> Vec<u8> {
+        let made = self.clients[slot].requester.take_made();
+        self.sent_before(slot, made.len());
+        made
     }
 
     /// So much of it has left.
@@ -309,6 +337,9 @@ impl ClientPool {
         let client = &mut self.clients[slot];
         let stamp = client.take_oldest();
         client.stats.replies += 1;
+        if client.stats.replies.is_multiple_of(SIZES_NOTED) {
+            client.note_sizes(&mut self.stats);
+        }
         self.progress.verified += 1;
         if client.was_answered() {
             self.progress.waiting -= 1;

@@ -19,6 +19,7 @@ pub fn of_load(load: &Load) -> Vec<Warning> {
     [
         unbalanced(load),
         unexpected(load),
+        redirected(load),
         rejected(load),
         unsteady(load),
         behind(load),
@@ -35,6 +36,7 @@ pub(super) fn of_load_at(load: &Load, at_load: &AtLoad) -> Vec<Warning> {
     [
         unbalanced(load),
         unexpected(load),
+        redirected(load),
         rejected(load),
         behind(load),
         rate_not_kept(load, at_load),
@@ -66,6 +68,29 @@ fn unexpected(load: &Load) -> Option<Warning> {
             "unexpected-status",
             of_replies(load, count, "had an unexpected status", &load.unexpected),
             "check --path and the server's log; --expect-status says which statuses are right",
+        )
+    })
+}
+
+/// A server that says where the reply is does less work than one that has it.
+fn redirected(load: &Load) -> Option<Warning> {
+    let place = load.redirect.as_deref()?;
+    let (count, all) = (load.redirects(), load.replies());
+    let to = match place {
+        "" => "a place that they do not name".to_owned(),
+        place => format::printable(place),
+    };
+    Some(if count == all {
+        warning(
+            "redirected",
+            format!("all replies are redirects to {to}"),
+            "load that instead: redirects are not followed",
+        )
+    } else {
+        warning(
+            "redirected",
+            format!("{count} of {all} replies are redirects, such as to {to}"),
+            "ask for what they lead to: redirects are not followed",
         )
     })
 }

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use super::super::ProtocolError;
 use super::super::custom::{Needle, Pattern, unescape};
-use super::reply::wrong;
+use super::wrong::{Fault, Wrong, wrong};
 
 /// So many bytes of a body that is wrong are shown.
 const SHOWN: usize = 200;
@@ -88,12 +87,7 @@ impl BodyRule {
     }
 
     /// Takes the next bytes, which begin at byte `at` of the body.
-    pub(super) fn take(
-        &self,
-        check: &mut BodyCheck,
-        at: u64,
-        content: &[u8],
-    ) -> Result<(), ProtocolError> {
+    pub(super) fn take(&self, check: &mut BodyCheck, at: u64, content: &[u8]) -> Result<(), Wrong> {
         let room = SHOWN - check.shown.len().min(SHOWN);
         check.shown.extend(content.iter().take(room));
         if check.found || check.over {
@@ -119,7 +113,7 @@ impl BodyRule {
     }
 
     /// The body is whole, with so many bytes. Gives what tells it from others.
-    pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, ProtocolError> {
+    pub(super) fn end(&self, check: &BodyCheck, bytes: u64) -> Result<u64, Wrong> {
         let right = match &self.kind {
             Kind::Same => true,
             Kind::Text(text) => bytes == text.len() as u64,
@@ -133,7 +127,7 @@ impl BodyRule {
     }
 
     /// What was expected, and what came.
-    pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, ProtocolError> {
+    pub(super) fn wrong<T>(&self, check: &BodyCheck) -> Result<T, Wrong> {
         let more = if check.shown.len() == SHOWN {
             " ..."
         } else {
@@ -143,10 +137,11 @@ impl BodyRule {
             Kind::Same => "the same as before".to_owned(),
             _ => self.to_string(),
         };
-        wrong(format!(
+        let what = format!(
             "a body is not {right} but `{}`{more}",
             check.shown.escape_ascii()
-        ))
+        );
+        wrong(Fault::Reply, what)
     }
 }
 

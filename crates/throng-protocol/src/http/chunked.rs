@@ -1,6 +1,6 @@
 //! Bodies whose length is told piece by piece (RFC 9112, section 7.1).
 
-use super::super::ProtocolError;
+use super::wrong::{Fault, Wrong};
 
 /// Most bytes beside the content: extensions of a chunk's size, or the fields at the end.
 const MOST_ASIDE: usize = 8 * 1024;
@@ -57,7 +57,7 @@ impl Chunks {
     ///
     /// # Errors
     /// When they are no chunks.
-    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Found<'a>, ProtocolError> {
+    pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Found<'a>, Wrong> {
         while let Some((&byte, rest)) = input.split_first() {
             if let Place::Content { left } = &mut self.place {
                 let count = input
@@ -87,7 +87,7 @@ impl Chunks {
 }
 
 /// Where the reading stands after a byte beside the content.
-fn next(place: Place, byte: u8) -> Result<Place, ProtocolError> {
+fn next(place: Place, byte: u8) -> Result<Place, Wrong> {
     let after_size = |size| match size {
         0 => Place::Trailer { bytes: 0 },
         left => Place::Content { left },
@@ -122,8 +122,9 @@ fn next(place: Place, byte: u8) -> Result<Place, ProtocolError> {
 }
 
 #[cold]
-fn wrong(what: &str, byte: u8) -> ProtocolError {
-    ProtocolError {
+fn wrong(what: &str, byte: u8) -> Wrong {
+    Wrong {
+        kind: Fault::Chunk,
         what: format!("a chunk {what}: {byte:#04x}"),
     }
 }
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     /// The content of a body and what follows it, when it comes cut at `cut`; none: no end yet.
-    fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), ProtocolError> {
+    fn read(wire: &[u8], cut: usize) -> Result<(Vec<u8>, Option<Vec<u8>>), Wrong> {
         let mut chunks = Chunks::new();
         let mut content = Vec::new();
         let (first, second) = wire.split_at(cut);

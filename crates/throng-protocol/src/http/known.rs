@@ -8,8 +8,8 @@
 
 use std::cell::RefCell;
 
-use super::super::ProtocolError;
 use super::reply::{Head, parse};
+use super::wrong::Wrong;
 
 /// Most heads that a thread remembers; a crowd meets one for each path that it asks for.
 const MOST_HEADS: usize = 16;
@@ -31,7 +31,7 @@ pub(super) fn recall<T>(bytes: &[u8], last: Last, then: impl FnOnce(&Head) -> T)
 }
 
 /// The head at the front of `bytes`, as [`parse`] reads it.
-pub(super) fn read(bytes: &[u8], last: &mut Last) -> Result<Option<Head>, ProtocolError> {
+pub(super) fn read(bytes: &[u8], last: &mut Last) -> Result<Option<Head>, Wrong> {
     KNOWN.with_borrow_mut(|known| known.read(bytes, last))
 }
 
@@ -57,7 +57,7 @@ impl Known {
 
     /// Looks among all heads, and reads one that is not there.
     #[cold]
-    fn read(&mut self, bytes: &[u8], last: &mut Last) -> Result<Option<Head>, ProtocolError> {
+    fn read(&mut self, bytes: &[u8], last: &mut Last) -> Result<Option<Head>, Wrong> {
         let mut heads = self.heads.iter();
         if let Some(place) = heads.position(|(text, _)| bytes.starts_with(text)) {
             last.0 = place;

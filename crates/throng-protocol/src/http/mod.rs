@@ -11,18 +11,23 @@
 mod ask;
 mod body;
 mod chunked;
+mod cookies;
 mod known;
+mod made;
 mod reply;
 mod request;
 mod request_set;
 mod requester;
 mod session;
+mod template;
+mod wrong;
 
 use super::pattern::{Kept, noise};
 use super::{Dialogue, Offer, Protocol, Requester, Session, Settings, Spoken};
 pub use body::BodyRule;
 pub(crate) use request::GET;
-pub use request::HttpRequest;
+pub use request::{HttpRequest, RequestPart};
+pub use template::has_variables;
 use throng_registry::{Entry, Info};
 
 /// The protocol `http`.
@@ -45,12 +50,33 @@ impl Protocol for Http {
 
 impl Dialogue for Http {
     fn describe(&self, settings: &Settings) -> String {
-        let (method, body) = (settings.request.method(), settings.request.body_bytes());
-        let paths = settings.paths.in_words(|path| path);
-        match body {
-            0 => format!("http {method} {paths}"),
-            _ => format!("http {method} {paths} with {body} bytes"),
+        let requests = || settings.requests.parts().map(|(request, _)| request);
+        let parts = requests().count();
+        if parts > MOST_NAMED {
+            return format!(
+                "http {parts} requests, like {}",
+                in_words(requests().next())
+            );
         }
+        let mut methods: Vec<&str> = requests().map(HttpRequest::method).collect();
+        methods.dedup();
+        let named = if let [method] = methods[..] {
+            let paths = settings.requests.in_words(HttpRequest::path);
+            format!("http {method} {paths}")
+        } else {
+            let named = settings
+                .requests
+                .in_words(|request| in_words(Some(request)));
+            format!("http {named}")
+        };
+        match requests().map(HttpRequest::body_bytes).max() {
+            None | Some(0) => named,
+            Some(bytes) => format!("{named} with {bytes} bytes"),
+        }
+    }
+
+    fn makes(&self, settings: &Settings) -> bool {
+        request_set::request_set(settings).is_made()
     }
 
     fn spoken(&self) -> Option<Spoken> {
@@ -60,6 +86,15 @@ impl Dialogue for Http {
     fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
         Box::new(requester::HttpRequester::new(settings, client))
     }
+}
+
+/// Most requests that are named one by one.
+const MOST_NAMED: usize = 8;
+
+/// A request in words: "GET /a".
+fn in_words(request: Option<&HttpRequest>) -> String {
+    let words = request.map(|request| format!("{} {}", request.method(), request.path()));
+    words.unwrap_or_default()
 }
 
 /// The name that throng's servers go by, and by which its clients know them.

@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use httparse::{ParserConfig, Response, Status};
 
-use super::super::ProtocolError;
 use super::chunked::Chunks;
+use super::wrong::{Fault, Wrong, wrong};
 use super::{SERVER, length, lists};
 
 /// Most bytes of a status line and the fields after it.
@@ -41,6 +41,11 @@ impl Reply {
     pub(super) fn is_granted(&self) -> bool {
         (200..300).contains(&self.status)
     }
+
+    /// Whether it names another place where the reply is.
+    pub(super) fn is_redirect(&self) -> bool {
+        matches!(self.status, 301..=303 | 307 | 308)
+    }
 }
 
 /// A head that is whole.
@@ -53,19 +58,23 @@ pub(super) struct Head {
 }
 
 /// The head at the front of `bytes`; none when it is not whole.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, ProtocolError> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Head>, Wrong> {
     let mut response = Response::new(&mut []);
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
     let config = ParserConfig::default();
     match config.parse_response_with_uninit_headers(&mut response, bytes, &mut fields) {
         Ok(Status::Complete(count)) => examine(&response, count).map(Some),
         Ok(Status::Partial) => Ok(None),
-        Err(error) => wrong(format!("not HTTP/1.1: {error}")),
+        Err(httparse::Error::TooManyHeaders) => {
+            let what = format!("a head with more than {MOST_FIELDS} fields (too many headers)");
+            wrong(Fault::LongHead, what)
+        }
+        Err(error) => wrong(Fault::NotHttp, format!("not HTTP/1.1: {error}")),
     }
 }
 
 /// How long a reply is (RFC 9112, section 6.3), and what else matters of it.
-fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, ProtocolError> {
+fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, Wrong> {
     let mut reply = Reply {
         status: response.code.unwrap_or(0),
         ..Reply::default()
@@ -76,10 +85,11 @@ fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, ProtocolEr
         if is("content-length") {
             let Some(length) = length(field.value) else {
                 let value = field.value.escape_ascii();
-                return wrong(format!("a content length that is none: `{value}`"));
+                let what = format!("a content length that is none: `{value}`");
+                return wrong(Fault::Length, what);
             };
             if bytes.replace(length).is_some_and(|other| other != length) {
-                return wrong("two content lengths".to_owned());
+                return wrong(Fault::Length, "two content lengths that differ".to_owned());
             }
         } else if is("transfer-encoding") {
             let last = field.value.rsplit(|&byte| byte == b',').next();
@@ -104,9 +114,4 @@ fn examine(response: &Response<'_, '_>, count: usize) -> Result<Head, ProtocolEr
         place,
         count,
     })
-}
-
-#[cold]
-pub(super) fn wrong<T>(what: String) -> Result<T, ProtocolError> {
-    Err(ProtocolError { what })
 }

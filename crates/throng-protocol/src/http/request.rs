@@ -1,54 +1,138 @@
-//! What a request says beside its path: method, headers and body.
+//! A request: method, path, headers and body, and the statuses that are right for it.
 
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+use super::super::{Mix, Statuses};
+use super::template::{self, Piece};
 
 /// Headers that the client writes itself, since they say how a message is framed.
 const OWN: [&str; 2] = ["content-length", "transfer-encoding"];
 
-/// Method, headers and body of all requests of a load.
+/// One request of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     method: Cow<'static, str>,
+    path: Cow<'static, str>,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
+    body: Option<Vec<u8>>,
+    expected: Option<Statuses>,
+    /// Whether `{n}` and the like stand for something.
+    has_variables: bool,
 }
 
-/// `GET` without anything else.
+/// `GET /` without anything else.
 pub(crate) static GET: HttpRequest = HttpRequest {
     method: Cow::Borrowed("GET"),
+    path: Cow::Borrowed("/"),
     headers: Vec::new(),
-    body: Vec::new(),
+    body: None,
+    expected: None,
+    has_variables: false,
 };
+
+/// What is wrong with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestPart {
+    /// Its method.
+    Method,
+    /// Its path.
+    Path,
+    /// A header.
+    Header,
+    /// Its body.
+    Body,
+}
 
 impl HttpRequest {
     /// A request with these headers, each `Name: value`. Without a method it is POST with a body and GET without.
     /// A body without a `Content-Type` has that of JSON if it is JSON, and else that of a form.
     ///
     /// # Errors
-    /// Says which method or header is wrong.
+    /// Says which part is wrong, and why.
     pub fn new(
         method: Option<&str>,
+        path: &str,
         headers: &[String],
         body: Option<Vec<u8>>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, (RequestPart, String)> {
         let usual = if body.is_some() { "POST" } else { "GET" };
-        let method = check_method(method.unwrap_or(usual))?.to_owned();
-        let mut headers: Vec<(String, String)> = headers
+        let method = check_method(method.unwrap_or(usual));
+        let path = check_path(path);
+        let headers = headers.iter().map(|header| parse_header(header));
+        let of = |part| move |why| (part, why);
+        Ok(Self {
+            method: method.map_err(of(RequestPart::Method))?.to_owned().into(),
+            path: path.map_err(of(RequestPart::Path))?.to_owned().into(),
+            headers: headers
+                .collect::<Result<_, _>>()
+                .map_err(of(RequestPart::Header))?,
+            body,
+            expected: None,
+            has_variables: false,
+        })
+    }
+
+    /// Keeps requests, by their weights, as long as the program runs. Equal ones are kept once: a process that measures
+    /// asks for them before each trial.
+    pub fn keep(mut parts: Vec<(Self, u32)>) -> Mix<&'static Self> {
+        static KEPT: Mutex<Vec<Mix<&'static HttpRequest>>> = Mutex::new(Vec::new());
+        if let [(_, weight)] = &mut parts[..] {
+            *weight = 1;
+        }
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let are_same = |mix: &&Mix<&'static Self>| {
+            let mut known = mix.parts();
+            let all = parts.iter().all(|(request, weight)| {
+                known
+                    .next()
+                    .is_some_and(|(r, w)| r == request && w == *weight)
+            });
+            all && known.next().is_none()
+        };
+        if let Some(mix) = kept.iter().find(are_same) {
+            return *mix;
+        }
+        let parts: Vec<(&'static Self, u32)> = parts
+            .leak()
             .iter()
-            .map(|header| parse_header(header))
-            .collect::<Result<_, _>>()?;
-        if let Some(body) = &body {
-            if !headers.iter().any(|(name, _)| is(name, "content-type")) {
-                headers.push(("Content-Type".to_owned(), guess_type(body).to_owned()));
-            }
-            headers.push(("Content-Length".to_owned(), body.len().to_string()));
-        } else if ["POST", "PUT", "PATCH"].contains(&&*method) {
-            headers.push(("Content-Length".to_owned(), "0".to_owned()));
+            .map(|(request, weight)| (request, *weight))
+            .collect();
+        let mix = match parts[..] {
+            [(only, _)] => Mix::One(only),
+            _ => Mix::Several(parts.leak()),
+        };
+        kept.push(mix);
+        mix
+    }
+
+    /// The same, for which other statuses are right than for all requests.
+    #[must_use]
+    pub fn expecting(self, expected: Statuses) -> Self {
+        Self {
+            expected: Some(expected),
+            ..self
+        }
+    }
+
+    /// The same with variables, if that is so: `{n}` and the like stand for something in its path, headers and body.
+    ///
+    /// # Errors
+    /// Names a word in braces that stands for nothing.
+    pub fn with_variables_if(self, has_variables: bool) -> Result<Self, (RequestPart, String)> {
+        if !has_variables {
+            return Ok(self);
+        }
+        let values = self.headers.iter().map(|(_, value)| value);
+        let values = values.map(|value| (RequestPart::Header, value.as_bytes()));
+        let body = self.body.as_deref().unwrap_or_default();
+        let path = (RequestPart::Path, self.path.as_bytes());
+        for (part, text) in values.chain([path, (RequestPart::Body, body)]) {
+            template::pieces(text).map_err(|why| (part, why))?;
         }
         Ok(Self {
-            method: method.into(),
-            headers,
-            body: body.unwrap_or_default(),
+            has_variables: true,
+            ..self
         })
     }
 
@@ -57,28 +141,82 @@ impl HttpRequest {
         self.method == "HEAD"
     }
 
-    /// In words, before the paths: "POST".
+    /// In words, before the path: "POST".
     pub(super) fn method(&self) -> &str {
         &self.method
     }
 
-    pub(super) fn body_bytes(&self) -> usize {
-        self.body.len()
+    /// What it asks for.
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
-    /// Its bytes, for one path of one host.
-    pub(super) fn wire(&self, host: &str, path: &str) -> Vec<u8> {
-        let mut head = format!("{} {path} HTTP/1.1\r\n", self.method);
+    pub(super) fn body_bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The statuses that are right for it, if they are not those of all requests.
+    pub(super) fn expected(&self) -> Option<Statuses> {
+        self.expected
+    }
+
+    /// Whether it differs from time to time.
+    pub(super) fn is_variable(&self) -> bool {
+        self.has_variables
+    }
+
+    /// Its bytes, for a host, where it has no variables.
+    pub(crate) fn wire(&self, host: &str) -> Vec<u8> {
+        let mut wire = self.head(host);
+        if self.has_length() {
+            wire.extend_from_slice(format!("Content-Length: {}\r\n", self.body_bytes()).as_bytes());
+        }
+        wire.extend_from_slice(b"\r\n");
+        wire.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        wire
+    }
+
+    /// What its head and its body are put together of, for a host.
+    pub(super) fn pieces(&self, host: &str) -> (Vec<Piece>, Vec<Piece>) {
+        let text = |text: &[u8]| Piece::Text(text.to_vec());
+        let read = |bytes: &[u8]| {
+            if self.has_variables {
+                template::pieces(bytes).unwrap_or_default() // checked when they were asked for
+            } else {
+                vec![text(bytes)]
+            }
+        };
+        let mut head = read(&self.head(host));
+        if self.has_length() {
+            head.extend([text(b"Content-Length: "), Piece::BodyLength, text(b"\r\n")]);
+        }
+        head.extend([Piece::Cookies, text(b"\r\n")]);
+        (head, read(self.body.as_deref().unwrap_or_default()))
+    }
+
+    /// Request line and headers, but for the length of the body.
+    fn head(&self, host: &str) -> Vec<u8> {
+        let has = |name| self.headers.iter().any(|(own, _)| is(own, name));
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in [("Host", host), ("User-Agent", "throng")] {
-            if !self.headers.iter().any(|(own, _)| is(own, name)) {
+            if !has(name) {
                 head += &format!("{name}: {value}\r\n");
             }
         }
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        head += "\r\n";
-        [head.as_bytes(), &self.body].concat()
+        if let Some(body) = &self.body
+            && !has("content-type")
+        {
+            head += &format!("Content-Type: {}\r\n", guess_type(body));
+        }
+        head.into_bytes()
+    }
+
+    /// Whether it says how long its body is.
+    fn has_length(&self) -> bool {
+        self.body.is_some() || ["POST", "PUT", "PATCH"].contains(&&*self.method)
     }
 }
 
@@ -95,6 +233,19 @@ fn check_method(method: &str) -> Result<&str, String> {
         return Err("CONNECT asks for a tunnel, which has no replies to measure".to_owned());
     }
     Ok(method)
+}
+
+/// A path that a request can ask for, query included.
+fn check_path(path: &str) -> Result<&str, String> {
+    if !path.starts_with('/') {
+        return Err(format!("`{path}` is no path; it begins with a slash"));
+    }
+    if !path.bytes().all(|byte| byte.is_ascii_graphic()) || path.contains('#') {
+        return Err(format!(
+            "`{path}` has characters that must be written as %XX"
+        ));
+    }
+    Ok(path)
 }
 
 /// Splits `Name: value`.
@@ -136,13 +287,23 @@ fn guess_type(body: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cookies::Jar;
+    use super::super::template::Values;
     use super::*;
 
-    fn wire(method: Option<&str>, headers: &[&str], body: Option<&str>) -> String {
+    fn request(
+        method: Option<&str>,
+        path: &str,
+        headers: &[&str],
+        body: Option<&str>,
+    ) -> HttpRequest {
         let headers: Vec<String> = headers.iter().map(ToString::to_string).collect();
         let body = body.map(|body| body.as_bytes().to_vec());
-        let request = HttpRequest::new(method, &headers, body).unwrap();
-        String::from_utf8(request.wire("h:1", "/p")).unwrap()
+        HttpRequest::new(method, path, &headers, body).unwrap()
+    }
+
+    fn wire(method: Option<&str>, headers: &[&str], body: Option<&str>) -> String {
+        String::from_utf8(request(method, "/p", headers, body).wire("h:1")).unwrap()
     }
 
     #[test]
@@ -152,10 +313,7 @@ mod tests {
             wire(None, &[], None),
             format!("GET /p HTTP/1.1\r\n{usual}\r\n")
         );
-        assert_eq!(
-            String::from_utf8(GET.wire("h:1", "/p")).unwrap(),
-            wire(None, &[], None)
-        );
+        assert_eq!(GET, request(None, "/", &[], None));
         assert_eq!(
             wire(None, &["X-A:  b c "], Some("{}")),
             format!(
@@ -178,19 +336,92 @@ mod tests {
     }
 
     #[test]
-    fn what_no_request_can_have_is_refused() {
-        for (method, header, why) in [
-            ("G T", "A: b", "`G T` is not a method"),
-            ("", "A: b", "`` is not a method"),
-            ("connect", "A: b", "tunnel"),
-            ("GET", "A", "`A` is not a header"),
-            ("GET", "A b: c", "`A b` is no name"),
-            ("GET", "A: b\r\nC: d", "`A` has a control character"),
-            ("GET", "content-length: 3", "follows from the body"),
-            ("GET", "Transfer-Encoding: chunked", "follows from the body"),
+    fn equal_requests_are_kept_once() {
+        let of = |paths: &[(&str, u32)]| {
+            let parts = paths
+                .iter()
+                .map(|(path, weight)| (request(None, path, &[], None), *weight));
+            HttpRequest::keep(parts.collect())
+        };
+        let place = |mix: Mix<&'static HttpRequest>| match mix {
+            Mix::One(only) => std::ptr::from_ref(only).addr(),
+            Mix::Several(parts) => parts.as_ptr().addr(),
+        };
+        let several = of(&[("/a", 1), ("/b", 2)]);
+        assert_eq!(place(several), place(of(&[("/a", 1), ("/b", 2)])));
+        assert_ne!(place(several), place(of(&[("/a", 1), ("/b", 3)])));
+        assert_eq!(place(of(&[("/a", 5)])), place(of(&[("/a", 1)])));
+        assert_eq!(several.parts().count(), 2);
+    }
+
+    #[test]
+    fn pieces_make_the_same_wire() {
+        for request in [
+            GET.clone(),
+            request(Some("PUT"), "/a", &["A: {n}"], Some("{\"a\": {n}}")),
+            request(Some("POST"), "/", &[], None),
         ] {
-            let error = HttpRequest::new(Some(method), &[header.to_owned()], None).unwrap_err();
+            let (head, body) = request.pieces("h:1");
+            let mut out = Vec::new();
+            Values::new(0, 1, 1).fill(&head, &body, &Jar::default(), &mut out);
+            assert_eq!(out, request.wire("h:1"));
+        }
+        let variable = request(None, "/{n}", &["A: {client}"], Some("<{n}>"));
+        let (head, body) = variable.with_variables_if(true).unwrap().pieces("h:1");
+        let mut values = Values::new(8, 2, 1);
+        let wires = [(); 2].map(|()| {
+            let mut out = Vec::new();
+            values.fill(&head, &body, &Jar::default(), &mut out);
+            String::from_utf8(out).unwrap()
+        });
+        let expected = |n: u32, length: u32| {
+            format!(
+                "POST /{n} HTTP/1.1\r\nHost: h:1\r\nUser-Agent: throng\r\nA: 8\r\n\
+                 Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n<{n}>"
+            )
+        };
+        assert_eq!(wires, [expected(8, 3), expected(10, 4)]);
+    }
+
+    #[test]
+    fn what_no_request_can_have_is_refused() {
+        use RequestPart::{Header, Method, Path};
+        for (method, path, header, part, why) in [
+            ("G T", "/", "A: b", Method, "`G T` is not a method"),
+            ("", "/", "A: b", Method, "`` is not a method"),
+            ("connect", "/", "A: b", Method, "tunnel"),
+            ("GET", "a", "A: b", Path, "begins with a slash"),
+            ("GET", "/a b", "A: b", Path, "%XX"),
+            ("GET", "/", "A", Header, "`A` is not a header"),
+            ("GET", "/", "A b: c", Header, "`A b` is no name"),
+            (
+                "GET",
+                "/",
+                "A: b\r\nC: d",
+                Header,
+                "`A` has a control character",
+            ),
+            (
+                "GET",
+                "/",
+                "content-length: 3",
+                Header,
+                "follows from the body",
+            ),
+            (
+                "GET",
+                "/",
+                "Transfer-Encoding: chunked",
+                Header,
+                "follows from the body",
+            ),
+        ] {
+            let headers = [header.to_owned()];
+            let (found, error) = HttpRequest::new(Some(method), path, &headers, None).unwrap_err();
+            assert_eq!(found, part, "{error}");
             assert!(error.contains(why), "{error}");
         }
+        let unknown = request(None, "/", &["A: {who}"], None).with_variables_if(true);
+        assert_eq!(unknown.unwrap_err().0, Header);
     }
 }

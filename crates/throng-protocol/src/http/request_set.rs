@@ -1,21 +1,31 @@
 //! What clients ask, laid out once for all of them, and what they remember of the answers.
 
-use super::super::mix::scatter;
+use super::super::mix::{order_of, scatter};
 use super::super::pattern::Kept;
-use super::super::{Mix, ProtocolError, Settings, Statuses, cycle};
+use super::super::{Mix, Settings, Statuses, cycle};
 use super::body::BodyCheck;
+use super::template::Piece;
+use super::wrong::Wrong;
 use super::{BodyRule, HttpRequest, text};
+
+/// Most bytes of requests that lie one behind the other, each as often as its weight says.
+const MOST_LAID_OUT: usize = 64 << 20;
+/// The order of requests is longer than one round of their weights only up to so many bytes.
+const MOST_ROUNDS: usize = 4 << 20;
 
 /// What clients ask, round and round, and the text that throng's own servers answer.
 pub(super) struct RequestSet {
+    /// All requests in their order, or nothing where each is put together when it is asked.
     pub(super) wire: Vec<u8>,
     pub(super) requests: Vec<Request>,
+    pub(super) kinds: Vec<RequestKind>,
     pub(super) text: &'static [u8],
     /// The statuses and the length that are right.
     pub(super) expected: Statuses,
     pub(super) length: Option<u64>,
-    /// Whether replies have no body, whatever their heads say.
-    pub(super) is_head: bool,
+    /// Whether requests differ in what replies to them are like: some have no body, or other statuses are right.
+    pub(super) replies_differ: bool,
+    pub(super) keeps_cookies: bool,
     /// Whether they are not all the same.
     is_mixed: bool,
 }
@@ -29,6 +39,16 @@ impl RequestSet {
             0
         }
     }
+
+    /// Whether each is put together when it is asked.
+    pub(super) fn is_made(&self) -> bool {
+        self.wire.is_empty()
+    }
+
+    /// What the request at a place of the order is.
+    pub(super) fn kind(&self, place: usize) -> &RequestKind {
+        &self.kinds[self.requests[place].kind as usize]
+    }
 }
 
 /// One request among them.
@@ -36,65 +56,128 @@ pub(super) struct Request {
     /// Its first byte.
     pub(super) start: usize,
     pub(super) bytes: usize,
-    /// Which path it asks for.
-    pub(super) path: usize,
+    /// Which of those that differ it is.
+    pub(super) kind: u32,
+}
+
+/// Requests that are all the same.
+pub(super) struct RequestKind {
+    /// What it is put together of, if it is.
+    pub(super) pieces: (Vec<Piece>, Vec<Piece>),
+    /// Whether replies have no body, whatever their heads say.
+    pub(super) is_head: bool,
+    pub(super) expected: Statuses,
+}
+
+/// Settings from which the same requests follow.
+struct Key {
+    requests: Mix<&'static HttpRequest>,
+    host: &'static str,
+    expected: Statuses,
+    length: Option<u64>,
+    cookies: bool,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        // By where they lie, since there may be many.
+        let are_same = match (self.requests, other.requests) {
+            (Mix::One(mine), Mix::One(theirs)) => std::ptr::eq(mine, theirs),
+            (Mix::Several(mine), Mix::Several(theirs)) => std::ptr::eq(mine, theirs),
+            _ => false,
+        };
+        are_same
+            && (self.host, self.expected, self.length, self.cookies)
+                == (other.host, other.expected, other.length, other.cookies)
+    }
 }
 
 /// What clients with these settings ask.
 pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
-    type Key = (
-        &'static str,
-        Mix<&'static str>,
-        Statuses,
-        &'static HttpRequest,
-        Option<u64>,
-    );
     static REQUEST_SETS: Kept<Key, RequestSet> = Kept::new();
-    let key = (
-        settings.host,
-        settings.paths,
-        settings.expected,
-        settings.request,
-        settings.length,
-    );
-    REQUEST_SETS.get(key, |(host, paths, expected, request, length)| {
-        let mut request_set = RequestSet {
+    let key = Key {
+        requests: settings.requests,
+        host: settings.host,
+        expected: settings.expected,
+        length: settings.length,
+        cookies: settings.cookies,
+    };
+    REQUEST_SETS.get(key, |key| Box::new(RequestSet::new(key)))
+}
+
+impl RequestSet {
+    fn new(key: &Key) -> Self {
+        let parts: Vec<(&HttpRequest, u32)> = key.requests.parts().collect();
+        let weights: Vec<u32> = parts.iter().map(|(_, weight)| *weight).collect();
+        let sizes: Vec<usize> = parts
+            .iter()
+            .map(|(request, _)| request.wire(key.host).len())
+            .collect();
+        let round: usize = order_of(&weights, 1)
+            .iter()
+            .map(|kind| sizes[*kind as usize])
+            .sum();
+        let is_made = key.cookies
+            || round > MOST_LAID_OUT
+            || parts.iter().any(|(request, _)| request.is_variable());
+        let rounds = if is_made {
+            u64::MAX
+        } else {
+            (MOST_ROUNDS / round.max(1)) as u64
+        };
+        let mut set = Self {
             wire: Vec::new(),
             requests: Vec::new(),
+            kinds: Vec::new(),
             text: text(),
-            expected: *expected,
-            length: *length,
-            is_head: request.is_head(),
-            is_mixed: matches!(paths, Mix::Several(_)),
+            expected: key.expected,
+            length: key.length,
+            replies_differ: false,
+            keeps_cookies: key.cookies,
+            is_mixed: parts.len() > 1,
         };
-        for asked in paths.order() {
-            let request = request.wire(host, asked);
-            let wire = match paths {
-                Mix::One(_) => cycle::repeat(&request),
-                Mix::Several(_) => request.clone(),
-            };
-            let path = paths.parts().position(|(path, _)| path == asked);
-            for _ in 0..wire.len() / request.len() {
-                request_set.requests.push(Request {
-                    start: request_set
-                        .requests
-                        .last()
-                        .map_or(0, |last| last.start + last.bytes),
-                    bytes: request.len(),
-                    path: path.unwrap_or(0),
-                });
-            }
-            request_set.wire.extend(wire);
+        for (request, _) in &parts {
+            set.replies_differ |= request.is_head() || request.expected().is_some();
+            set.kinds.push(RequestKind {
+                pieces: if is_made {
+                    request.pieces(key.host)
+                } else {
+                    Default::default()
+                },
+                is_head: request.is_head(),
+                expected: request.expected().unwrap_or(key.expected),
+            });
         }
-        Box::new(request_set)
-    })
+        for kind in order_of(&weights, rounds) {
+            if is_made {
+                set.add(kind, 0);
+                continue;
+            }
+            let request = parts[kind as usize].0.wire(key.host);
+            let bytes = request.len();
+            let wire = if set.is_mixed {
+                request
+            } else {
+                cycle::repeat(&request)
+            };
+            (0..wire.len() / bytes).for_each(|_| set.add(kind, bytes));
+            set.wire.extend(wire);
+        }
+        set
+    }
+
+    fn add(&mut self, kind: u32, bytes: usize) {
+        let last = self.requests.last();
+        let start = last.map_or(0, |last| last.start + last.bytes);
+        self.requests.push(Request { start, bytes, kind });
+    }
 }
 
 /// What a client remembers of bodies, where somebody said which are right.
 pub(super) struct Checked {
     pub(super) rule: &'static BodyRule,
     pub(super) check: BodyCheck,
-    /// Of the first body granted for each path: what tells it from others.
+    /// Of the first body granted for each request: what tells it from others.
     firsts: Vec<Option<u64>>,
 }
 
@@ -104,15 +187,15 @@ impl Checked {
         let checked = settings.body.map(|rule| Self {
             rule,
             check: BodyCheck::default(),
-            firsts: vec![None; settings.paths.parts().count()],
+            firsts: vec![None; settings.requests.parts().count()],
         });
         checked.map(Box::new)
     }
 
-    /// A body for this path is whole, with so many bytes.
-    pub(super) fn end(&mut self, path: usize, bytes: u64) -> Result<(), ProtocolError> {
+    /// A body for this kind of request is whole, with so many bytes.
+    pub(super) fn end(&mut self, kind: u32, bytes: u64) -> Result<(), Wrong> {
         let seen = self.rule.end(&self.check, bytes)?;
-        let first = self.firsts[path].get_or_insert(seen);
+        let first = self.firsts[kind as usize].get_or_insert(seen);
         if self.rule.wants_same() && *first != seen {
             return self.rule.wrong(&self.check);
         }
@@ -126,45 +209,56 @@ mod tests {
     use super::super::requester::HttpRequester;
     use super::*;
 
+    /// Requests for these paths, by weight.
+    fn paths(paths: &[(&str, u32)]) -> Mix<&'static HttpRequest> {
+        let request = |(path, weight): &(&str, u32)| {
+            let request = HttpRequest::new(None, path, &[], None).unwrap();
+            (&*Box::leak(Box::new(request)), *weight)
+        };
+        Mix::new(&paths.iter().map(request).collect::<Vec<_>>()).unwrap()
+    }
+
     #[test]
     fn paths_come_by_weight_and_each_has_a_body_of_its_own() {
-        let paths = Mix::Several(&[("/long", 1), ("/", 3)]);
-        let mut requester = HttpRequester::new(
-            &Settings {
-                paths,
-                body: Some(Box::leak(Box::new(BodyRule::parse("same").unwrap()))),
-                ..Settings::default()
-            },
-            5,
-        );
-        let mut wire = Vec::new();
-        (0..1024).for_each(|_| requester.request(&mut wire));
-        let asked = String::from_utf8(wire).unwrap();
-        let asked: Vec<&str> = asked
-            .lines()
-            .filter_map(|line| line.strip_prefix("GET "))
-            .collect();
-        let length = |line: &&str| if line.starts_with("/long") { 20 } else { 2 };
-        assert_eq!(asked.iter().map(length).sum::<usize>(), 256 * 20 + 768 * 2);
-        let reply = |length: usize| {
-            let body = "x".repeat(length);
-            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
-        };
-        let replies: String = asked.iter().map(|line| reply(length(line))).collect();
-        let heard = requester.receive(replies.as_bytes()).unwrap();
-        assert_eq!(heard.completed, 1024);
-        // The same order comes again, and now with the body of the other path.
-        requester.begin();
-        let wrong = reply(22 - length(&asked[0]));
-        assert!(requester.receive(wrong.as_bytes()).is_err());
+        for cookies in [false, true] {
+            let mut requester = HttpRequester::new(
+                &Settings {
+                    requests: paths(&[("/long", 1), ("/", 3)]),
+                    body: Some(Box::leak(Box::new(BodyRule::parse("same").unwrap()))),
+                    cookies,
+                    ..Settings::default()
+                },
+                5,
+            );
+            let mut wire = Vec::new();
+            (0..1024).for_each(|_| requester.request(&mut wire));
+            let asked = String::from_utf8(wire).unwrap();
+            let asked: Vec<&str> = asked
+                .lines()
+                .filter_map(|line| line.strip_prefix("GET "))
+                .collect();
+            let length = |line: &&str| if line.starts_with("/long") { 20 } else { 2 };
+            assert_eq!(asked.iter().map(length).sum::<usize>(), 256 * 20 + 768 * 2);
+            let reply = |length: usize| {
+                let body = "x".repeat(length);
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}")
+            };
+            let replies: String = asked.iter().map(|line| reply(length(line))).collect();
+            let heard = requester.receive(replies.as_bytes()).unwrap();
+            assert_eq!(heard.completed, 1024);
+            // The same order comes again, and now with the body of the other path.
+            requester.begin();
+            let wrong = reply(22 - length(&asked[0]));
+            assert!(requester.receive(wrong.as_bytes()).is_err());
+        }
     }
 
     #[test]
     fn several_requests_leave_in_few_pieces() {
-        for paths in [Mix::One("/a"), Mix::Several(&[("/a", 1), ("/b", 1)])] {
+        for requests in [paths(&[("/a", 1)]), paths(&[("/a", 1), ("/b", 1)])] {
             let mut requester = HttpRequester::new(
                 &Settings {
-                    paths,
+                    requests,
                     ..Settings::default()
                 },
                 5,
@@ -181,5 +275,26 @@ mod tests {
             }
             assert!((64..=65).contains(&pieces), "{pieces}");
         }
+    }
+
+    #[test]
+    fn large_requests_are_not_laid_out_as_often_as_they_are_asked() {
+        let with_body = |bytes: usize, weight: u32| {
+            let request = HttpRequest::new(None, "/", &[], Some(vec![b'x'; bytes])).unwrap();
+            (&*Box::leak(Box::new(request)), weight)
+        };
+        let set = |parts: &[(&'static HttpRequest, u32)]| {
+            request_set(&Settings {
+                requests: Mix::new(parts).unwrap(),
+                ..Settings::default()
+            })
+        };
+        let some = set(&[with_body(1_000_000, 2), with_body(2_000_000, 1)]);
+        assert!(!some.is_made());
+        assert_eq!(some.requests.len(), 3);
+        assert!(some.wire.len() < 5_000_000);
+        let many = set(&[with_body(1_000_000, 1), with_body(2_000_000, 900)]);
+        assert!(many.is_made());
+        assert_eq!(many.requests.len() % 901, 0);
     }
 }

@@ -2,18 +2,27 @@
 
 use super::super::cycle::Cycle;
 use super::super::mix::following;
-use super::super::status::StatusCounts;
+use super::super::status::Tally;
 use super::super::{ProtocolError, Replies, ReplyCounts, Requester, Settings};
 use super::TEXT_PERIOD;
 use super::chunked::Found;
+use super::cookies;
 use super::known::{self, Last};
-use super::reply::{Head, MOST_HEAD, Place, Reply, wrong};
+use super::made::Made;
+use super::reply::{Head, MOST_HEAD, Place, Reply};
 use super::request_set::{Checked, RequestSet, request_set};
+use super::template::Values;
+use super::wrong::{Fault, Wrong, wrong};
+
+/// Most heads that may come before that of the reply (1xx).
+const MOST_INTERIM: u8 = 64;
 
 /// The client half of one client.
 pub(super) struct HttpRequester {
     request_set: &'static RequestSet,
     requests: Cycle,
+    /// Instead of these, what is put together for this client alone.
+    made: Option<Box<Made>>,
     /// Which request is the next to be begun.
     next: usize,
     /// The oldest one that is not answered, or the next one.
@@ -25,17 +34,26 @@ pub(super) struct HttpRequester {
     last: Last,
     place: Place,
     reply: Reply,
+    /// Heads that came before that of the reply.
+    interim: u8,
+    /// What was wrong last.
+    fault: Fault,
     checked: Option<Box<Checked>>,
-    statuses: StatusCounts,
+    tally: Tally,
 }
 
 impl HttpRequester {
     pub(super) fn new(settings: &Settings, client: u64) -> Self {
         let request_set = request_set(settings);
         let first = request_set.first(client);
+        let made = || {
+            let values = Values::new(client, settings.clients, settings.seed);
+            Box::new(Made::new(values, request_set.keeps_cookies))
+        };
         Self {
             request_set,
             requests: Cycle::new(&request_set.wire, request_set.requests[first].start),
+            made: request_set.is_made().then(made),
             next: first,
             oldest: first,
             unanswered: 0,
@@ -43,16 +61,22 @@ impl HttpRequester {
             last: Last::default(),
             place: Place::Head,
             reply: Reply::default(),
+            interim: 0,
+            fault: Fault::default(),
             checked: Checked::new(settings),
-            statuses: StatusCounts::default(),
+            tally: Tally::default(),
         }
     }
 }
 
 impl Requester for HttpRequester {
     fn begin(&mut self) -> &'static [u8] {
-        self.requests
-            .begin(self.request_set.requests[self.next].bytes);
+        match &mut self.made {
+            None => self
+                .requests
+                .begin(self.request_set.requests[self.next].bytes),
+            Some(made) => made.begin(&self.request_set.kind(self.next).pieces),
+        }
         self.next = following(self.next, self.request_set.requests.len());
         self.unanswered += 1;
         self.pending()
@@ -62,25 +86,74 @@ impl Requester for HttpRequester {
         self.requests.pending()
     }
 
+    fn made(&self) -> &[u8] {
+        self.made.as_ref().map_or(&[], |made| made.pending())
+    }
+
+    fn take_made(&mut self) -> Vec<u8> {
+        self.made
+            .as_mut()
+            .map(|made| made.take())
+            .unwrap_or_default()
+    }
+
     fn advance(&mut self, count: usize) -> &'static [u8] {
-        self.requests.advance(count);
+        match &mut self.made {
+            None => self.requests.advance(count),
+            Some(made) => made.advance(count),
+        }
         self.pending()
     }
 
     fn forget(&mut self) {
         self.requests
             .start_over(self.request_set.requests[self.next].start);
+        if let Some(made) = &mut self.made {
+            made.forget();
+        }
         self.oldest = self.next;
         self.unanswered = 0;
         self.part = Vec::new();
         self.place = Place::Head;
+        self.interim = 0;
     }
 
-    fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
+    fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
+        match self.read(input) {
+            Ok(replies) => Ok(replies),
+            Err(wrong) => Err(self.blame(wrong)),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Replies, ProtocolError> {
+        self.end().map_err(|wrong| self.blame(wrong))
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        self.fault.name()
+    }
+
+    fn counts(&self, counts: &mut ReplyCounts) {
+        self.tally.add_to(counts);
+    }
+
+    fn sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
+        self.tally.take_sizes(record);
+    }
+}
+
+impl HttpRequester {
+    #[inline]
+    fn read(&mut self, mut input: &[u8]) -> Result<Replies, Wrong> {
         let mut replies = Replies::default();
         while !input.is_empty() {
             if self.unanswered == 0 {
-                return wrong(format!("{} bytes came after the reply", input.len()));
+                let what = format!(
+                    "{} bytes came after the reply: `{}`",
+                    input.len(),
+                    input[..input.len().min(40)].escape_ascii()
+                );
+                return wrong(Fault::Extra, what);
             }
             let whole = match &mut self.place {
                 Place::Head => self.head(&mut input)?,
@@ -115,35 +188,46 @@ impl Requester for HttpRequester {
         Ok(replies)
     }
 
-    fn finish(&mut self) -> Result<Replies, ProtocolError> {
-        let mut replies = Replies::default();
-        if let Place::Endless = self.place {
-            self.complete(&mut replies)?;
-        }
-        Ok(replies)
-    }
-
-    fn counts(&self, counts: &mut ReplyCounts) {
-        for (status, count) in self.statuses.iter() {
-            *counts.statuses.entry(status).or_default() += count;
-            if !self.request_set.expected.contains(status) {
-                *counts.unexpected.entry(status).or_default() += count;
+    /// The server sends no more.
+    fn end(&mut self) -> Result<Replies, Wrong> {
+        let bytes = self.reply.bytes;
+        let what = match self.place {
+            Place::Endless => {
+                let mut replies = Replies::default();
+                self.complete(&mut replies)?;
+                return Ok(replies);
             }
-        }
+            Place::Head if self.part.is_empty() => return Ok(Replies::default()),
+            Place::Head => format!("after {} bytes of a head", self.part.len()),
+            Place::Counted(left) => {
+                let all = bytes.saturating_add(left);
+                format!("after {bytes} of {all} bytes of a body")
+            }
+            Place::Chunked(_) => format!("after {bytes} bytes of a body, before its last chunk"),
+        };
+        wrong(Fault::Cut, format!("the connection ended {what}"))
     }
-}
 
-impl HttpRequester {
+    #[cold]
+    fn blame(&mut self, wrong: Wrong) -> ProtocolError {
+        self.fault = wrong.kind;
+        ProtocolError { what: wrong.what }
+    }
+
     /// Takes the head of a reply off the front of `input`, or what has come of it; whether the
     /// reply is whole with it.
-    fn head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
+    fn head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
         if self.part.is_empty() {
             let count = known::recall(input, self.last, |head| {
                 (self.reply, self.place) = (head.reply, head.place);
                 head.count
             });
             if let Some(count) = count {
-                *input = &input[count..];
+                let (head, rest) = input.split_at(count);
+                *input = rest;
+                if self.reply.status >= 300 || self.made.is_some() {
+                    self.hear(head);
+                }
                 return Ok(self.begin_body());
             }
         }
@@ -152,7 +236,7 @@ impl HttpRequester {
 
     /// As [`HttpRequester::head`], when it is not the one that came last.
     #[cold]
-    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, ProtocolError> {
+    fn read_head(&mut self, input: &mut &[u8]) -> Result<bool, Wrong> {
         let before = self.part.len();
         let window = &input[..input.len().min(MOST_HEAD - before)];
         let parsed = if before == 0 {
@@ -172,27 +256,58 @@ impl HttpRequester {
             }
             *input = &input[window.len()..];
             return if self.part.len() == MOST_HEAD {
-                wrong(format!("a head of more than {MOST_HEAD} bytes"))
+                wrong(
+                    Fault::LongHead,
+                    format!("a head of more than {MOST_HEAD} bytes"),
+                )
             } else {
                 Ok(false)
             };
         };
+        let part = std::mem::take(&mut self.part); // an idle client owns no buffer
+        let head = if before == 0 {
+            &window[..count]
+        } else {
+            &part[..count]
+        };
         *input = &input[count - before..];
-        if before > 0 {
-            self.part = Vec::new(); // an idle client owns no buffer
-        }
         match reply.status {
-            101 => return wrong("the server changes to another protocol, unasked".to_owned()),
-            ..200 => return Ok(false), // the real reply follows
-            _ => {}
+            101 => {
+                let what = "the server changes to another protocol, unasked".to_owned();
+                return wrong(Fault::Reply, what);
+            }
+            ..200 => {
+                // The real reply follows.
+                self.interim += 1;
+                if self.interim > MOST_INTERIM {
+                    let what = format!("more than {MOST_INTERIM} heads of status 1xx and no reply");
+                    return wrong(Fault::Reply, what);
+                }
+                return Ok(false);
+            }
+            _ => self.interim = 0,
         }
         (self.reply, self.place) = (reply, place);
+        self.hear(head);
         Ok(self.begin_body())
+    }
+
+    /// Takes what a head says beyond how long the reply is.
+    #[cold]
+    fn hear(&mut self, head: &[u8]) {
+        if let Some(made) = &mut self.made {
+            made.hear(head);
+        }
+        if self.reply.is_redirect() {
+            let mut lines = head.split(|&byte| byte == b'\n');
+            let location = lines.find_map(|line| cookies::field(line, "location"));
+            self.tally.redirect(location.unwrap_or_default());
+        }
     }
 
     /// A head is read. Whether the reply is whole with it.
     fn begin_body(&mut self) -> bool {
-        if self.request_set.is_head {
+        if self.request_set.replies_differ && self.request_set.kind(self.oldest).is_head {
             self.place = Place::Counted(0);
         }
         if let Some(checked) = &mut self.checked {
@@ -202,7 +317,7 @@ impl HttpRequester {
     }
 
     /// Checks the next bytes of a body.
-    fn check(&mut self, mut content: &[u8]) -> Result<(), ProtocolError> {
+    fn check(&mut self, mut content: &[u8]) -> Result<(), Wrong> {
         let bytes = self.reply.bytes;
         self.reply.bytes += content.len() as u64;
         if let Some(checked) = self.checked.as_mut().filter(|_| self.reply.is_granted()) {
@@ -216,7 +331,8 @@ impl HttpRequester {
             let count = content.len().min(TEXT_PERIOD - at);
             let (piece, rest) = content.split_at(count);
             if piece != &self.request_set.text[at..at + count] {
-                return wrong(format!("a byte of the text is wrong, from byte {bytes} on"));
+                let what = format!("a byte of the text is wrong, from byte {bytes} on");
+                return wrong(Fault::Reply, what);
             }
             content = rest;
             at = 0;
@@ -225,7 +341,7 @@ impl HttpRequester {
     }
 
     /// A reply is whole.
-    fn complete(&mut self, replies: &mut Replies) -> Result<(), ProtocolError> {
+    fn complete(&mut self, replies: &mut Replies) -> Result<(), Wrong> {
         let granted = self.reply.is_granted();
         let Reply {
             status,
@@ -237,14 +353,23 @@ impl HttpRequester {
         self.place = Place::Head;
         self.unanswered -= 1;
         replies.completed += 1;
-        replies.refused += u32::from(!self.request_set.expected.contains(status));
-        self.statuses.add(status);
+        self.tally.add(status, bytes);
+        let expected = if self.request_set.replies_differ {
+            &self.request_set.kind(self.oldest).expected
+        } else {
+            &self.request_set.expected
+        };
+        if !expected.contains(status) {
+            replies.refused += 1;
+            self.tally.refuse(status);
+        }
         if granted {
             if let Some(length) = self.request_set.length.filter(|length| *length != bytes) {
-                return wrong(format!("a body has {bytes} bytes instead of {length}"));
+                let what = format!("a body has {bytes} bytes instead of {length}");
+                return wrong(Fault::Reply, what);
             }
             if let Some(checked) = &mut self.checked {
-                checked.end(self.request_set.requests[self.oldest].path, bytes)?;
+                checked.end(self.request_set.requests[self.oldest].kind, bytes)?;
             }
         }
         self.oldest = following(self.oldest, self.request_set.requests.len());

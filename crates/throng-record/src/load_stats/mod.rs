@@ -6,6 +6,7 @@
 
 mod bias;
 mod sample;
+mod sizes;
 mod summary;
 mod synthetic;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use throng_stats::fairness::Counts;
 use crate::WarmUp;
 pub use bias::{EarlyBias, ServedClient};
 pub use sample::{Sample, Sum};
+pub use sizes::SizeStats;
 pub use synthetic::synthetic;
 pub use times::{Times, TimesByPart};
 pub use tls::TlsStats;
@@ -68,6 +70,11 @@ pub struct LoadStats {
     pub statuses: BTreeMap<String, u64>,
     /// Of these, the ones whose status was not expected.
     pub unexpected: BTreeMap<String, u64>,
+    /// Where one of the redirects among them leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// How large the bodies of replies were, where they have bodies.
+    pub reply_bytes: SizeStats,
     /// Connections that ended with an error, by kind.
     pub errors: BTreeMap<String, ErrorStats>,
     pub window_replies: u64,
@@ -275,6 +282,7 @@ impl LoadStats {
         merge_counts(&mut self.rejected, &rejected);
         merge_counts(&mut self.statuses, &by_status(counts.statuses));
         merge_counts(&mut self.unexpected, &by_status(counts.unexpected));
+        self.redirect = least(self.redirect.take(), counts.redirect);
     }
 
     /// Adds what other clients saw.
@@ -310,6 +318,8 @@ impl LoadStats {
         merge_counts(&mut self.rejected, &other.rejected);
         merge_counts(&mut self.statuses, &other.statuses);
         merge_counts(&mut self.unexpected, &other.unexpected);
+        self.redirect = least(self.redirect.take(), other.redirect.clone());
+        self.reply_bytes.merge(&other.reply_bytes);
         for (kind, theirs) in &other.errors {
             match self.errors.get_mut(kind) {
                 Some(mine) => mine.merge(theirs),

@@ -44,6 +44,7 @@ pub fn synthetic(number: u32, clients: u32) -> LoadStats {
             stats.connect_time.record(time());
             stats.first_answer.record(time());
             stats.lateness.record(time());
+            stats.reply_bytes.record(time(), 1);
             open.response_time.record(time());
             stats.times_by_part.record(client as usize % PARTS, time());
         }

@@ -97,6 +97,7 @@ fn refused(status: u16) -> ReplyCounts {
         statuses: one(status > 0),
         unexpected: one(status > 1),
         rejected: rejected.into_iter().collect(),
+        redirect: (status > 0).then(|| format!("/{status}")),
     }
 }
 
@@ -110,6 +111,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
     match *event {
         Event::Reply { time, part, tenth } => {
             stats.service_time.record(time);
+            stats.reply_bytes.record(time, 2);
             stats.times_by_part.record(part, time);
             stats.replies_by_tenth[tenth][part / PARTS_AN_INTERVAL] += 1;
             stats.window_replies += 1;

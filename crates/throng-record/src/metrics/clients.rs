@@ -112,6 +112,13 @@ pub const METRICS: &[Metric] = &[
         .combined(Combine::Sum).share_of("requests"),
     Metric::of_load("status_5xx", "5xx", Unit::Count, Neutral, "HTTP replies of a status 5xx, warm-up included", |load| of_class(load, '5'))
         .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("redirects", "Redirects", Unit::Count, Neutral, "HTTP replies that name another place (301, 302, 303, 307, 308), which are not followed", |load| (!load.statuses.is_empty()).then(|| load.redirects() as f64))
+        .combined(Combine::Sum).share_of("requests"),
+    Metric::of_load("reply_p50_bytes", "Reply body", Unit::Bytes, Neutral, "bytes in the body of an HTTP reply as they came, median over replies, warm-up included", |load| Some(load.reply_bytes?.p50 as f64)),
+    Metric::of_load("reply_min_bytes", "Smallest reply body", Unit::Bytes, Neutral, "the same, the smallest", |load| Some(load.reply_bytes?.min as f64)),
+    Metric::of_load("reply_max_bytes", "Largest reply body", Unit::Bytes, Neutral, "the same, the largest", |load| Some(load.reply_bytes?.max as f64)),
+    Metric::of_load("reconnects", "Reconnects", Unit::Count, Neutral, "connections that clients made when they had had one before: it was closed after a reply, had served its time, or failed", |load| Some(load.reconnects as f64))
+        .combined(Combine::Sum).share_of("requests"),
     Metric {
         source: Source::Trial(|trial| trial.purpose.is_timed().then(|| f64::from(u8::from(trial.failure.is_some())))),
         ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials without figures", |_| None)

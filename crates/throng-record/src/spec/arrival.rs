@@ -77,8 +77,9 @@ impl FromStr for RateRange {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |part: &str| {
-            let per_s = part.trim().parse::<f64>();
-            per_s.map_err(|_| format!("`{text}` is no rate; write it like 1000, or 0..1000"))
+            super::number(part).map_err(|_| {
+                format!("`{text}` is no rate; write it like 1000, 10k, 1e6 or 0..1000")
+            })
         };
         let Some((from, to)) = text.split_once("..") else {
             let per_s = number(text)?;
@@ -327,17 +328,18 @@ mod tests {
             ("..5", "is no rate"),
             ("1..2..3", "is no rate"),
             ("0", "from 0.001 to 1000000000"),
-            ("-0", "from 0.001"),
-            ("-5", "from 0.001"),
-            ("-5..5", "from 0.001"),
+            ("-0", "is no rate"),
+            ("-5", "is no rate"),
+            ("-5..5", "is no rate"),
             ("0..0", "from 0.001"),
-            ("1e-4", "from 0.001"),
+            ("1e-4", "is no rate"),
+            ("0.0001", "from 0.001"),
             ("1000000001", "from 0.001"),
             ("1..2e9", "from 0.001"),
-            ("NaN", "from 0.001"),
-            ("nan..1", "from 0.001"),
-            ("inf", "from 0.001"),
-            ("1..inf", "from 0.001"),
+            ("NaN", "is no rate"),
+            ("nan..1", "is no rate"),
+            ("inf", "is no rate"),
+            ("1..inf", "is no rate"),
             ("10..5", "write it like 5..10"),
             ("5..0", "from 0.001"),
         ] {
@@ -357,9 +359,9 @@ mod tests {
             ("burst", "there are"),
             ("burst:", "size of a burst"),
             ("burst:0", "at least 1"),
-            ("burst:-1", "no whole number"),
-            ("burst:1.5", "no whole number"),
-            ("burst:4294967296", "no whole number"),
+            ("burst:-1", "is not a number"),
+            ("burst:1.5", "is not a whole number"),
+            ("burst:4294967296", "is more than"),
         ] {
             let error = spacing(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");

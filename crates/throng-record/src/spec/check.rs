@@ -62,6 +62,9 @@ const KEYS: &[&str] = &[
     "http-method",
     "header",
     "data",
+    "request-file",
+    "variables",
+    "cookies",
     "send",
     "expect-status",
     "expect-length",
@@ -268,11 +271,19 @@ impl LoadSpec {
                 self.protocol.is_some(),
             ),
         ];
+        let with_file = [
+            ("path", self.path.is_some()),
+            ("http-method", self.http_method.is_some()),
+            ("data", self.data.is_some()),
+        ]
+        .map(|(key, is_there)| (key, is_there, "request-file", self.request_file.is_some()));
         let of_http = self.of_http();
         let of_http = of_http
             .iter()
             .map(|(key, is_there)| ("send", self.send.is_some(), *key, *is_there));
-        for (key, is_there, other, other_is) in excluding.into_iter().chain(of_http) {
+        for (key, is_there, other, other_is) in
+            excluding.into_iter().chain(with_file).chain(of_http)
+        {
             if is_there && other_is {
                 let why = format!("`{key}` and `{other}` cannot be used together; leave one out");
                 return Err(SpecError::key(key, why));
@@ -323,12 +334,15 @@ impl LoadSpec {
     }
 
     /// The keys that only http has, and whether they are there.
-    fn of_http(&self) -> [(&'static str, bool); 7] {
+    fn of_http(&self) -> [(&'static str, bool); 10] {
         [
             ("path", self.path.is_some()),
             ("http-method", self.http_method.is_some()),
             ("header", !self.header.is_empty()),
             ("data", self.data.is_some()),
+            ("request-file", self.request_file.is_some()),
+            ("variables", self.variables),
+            ("cookies", self.cookies),
             ("expect-status", self.expect_status.is_some()),
             ("expect-length", self.expect_length.is_some()),
             ("expect-body", self.expect_body.is_some()),
@@ -350,7 +364,7 @@ impl LoadSpec {
         }
         self.expected_statuses()?;
         self.body_rule()?;
-        self.check_request()?;
+        self.check_requests()?;
         if let Some(tls) = &self.tls {
             tls.check()?;
         }

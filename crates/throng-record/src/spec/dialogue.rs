@@ -1,8 +1,9 @@
 //! What the clients of a load say, from what is asked for.
 
-use super::{Data, LoadSpec, Sent, SpecError, data};
+use super::{Data, LoadSpec, Paths, Sent, SpecError, data};
 use throng_protocol::{
-    BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, Settings,
+    BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, RequestPart, Settings,
+    has_variables,
 };
 use throng_registry as registry;
 
@@ -22,20 +23,16 @@ impl LoadSpec {
         let name = self.protocol.as_deref().unwrap_or("echo");
         let protocol = registry::find("protocol", PROTOCOLS, name)
             .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
-        let paths: Vec<(&'static str, u32)> = self
-            .paths()
-            .parts()
-            .iter()
-            .map(|(path, weight)| (&*path.clone().leak(), *weight))
-            .collect();
         // A port that is usual is not named.
         let usual = if self.tls.is_some() { ":443" } else { ":80" };
         let host = address.strip_suffix(usual).unwrap_or(address);
         let settings = Settings {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
-            paths: Mix::new(&paths).map_err(|why| SpecError::value("path", why))?,
-            request: Box::leak(Box::new(self.http_request()?)),
+            requests: self.http_requests()?,
+            cookies: self.cookies,
+            clients: self.clients.into(),
+            seed: self.seed,
             expected: self.expected_statuses()?,
             length: self.expect_length,
             body: self.body_rule()?.map(|rule| &*Box::leak(Box::new(rule))),
@@ -43,13 +40,40 @@ impl LoadSpec {
         Ok((protocol, settings))
     }
 
-    /// What requests by http say beside their path.
-    fn http_request(&self) -> Result<HttpRequest, SpecError> {
+    /// What clients ask for by http.
+    fn http_requests(&self) -> Result<Mix<&'static HttpRequest>, SpecError> {
+        if let Some(file) = &self.request_file {
+            return file.requests(&self.header, self.variables);
+        }
         let body = self.data.as_ref().map(Data::bytes).transpose()?;
-        let request = HttpRequest::new(self.http_method.as_deref(), &self.header, body);
-        let of_method = HttpRequest::new(self.http_method.as_deref(), &[], None).is_err();
-        let key = if of_method { "http-method" } else { "header" };
-        request.map_err(|why| SpecError::value(key, why))
+        let mut parts = Vec::new();
+        for (path, weight) in self.paths().parts() {
+            let request = self.http_request(path, body.clone())?;
+            parts.push((request, *weight));
+        }
+        Ok(HttpRequest::keep(parts))
+    }
+
+    /// What they ask for at one path.
+    fn http_request(&self, path: &str, body: Option<Vec<u8>>) -> Result<HttpRequest, SpecError> {
+        let request = HttpRequest::new(self.http_method.as_deref(), path, &self.header, body);
+        let request = request.and_then(|request| request.with_variables_if(self.variables));
+        request.map_err(|(part, why)| {
+            let key = match part {
+                RequestPart::Method => "http-method",
+                RequestPart::Path => "path",
+                RequestPart::Header => "header",
+                RequestPart::Body => "data",
+            };
+            SpecError::value(key, why)
+        })
+    }
+
+    /// Whether a variable stands where it is sent as it stands, since none were asked for.
+    pub fn looks_variable(&self) -> bool {
+        let paths = self.path.iter().flat_map(Paths::parts);
+        let texts = paths.map(|(path, _)| path).chain(&self.header);
+        !self.variables && texts.map(String::as_bytes).any(has_variables)
     }
 
     /// The rule for bodies of replies by http.
@@ -59,15 +83,18 @@ impl LoadSpec {
             .map_err(|why| SpecError::value("expect-body", why))
     }
 
-    /// Refuses methods and headers that no request can have.
-    pub(super) fn check_request(&self) -> Result<(), SpecError> {
+    /// Refuses requests that there cannot be.
+    pub(super) fn check_requests(&self) -> Result<(), SpecError> {
         // Whether a file can be read is for those who send it to see.
-        Self {
-            data: None,
-            ..self.clone()
+        let body = match &self.data {
+            Some(Data::Text(text)) => Some(text.clone().into_bytes()),
+            Some(Data::File(_)) => Some(Vec::new()),
+            None => None,
+        };
+        for (path, _) in self.paths().parts() {
+            self.http_request(path, body.clone())?;
         }
-        .http_request()
-        .map(|_| ())
+        Ok(())
     }
 }
 

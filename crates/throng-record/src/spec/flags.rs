@@ -1,8 +1,8 @@
-//! A load as flags of the command line, and what differs between two.
+//! A load as the flags that say it, and in what it differs from another one.
 
 use std::collections::BTreeMap;
 
-use super::LoadSpec;
+use super::{LoadSpec, RequestFile};
 
 impl LoadSpec {
     /// Every key that says something with its value as it is written, several where it is a list. Those of a table
@@ -15,12 +15,18 @@ impl LoadSpec {
                 .iter()
                 .map(|text| text.as_str().unwrap_or_default().to_owned())
                 .collect(),
-            // That it is there says something too.
             serde_json::Value::Object(_) => vec!["true".to_owned()],
             other => vec![other.to_string()],
         };
         let mut entries = BTreeMap::new();
         for (key, value) in value.as_object().into_iter().flatten() {
+            // A file, and what was in it.
+            if key == "request-file"
+                && let Some(path) = value.get("path")
+            {
+                entries.insert(key.clone(), texts(path));
+                continue;
+            }
             entries.insert(key.clone(), texts(value));
             for (inner, value) in value.as_object().into_iter().flatten() {
                 entries.insert(format!("{key}.{inner}"), texts(value));
@@ -67,10 +73,23 @@ impl LoadSpec {
             let texts = entries.get(key).map(|texts| texts.join(", "));
             texts.unwrap_or_else(|| "none".to_owned())
         };
-        keys.into_iter()
+        let mut differing: Vec<(String, String, String)> = keys
+            .into_iter()
             .map(|key| (key.clone(), said(&here, key), said(&there, key)))
             .filter(|(_, here, there)| here != there)
-            .collect()
+            .collect();
+        let hash = |load: &Self| {
+            let file = load.request_file.as_ref().and_then(RequestFile::sha256);
+            file.map(|hash| format!("SHA-256 {hash}"))
+        };
+        if let (Some(here), Some(there)) = (hash(self), hash(other))
+            && here != there
+            && self.request_file.as_ref().map(RequestFile::path)
+                == other.request_file.as_ref().map(RequestFile::path)
+        {
+            differing.push(("request-file".to_owned(), here, there));
+        }
+        differing
     }
 }
 

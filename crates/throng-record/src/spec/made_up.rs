@@ -5,8 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    Close, Data, Engine, LoadSpec, Network, Paths, RateRange, Sent, Sizes, Spacing, Think, TlsSpec,
-    weighted_path,
+    Close, Data, Engine, LoadSpec, Network, Paths, RateRange, RequestFile, Sent, Sizes, Spacing,
+    Think, TlsSpec, weighted_path,
 };
 
 /// A load that can be, drawn from a seed.
@@ -76,14 +76,19 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
             let parts = texts[..count]
                 .iter()
                 .map(|text| weighted_path(text).expect("a path"));
-            load.path = Some(Paths::new(parts.collect()).expect("all differ"));
-            load.http_method = maybe(random, |_| "PUT".to_owned());
-            load.header = vec!["X-Of: a, \"b\"".to_owned(); random.usize(..3)];
-            load.data = match random.u8(..3) {
-                0 => Some(Data::Text("{\"a\": \"b\\n\"}".to_owned())),
-                1 => Some(Data::File("some/file".into())),
-                _ => None,
-            };
+            load.header = vec!["X-Of: a, \"b\" {n}".to_owned(); random.usize(..3)];
+            (load.variables, load.cookies) = (random.bool(), random.bool());
+            if random.u8(..4) == 0 {
+                load.request_file = Some(RequestFile::new("some/file.jsonl"));
+            } else {
+                load.path = Some(Paths::new(parts.collect()).expect("all differ"));
+                load.http_method = maybe(random, |_| "PUT".to_owned());
+                load.data = match random.u8(..3) {
+                    0 => Some(Data::Text("{\"a\": \"b\\n\", \"c\": {uuid}}".to_owned())),
+                    1 => Some(Data::File("some/file".into())),
+                    _ => None,
+                };
+            }
             load.expect_length = maybe(random, |random| random.u64(..1 << 40));
             load.expect_body = maybe(random, |_| "contains:\\\\ a:b".to_owned());
             let statuses = ["2xx", "2xx,404", "500", "1xx,200,599"];

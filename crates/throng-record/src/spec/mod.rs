@@ -12,6 +12,8 @@ mod dialogue;
 mod flags;
 mod made_up;
 mod network;
+mod number;
+mod request_file;
 mod sent;
 mod share;
 #[cfg(test)]
@@ -33,6 +35,8 @@ pub use data::Data;
 #[doc(hidden)]
 pub use made_up::made_up;
 pub use network::Network;
+pub use number::{at_least_one, count, number, optional_whole, whole, whole_number};
+pub use request_file::RequestFile;
 pub use sent::Sent;
 pub use share::Share;
 pub use text::{optional_time, read_time, write_time};
@@ -47,10 +51,15 @@ const USUAL_DURATION: Duration = Duration::from_secs(10);
 const USUAL_WARM_UP_LIMIT: Duration = Duration::from_secs(5);
 
 /// A load: what all clients together do.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a key of its own"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LoadSpec {
     /// Clients, each with one connection at a time.
+    #[serde(deserialize_with = "number::whole")]
     pub clients: u32,
     /// What is said; absent where `send` says it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,6 +78,15 @@ pub struct LoadSpec {
     /// The body of requests by http.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Data>,
+    /// Instead of path, method and body: requests by http, one a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_file: Option<RequestFile>,
+    /// Whether `{n}` and the like stand for something in path, headers and body.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub variables: bool,
+    /// Whether each client sends back the cookies that it was given by http.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cookies: bool,
     /// Bytes to send instead of what a protocol says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send: Option<Sent>,
@@ -93,26 +111,44 @@ pub struct LoadSpec {
     /// How long clients of a closed loop think.
     pub think: Think,
     /// Requests that a client may have out at once.
+    #[serde(deserialize_with = "number::whole")]
     pub pipeline: u16,
     /// Clients beside the others that ask seldom.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub probe_clients: Option<u32>,
     /// Requests a second of each of them.
+    #[serde(deserialize_with = "number::fraction")]
     pub probe_rate: f64,
     /// How long replies count.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Instead: requests over all clients.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub requests: Option<u64>,
     /// Instead: bytes sent and received.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub bytes: Option<u64>,
     /// Instead: requests of each client, which then is done.
-    #[serde(alias = "each", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        alias = "each",
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub requests_per_client: Option<u32>,
     /// Most of these clients that are there at the same time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub at_once: Option<u32>,
     /// How long all of them may take.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
@@ -129,7 +165,10 @@ pub struct LoadSpec {
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Duration>,
     /// Or how many of them come in a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_fraction",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub connect_rate: Option<f64>,
     /// How long a client may take to connect.
     #[serde(with = "text::time")]
@@ -138,7 +177,10 @@ pub struct LoadSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub syn_retries: Option<u8>,
     /// Requests after which a connection is closed and another one made.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "number::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub requests_per_connection: Option<u32>,
     /// Time after which it is.
     #[serde(with = "text::optional_time", skip_serializing_if = "Option::is_none")]
@@ -177,6 +219,9 @@ impl Default for LoadSpec {
             http_method: None,
             header: Vec::new(),
             data: None,
+            request_file: None,
+            variables: false,
+            cookies: false,
             send: None,
             expect: None,
             expect_status: None,
@@ -273,18 +318,6 @@ impl Engine {
     }
 }
 
-/// Reads a number that is at least 1.
-///
-/// # Errors
-/// When it is none.
-pub fn at_least_one(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(0) => Err("it must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err(format!("`{text}` is no whole number up to {}", u32::MAX)),
-    }
-}
-
 impl LoadSpec {
     /// When it is enough.
     pub fn until(&self) -> Until {
@@ -329,6 +362,15 @@ impl LoadSpec {
     /// Whether each client has a job and is done then.
     pub fn has_jobs(&self) -> bool {
         self.requests_per_client.is_some()
+    }
+
+    /// With what is in the files that it names, so that it says all by itself.
+    ///
+    /// # Errors
+    /// When one cannot be read, or is not what it should be.
+    pub fn with_files(mut self) -> Result<Self, SpecError> {
+        self.request_file = self.request_file.map(|file| file.read()).transpose()?;
+        Ok(self)
     }
 
     /// What requests ask for by http.

@@ -18,6 +18,10 @@ fn loads_are_equal_by_what_they_say() {
         ("size = \"5:2,6:4\"", "size = \"5,6:2\""),
         ("path = \"/\"", "path = [\"/:7\"]"),
         ("rate = 5", "rate = \"5..5\"\narrival = \"constant\""),
+        ("clients = \"1k\"", "clients = 1000"),
+        ("requests = 1e6", "requests = \"1M\""),
+        ("rate = \"1.5k\"", "rate = 1500"),
+        ("connect-rate = \"2k\"", "connect-rate = 2000"),
         ("each = 1", "requests-per-client = 1\nwarm-up = \"9s\""),
         (
             "protocol = \"factorial\"",
@@ -96,6 +100,36 @@ fn differences_are_named_by_their_keys() {
     assert_eq!(keys, ["arrival", "pipeline", "rate", "think"]);
     assert_eq!(one.differing(&one), []);
     assert_eq!(one.flags(), ["--pipeline=2", "--think=10ms"]);
+}
+
+#[test]
+fn files_of_requests_differ_by_what_is_in_them() {
+    let load = |text: &str| LoadSpec {
+        protocol: Some("http".to_owned()),
+        request_file: Some(RequestFile::holding("a.jsonl", text).unwrap()),
+        ..LoadSpec::default()
+    };
+    let (one, other) = (load("{}"), load("{}\n{}"));
+    let differing = one.differing(&other);
+    assert_eq!(differing.len(), 1, "{differing:?}");
+    assert!(differing[0].1.starts_with("SHA-256 "), "{differing:?}");
+    assert_eq!(
+        one.differing(&load("{}\n")),
+        [],
+        "an end of line makes no difference"
+    );
+    assert_eq!(one.flags(), ["--protocol=http", "--request-file=a.jsonl"]);
+    let error = LoadSpec {
+        protocol: Some("echo".to_owned()),
+        ..one
+    }
+    .checked();
+    assert!(
+        error
+            .unwrap_err()
+            .why
+            .contains("`request-file` is for http")
+    );
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 //!
 //! A new form is one file here, its `mod` line and its line in [`EXPORTERS`].
 
+pub mod csv;
 mod documents;
 mod json;
 mod openmetrics;
@@ -17,6 +18,7 @@ pub const EXPORTERS: &[&Exporter] = &[
     &documents::HTML,
     &documents::MARKDOWN,
     &json::JSON,
+    &csv::CSV,
     &openmetrics::OPENMETRICS,
 ];
 

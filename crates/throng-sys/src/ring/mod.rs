@@ -7,6 +7,7 @@
 //! next [`Event`].
 
 mod buffers;
+mod sending;
 mod support;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
 use buffers::Buffers;
+use sending::Sending;
 pub use support::supported;
 
 /// Operations that can be handed over at once; more are handed over in several calls.
@@ -93,7 +95,7 @@ pub enum Event<'a> {
         /// How much of it was.
         sent: Result<usize, Errno>,
     },
-    /// Bytes that live for ever have left, or not all of them.
+    /// Bytes that live for ever, or that were given away, have left, or not all of them.
     Left {
         /// The connection.
         name: Name,
@@ -177,12 +179,6 @@ pub struct Ring {
     doubtful: usize,
 }
 
-struct Sending {
-    name: Name,
-    buffer: Vec<u8>,
-    patience: Patience,
-}
-
 impl Ring {
     /// Sets a ring up.
     ///
@@ -262,73 +258,6 @@ impl Ring {
     pub fn cancel(&mut self) -> io::Result<()> {
         let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
         self.begin(&cancel.user_data(Kind::Cancel.with(0)))
-    }
-
-    /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's
-    /// until an event gives it back.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept).
-    pub fn send(
-        &mut self,
-        socket: impl AsFd,
-        name: Name,
-        buffer: Vec<u8>,
-        from: usize,
-        patience: Patience,
-    ) -> io::Result<()> {
-        let place = self.places.pop().unwrap_or_else(|| {
-            self.sending.push(None);
-            self.sending.len() as u32 - 1
-        });
-        let bytes = &buffer[from..];
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length);
-        let send = match patience {
-            Patience::None => send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT),
-            Patience::UntilThereIsRoom => send.flags(libc::MSG_NOSIGNAL),
-        };
-        let send = send.build();
-        if patience == Patience::None {
-            self.immediate += 1;
-            self.doubtful += usize::from(buffer.len() > EXPECTED_WHOLE);
-        }
-        self.sending[place as usize] = Some(Sending {
-            name,
-            buffer,
-            patience,
-        });
-        self.begin(&send.user_data(Kind::Send.with(place)))
-    }
-
-    /// Sends bytes that live as long as the program, all of them, however long it takes.
-    ///
-    /// Bytes of the same connection have to wait until these have left.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept).
-    pub fn send_static(
-        &mut self,
-        socket: impl AsFd,
-        name: Name,
-        turn: Turn,
-        bytes: &'static [u8],
-        notify: Notify,
-    ) -> io::Result<()> {
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        // With MSG_WAITALL the kernel goes on after a part.
-        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length)
-            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
-            .build()
-            .user_data(Kind::SendStatic.with(name) | u64::from(turn) << 48);
-        let send = match notify {
-            Notify::Always => send,
-            Notify::Trouble => send.flags(squeue::Flags::SKIP_SUCCESS),
-        };
-        self.begin(&send)?;
-        // Nobody has to wait for its end: nothing of ours is lent to it.
-        self.unfinished -= 1;
-        Ok(())
     }
 
     /// Hands over what was begun, and waits for what is awaited, a signal or the end of `limit`.
@@ -411,10 +340,17 @@ impl Ring {
                         self.immediate -= 1;
                         self.doubtful -= usize::from(sending.buffer.len() > EXPECTED_WHOLE);
                     }
-                    Event::Sent {
-                        name: sending.name,
-                        buffer: sending.buffer,
-                        sent: result,
+                    match sending.turn {
+                        Some(turn) => Event::Left {
+                            name: sending.name,
+                            turn,
+                            sent: result,
+                        },
+                        None => Event::Sent {
+                            name: sending.name,
+                            buffer: sending.buffer,
+                            sent: result,
+                        },
                     }
                 }
                 Kind::Cancel => continue,

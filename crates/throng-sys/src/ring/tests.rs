@@ -221,6 +221,21 @@ fn only_trouble_is_reported_if_asked_for() {
 }
 
 #[test]
+fn bytes_given_away_leave_whole_and_are_told_of() {
+    let Some(mut ring) = ring() else { return };
+    let (mut client, socket) = pair();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    ring.send_given(&socket, 9, 77, much().to_vec()).unwrap();
+    assert_eq!(left(&mut ring, LATE), Some((9, 77, Ok(much().len()))));
+    drop(socket);
+    assert!(reader.join().unwrap() == much(), "not as sent");
+}
+
+#[test]
 fn a_reset_ends_a_send_that_waits_for_room() {
     let Some(mut ring) = ring() else { return };
     for notify in [Notify::Always, Notify::Trouble] {

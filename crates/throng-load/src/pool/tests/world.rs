@@ -262,7 +262,7 @@ impl World {
     }
 
     fn send(&mut self, slot: usize) {
-        let pending = self.pool.pending(slot);
+        let pending = self.pool.shared(slot);
         let piece = &pending[..pending.len().min(self.room)];
         self.pool.sent(slot, piece.len());
         self.read_once(slot, piece);

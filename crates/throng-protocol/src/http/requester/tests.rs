@@ -1,14 +1,18 @@
 use proptest::prelude::*;
 
-use super::super::super::Mix;
+use super::super::super::{Mix, Statuses};
 use super::super::reply::MOST_FIELDS;
 use super::super::{BodyRule, HttpRequest, text};
 use super::*;
 
 fn settings() -> Settings {
+    asking(HttpRequest::new(None, "/a?b", &[], None).unwrap())
+}
+
+fn asking(request: HttpRequest) -> Settings {
     Settings {
         host: "localhost:1",
-        paths: Mix::One("/a?b"),
+        requests: Mix::One(Box::leak(Box::new(request))),
         ..Settings::default()
     }
 }
@@ -123,10 +127,21 @@ fn a_body_may_end_with_the_connection() {
 #[test]
 fn a_reply_broken_off_is_no_reply() {
     let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
-    for cut in 0..wire.len() {
-        let mut requester = asked(1);
-        requester.receive(&wire[..cut]).unwrap();
-        assert_eq!(requester.finish(), Ok(Replies::default()), "cut at {cut}");
+    let mut requester = asked(1);
+    assert_eq!(requester.finish(), Ok(Replies::default()), "nothing came");
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n";
+    for (wire, why) in [
+        (&wire[..], "2 of 3 bytes of a body"),
+        (chunked, "before its last chunk"),
+    ] {
+        for cut in 1..wire.len() {
+            let mut requester = asked(1);
+            requester.receive(&wire[..cut]).unwrap();
+            let error = requester.finish().unwrap_err();
+            assert_eq!(requester.fault(), Some("cut-reply"), "cut at {cut}");
+            assert!(cut + 1 < wire.len() || error.what.contains(why), "{error}");
+        }
     }
 }
 
@@ -193,11 +208,7 @@ fn bodies_may_differ_unless_a_rule_says_so() {
 
 #[test]
 fn replies_to_head_have_no_body() {
-    let request = HttpRequest::new(Some("HEAD"), &[], None).unwrap();
-    let settings = Settings {
-        request: Box::leak(Box::new(request)),
-        ..settings()
-    };
+    let settings = asking(HttpRequest::new(Some("HEAD"), "/", &[], None).unwrap());
     let mut requester = HttpRequester::new(&settings, 9);
     for head in [
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n",
@@ -231,42 +242,204 @@ fn throngs_own_text_is_checked() {
 #[test]
 fn wrong_replies_are_refused() {
     let fields = "a: b\r\n".repeat(MOST_FIELDS + 1);
-    for (wire, why) in [
-        ("SSH-2.0-OpenSSH_9.2\r\n", "not HTTP/1.1"),
-        ("HTTP/2 200\r\n\r\n", "not HTTP/1.1"),
+    for (wire, kind, why) in [
+        ("SSH-2.0-OpenSSH_9.2\r\n", "not-http", "not HTTP/1.1"),
+        ("HTTP/2 200\r\n\r\n", "not-http", "not HTTP/1.1"),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "bad-length",
             "a content length that is none: `x`",
         ),
         (
+            "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+            "bad-length",
+            "a content length that is none: `18446744073709551616`",
+        ),
+        (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-            "two content lengths",
+            "bad-length",
+            "two content lengths that differ",
         ),
         (
             "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+            "wrong-reply",
             "another protocol",
         ),
         (
+            &"HTTP/1.1 102 Processing\r\n\r\n".repeat(65),
+            "wrong-reply",
+            "more than 64 heads of status 1xx",
+        ),
+        (
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nx",
-            "1 bytes came after the reply",
+            "extra-bytes",
+            "1 bytes came after the reply: `x`",
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx",
+            "bad-chunk",
             "a chunk has no size",
         ),
-        (&format!("HTTP/1.1 200 OK\r\n{fields}"), "too many headers"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n",
+            "bad-chunk",
+            "a chunk has a size that is too great",
+        ),
+        (
+            &format!("HTTP/1.1 200 OK\r\n{fields}"),
+            "long-head",
+            "too many headers",
+        ),
         (
             &format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MOST_HEAD)),
+            "long-head",
             "a head of more than",
         ),
     ] {
         for cut in [0, 1, wire.len() / 2, wire.len()] {
-            let error = hear(1, wire.as_bytes(), cut).unwrap_err();
+            let mut requester = asked(1);
+            let (head, tail) = wire.as_bytes().split_at(cut);
+            let first = requester.receive(head);
+            let error = first.and_then(|_| requester.receive(tail)).unwrap_err();
             assert!(error.what.contains(why), "{error} for {wire}");
+            assert_eq!(requester.fault().unwrap_or("wrong-reply"), kind, "{error}");
         }
     }
     let closed = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     assert!(hear(2, closed.repeat(2).as_bytes(), 0).is_err());
+}
+
+/// Whole replies, with what each says of itself.
+fn reply(fields: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
+}
+
+#[test]
+fn requests_with_variables_are_made_for_one_client() {
+    let request = HttpRequest::new(None, "/{n}/{client}", &[], None).unwrap();
+    let settings = Settings {
+        clients: 10,
+        ..asking(request.with_variables_if(true).unwrap())
+    };
+    let mut requester = HttpRequester::new(&settings, 3);
+    let head =
+        |n: u32| format!("GET /{n}/3 HTTP/1.1\r\nHost: localhost:1\r\nUser-Agent: throng\r\n\r\n");
+    assert_eq!(requester.begin(), b"", "nothing is shared");
+    assert_eq!(requester.made(), head(3).as_bytes());
+    requester.advance(4);
+    requester.begin();
+    assert_eq!(
+        requester.take_made(),
+        [&head(3)[4..], &head(13)].concat().as_bytes()
+    );
+    assert_eq!(requester.made(), b"");
+    assert_eq!(
+        requester
+            .receive(reply("", "a").repeat(2).as_bytes())
+            .unwrap()
+            .completed,
+        2
+    );
+    // What was begun and forgotten is not sent; no number comes again.
+    requester.begin();
+    requester.forget();
+    assert_eq!(requester.made(), b"");
+    requester.begin();
+    requester.begin();
+    let made = requester.made().len();
+    requester.advance(made);
+    assert_eq!((made, requester.made().len()), (head(33).len() * 2, 0));
+}
+
+#[test]
+fn cookies_come_back_with_the_next_request() {
+    let settings = Settings {
+        cookies: true,
+        ..settings()
+    };
+    let mut requester = HttpRequester::new(&settings, 3);
+    for (fields, sent) in [
+        ("Set-Cookie: a=1; Path=/\r\n", ""),
+        ("", "Cookie: a=1\r\n"),
+        ("Set-Cookie: a=1; Path=/\r\n", "Cookie: a=1\r\n"),
+        (
+            "Set-Cookie: a=; Max-Age=0\r\nSet-Cookie: b=2\r\n",
+            "Cookie: a=1\r\n",
+        ),
+        ("", "Cookie: b=2\r\n"),
+    ] {
+        let mut wire = Vec::new();
+        requester.request(&mut wire);
+        let wire = String::from_utf8(wire).unwrap();
+        let expected = format!("User-Agent: throng\r\n{sent}\r\n");
+        assert!(wire.ends_with(&expected), "{wire}");
+        let reply = reply(fields, "x");
+        let (head, tail) = reply.as_bytes().split_at(reply.len() / 2);
+        requester.receive(head).unwrap();
+        requester.receive(tail).unwrap();
+    }
+}
+
+#[test]
+fn each_request_has_its_own_right_statuses() {
+    let leak = |request| &*Box::leak(Box::new(request));
+    let get = leak(HttpRequest::new(None, "/", &[], None).unwrap());
+    let gone = HttpRequest::new(Some("HEAD"), "/gone", &[], None).unwrap();
+    let gone = leak(gone.expecting("404".parse::<Statuses>().unwrap()));
+    let settings = Settings {
+        requests: Mix::new(&[(get, 1), (gone, 1)]).unwrap(),
+        ..settings()
+    };
+    let mut requester = HttpRequester::new(&settings, 3);
+    let mut wire = Vec::new();
+    (0..100).for_each(|_| requester.request(&mut wire));
+    let asked = String::from_utf8(wire).unwrap();
+    let mut replies = String::new();
+    for head in asked.split_terminator("\r\n\r\n") {
+        // To HEAD without a body, though it has a length.
+        replies += if head.starts_with("HEAD /gone ") {
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n"
+        } else {
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
+        };
+    }
+    let heard = requester.receive(replies.as_bytes()).unwrap();
+    assert_eq!((heard.completed, heard.refused), (100, 0));
+}
+
+#[test]
+fn redirects_are_named() {
+    let mut requester = asked(3);
+    let redirect =
+        |status, fields: &str| format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: 0\r\n\r\n");
+    let wire = [
+        redirect(304, "Location: /not-this\r\n"),
+        redirect(301, "lOCATION:  https://h/a?b \r\n"),
+        redirect(302, "Location: /later\r\n"),
+    ];
+    requester.receive(wire.concat().as_bytes()).unwrap();
+    let mut counts = ReplyCounts::default();
+    requester.counts(&mut counts);
+    assert_eq!(counts.redirect.as_deref(), Some("https://h/a?b"));
+    assert_eq!(counts.statuses.len(), 3);
+}
+
+#[test]
+fn sizes_of_bodies_are_those_of_their_content() {
+    let mut requester = asked(4);
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nab\r\n3\r\ncde\r\n0\r\nA: b\r\n\r\n";
+    let wire = [
+        &reply("", "abc"),
+        chunked,
+        &reply("", ""),
+        &reply("", "abcde"),
+    ]
+    .concat();
+    requester.receive(wire.as_bytes()).unwrap();
+    let mut sizes = Vec::new();
+    requester.sizes(&mut |bytes, count| sizes.push((bytes, count)));
+    assert_eq!(sizes, [(3, 1), (5, 1), (0, 1), (5, 1)]);
 }
 
 proptest! {

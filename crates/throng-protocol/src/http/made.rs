@@ -1,0 +1,68 @@
+//! Requests put together anew for one client: those with variables or cookies, and those that are too large to lie in
+//! memory as often as their weights say.
+
+use super::cookies::Jar;
+use super::template::{Piece, Values};
+
+/// Most bytes of memory that a client keeps for its next request.
+const MOST_KEPT: usize = 64 * 1024;
+
+/// What one client sends of its own.
+#[derive(Debug)]
+pub(super) struct Made {
+    wire: Vec<u8>,
+    /// How much of it has left.
+    at: usize,
+    values: Values,
+    jar: Jar,
+    keeps_cookies: bool,
+}
+
+impl Made {
+    pub(super) fn new(values: Values, keeps_cookies: bool) -> Self {
+        Self {
+            wire: Vec::new(),
+            at: 0,
+            values,
+            jar: Jar::default(),
+            keeps_cookies,
+        }
+    }
+
+    /// Puts a request together, behind what has not left.
+    pub(super) fn begin(&mut self, (head, body): &(Vec<Piece>, Vec<Piece>)) {
+        self.values.fill(head, body, &self.jar, &mut self.wire);
+    }
+
+    pub(super) fn pending(&self) -> &[u8] {
+        &self.wire[self.at..]
+    }
+
+    pub(super) fn advance(&mut self, count: usize) {
+        self.at += count;
+        if self.at >= self.wire.len() {
+            self.forget();
+        }
+    }
+
+    /// Gives away what is pending.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        let mut wire = std::mem::take(&mut self.wire);
+        wire.drain(..std::mem::take(&mut self.at));
+        wire
+    }
+
+    /// What was begun is not to leave after all.
+    pub(super) fn forget(&mut self) {
+        self.wire.clear();
+        self.wire.shrink_to(MOST_KEPT);
+        self.at = 0;
+    }
+
+    /// Takes the cookies that the head of a reply sets.
+    pub(super) fn hear(&mut self, head: &[u8]) {
+        if self.keeps_cookies {
+            self.jar.take(head);
+        }
+    }
+}

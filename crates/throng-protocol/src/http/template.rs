@@ -1,0 +1,342 @@
+//! Bytes with places that are filled in anew for each request: `{n}`, `{client}`, `{random:8}`, `{uuid}`.
+//!
+//! Only these exact forms, and words in braces that could be meant as one, are looked at. A brace before anything else
+//! stands for itself, so JSON stays as it is.
+
+use super::super::mix::scrambled;
+use super::cookies::Jar;
+
+/// Most characters of a random text.
+const LONGEST_RANDOM: u16 = 1024;
+
+/// What a request is put together of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// The same each time.
+    Text(Vec<u8>),
+    /// The number of the request.
+    Number,
+    /// The number of the client.
+    Client,
+    /// So many letters and digits.
+    Random(u16),
+    /// A random UUID, version 4.
+    Uuid,
+    /// How many bytes the body has.
+    BodyLength,
+    /// The header with the client's cookies, if it has any.
+    Cookies,
+}
+
+/// Takes a text apart.
+///
+/// # Errors
+/// Names a word in braces that stands for nothing.
+pub(super) fn pieces(text: &[u8]) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut plain = Vec::new();
+    let mut rest = text;
+    while let Some(brace) = memchr::memchr(b'{', rest) {
+        plain.extend_from_slice(&rest[..brace]);
+        rest = &rest[brace + 1..];
+        if rest.first() == Some(&b'{') {
+            plain.push(b'{');
+            rest = &rest[1..];
+        } else if let Some(word) = word(rest) {
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            }
+            pieces.push(variable(word)?);
+            rest = &rest[word.len() + 1..];
+        } else {
+            plain.push(b'{');
+        }
+    }
+    plain.extend_from_slice(rest);
+    if !plain.is_empty() {
+        pieces.push(Piece::Text(plain));
+    }
+    Ok(pieces)
+}
+
+/// Whether one of the variables of requests stands in a text.
+pub fn has_variables(text: &[u8]) -> bool {
+    let braces = memchr::memchr_iter(b'{', text);
+    let mut words = braces.filter_map(|brace| word(&text[brace + 1..]));
+    words.any(|word| variable(word).is_ok())
+}
+
+/// What stands before the closing brace, if it could be meant as a variable: a word, and perhaps a number behind a colon.
+fn word(text: &[u8]) -> Option<&str> {
+    let end = text.iter().take(32).position(|&byte| byte == b'}')?;
+    let word = str::from_utf8(&text[..end]).ok()?;
+    let name = word.split(':').next()?;
+    let mut letters = name.bytes();
+    let is_name = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let number = word[name.len()..].bytes();
+    let is_number = number.skip(1).all(|byte| byte.is_ascii_digit());
+    (is_name && is_number).then_some(word)
+}
+
+fn variable(word: &str) -> Result<Piece, String> {
+    match (word, word.strip_prefix("random:")) {
+        ("n", _) => Ok(Piece::Number),
+        ("client", _) => Ok(Piece::Client),
+        ("uuid", _) => Ok(Piece::Uuid),
+        (_, Some(length)) => match length.parse() {
+            Ok(length) if (1..=LONGEST_RANDOM).contains(&length) => Ok(Piece::Random(length)),
+            _ => Err(format!(
+                "`{{{word}}}` has no length from 1 to {LONGEST_RANDOM}"
+            )),
+        },
+        _ => Err(format!(
+            "`{{{word}}}` is not a variable; there are {{n}}, {{client}}, {{random:8}} and {{uuid}}, and {{{{ stands \
+             for a brace"
+        )),
+    }
+}
+
+/// What the places are filled in with.
+#[derive(Debug, Clone)]
+pub(super) struct Values {
+    /// The number of the next request among those of all clients.
+    number: u64,
+    /// How many clients there are, so that no two requests have the same number.
+    clients: u64,
+    client: u64,
+    random: Random,
+}
+
+impl Values {
+    /// Those of a client, before its first request.
+    pub(super) fn new(client: u64, clients: u64, seed: u64) -> Self {
+        Self {
+            number: client,
+            clients,
+            client,
+            random: Random(scrambled(seed) ^ scrambled(!client)),
+        }
+    }
+
+    /// Puts the next request together, behind what `out` holds.
+    pub(super) fn fill(
+        &mut self,
+        pieces: &[Piece],
+        body: &[Piece],
+        cookies: &Jar,
+        out: &mut Vec<u8>,
+    ) {
+        for piece in pieces.iter().chain(body) {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Number => push_number(self.number, out),
+                Piece::Client => push_number(self.client, out),
+                Piece::Random(length) => self.random.push_text(*length, out),
+                Piece::Uuid => self.random.push_uuid(out),
+                Piece::BodyLength => push_number(self.length(body), out),
+                Piece::Cookies => cookies.push_header(out),
+            }
+        }
+        self.number = self.number.wrapping_add(self.clients);
+    }
+
+    /// How many bytes the pieces will have.
+    fn length(&self, pieces: &[Piece]) -> u64 {
+        let lengths = pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.len() as u64,
+            Piece::Number => digits(self.number),
+            Piece::Client => digits(self.client),
+            Piece::Random(length) => u64::from(*length),
+            Piece::Uuid => 36,
+            Piece::BodyLength | Piece::Cookies => 0,
+        });
+        lengths.sum()
+    }
+}
+
+fn digits(number: u64) -> u64 {
+    u64::from(number.checked_ilog10().unwrap_or(0)) + 1
+}
+
+fn push_number(mut number: u64, out: &mut Vec<u8>) {
+    let start = out.len();
+    loop {
+        out.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out[start..].reverse();
+}
+
+/// Numbers that differ from client to client and are the same for the same seed: SplitMix64 (Steele, Lea and Flood, 2014).
+#[derive(Debug, Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        scrambled(self.0)
+    }
+
+    fn push_text(&mut self, length: u16, out: &mut Vec<u8>) {
+        const LETTERS: &[u8; 62] =
+            b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        let mut word = 0;
+        for place in 0..length {
+            if place % 4 == 0 {
+                word = self.next();
+            }
+            // 16 bits each; that 65536 is no multiple of 62 makes some letters 0.1 % more frequent.
+            out.push(LETTERS[(((word & 0xffff) * 62) >> 16) as usize]);
+            word >>= 16;
+        }
+    }
+
+    fn push_uuid(&mut self, out: &mut Vec<u8>) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let (high, low) = (self.next(), self.next());
+        // Version 4, variant 10 (RFC 9562).
+        let high = high & !0xf000 | 0x4000;
+        let low = low & !(3 << 62) | 1 << 63;
+        let bits = u128::from(high) << 64 | u128::from(low);
+        for place in (0..32).rev() {
+            if [23, 19, 15, 11].contains(&place) {
+                out.push(b'-');
+            }
+            out.push(DIGITS[(bits >> (4 * place) & 0xf) as usize]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(text: &str) -> Piece {
+        Piece::Text(text.as_bytes().to_vec())
+    }
+
+    fn filled(template: &str, values: &mut Values) -> String {
+        let pieces = pieces(template.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        let length = values.length(&pieces);
+        values.fill(&[], &pieces, &Jar::default(), &mut out);
+        assert_eq!(out.len() as u64, length, "{template}");
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn variables_are_exact_forms_and_json_stays() {
+        assert_eq!(
+            pieces(b"/a/{n}?c={client}").unwrap(),
+            [text("/a/"), Piece::Number, text("?c="), Piece::Client]
+        );
+        assert_eq!(
+            pieces(b"{random:8}{uuid}").unwrap(),
+            [Piece::Random(8), Piece::Uuid]
+        );
+        for plain in [
+            "{\"a\": {\"b\": [1, {}]}}",
+            "{ n }",
+            "{}",
+            "{1,2}",
+            "{",
+            "{n",
+            "{n:x}",
+            "}n{",
+            "{a b}",
+            "{-n}",
+        ] {
+            assert_eq!(pieces(plain.as_bytes()).unwrap(), [text(plain)], "{plain}");
+            assert!(!has_variables(plain.as_bytes()), "{plain}");
+        }
+        assert_eq!(pieces(b"{{n}").unwrap(), [text("{n}")]);
+        assert_eq!(
+            pieces(b"{\"id\": {n}}").unwrap(),
+            [text("{\"id\": "), Piece::Number, text("}")]
+        );
+        assert!(has_variables(b"{\"id\": \"{uuid}\"}"));
+    }
+
+    #[test]
+    fn a_word_that_stands_for_nothing_is_named_with_those_that_do() {
+        for (wrong, why) in [
+            ("{N}", "`{N}` is not a variable; there are {n}, {client}"),
+            ("{nr}", "`{nr}` is not"),
+            (
+                "{random}",
+                "`{random}` is not a variable; there are {n}, {client}, {random:8}",
+            ),
+            ("{n:5}", "`{n:5}` is not"),
+            ("{random:0}", "no length from 1 to 1024"),
+            ("{random:1025}", "no length"),
+            ("{random:99999999999}", "no length"),
+        ] {
+            let error = pieces(format!("/a{wrong}").as_bytes()).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_two_requests_have_the_same_number() {
+        let mut seen = BTreeSet::new();
+        for client in 0..7 {
+            let mut values = Values::new(client, 7, 1);
+            for _ in 0..30 {
+                assert!(seen.insert(filled("{n}", &mut values)));
+            }
+        }
+        let numbers: BTreeSet<u64> = seen.iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(numbers, (0..210).collect());
+    }
+
+    #[test]
+    fn what_is_random_follows_from_the_seed() {
+        let of = |client, seed| {
+            filled(
+                "{random:9} {uuid} {random:1024}",
+                &mut Values::new(client, 9, seed),
+            )
+        };
+        assert_eq!(of(3, 5), of(3, 5));
+        let all = [of(3, 5), of(4, 5), of(3, 6), of(5, 3), of(0, 0)];
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        let words: Vec<&str> = all[0].split(' ').collect();
+        assert!(words[0].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        let letters: BTreeSet<u8> = words[2].bytes().collect();
+        assert!(letters.len() > 55, "{letters:?}");
+        let uuid: Vec<&str> = words[1].split('-').collect();
+        let lengths: Vec<usize> = uuid.iter().map(|part| part.len()).collect();
+        assert_eq!(lengths, [8, 4, 4, 4, 12], "{uuid:?}");
+        assert!(
+            uuid[2].starts_with('4') && "89ab".contains(&uuid[3][..1]),
+            "{uuid:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "[{}n:a-c0-9]{0,40}") {
+            for template in [&bytes[..], text.as_bytes()] {
+                if let Ok(pieces) = pieces(template) {
+                    let mut values = Values::new(1, 2, 3);
+                    let (length, mut out) = (values.length(&pieces), Vec::new());
+                    values.fill(&[], &pieces, &Jar::default(), &mut out);
+                    prop_assert_eq!(out.len() as u64, length);
+                    if !template.contains(&b'{') {
+                        prop_assert_eq!(&out[..], template);
+                    }
+                }
+            }
+        }
+    }
+}

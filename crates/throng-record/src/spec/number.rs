@@ -1,0 +1,258 @@
+//! Numbers as people write them: `1000`, `10k`, `1.5M`, `1e6`.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserializer;
+use serde::de::{Error, Visitor};
+
+/// What a number may end with, and the power of ten that it is.
+const ENDINGS: [(char, i32); 4] = [('k', 3), ('K', 3), ('M', 6), ('G', 9)];
+/// Most digits of a number, and the greatest power of ten: enough for all that can be counted.
+const MOST_DIGITS: usize = 30;
+
+/// A number as its digits and a power of ten.
+fn read(text: &str) -> Result<(u128, i32), String> {
+    let wrong = || format!("`{text}` is not a number; write it like 1000, 10k, 1.5M or 1e6");
+    let typed = text.trim();
+    if typed.ends_with('m') {
+        return Err(format!("`{text}` is not a number; M is a million"));
+    }
+    let ending = ENDINGS
+        .into_iter()
+        .find(|(letter, _)| typed.ends_with(*letter));
+    let (number, mut power) = match ending {
+        Some((letter, power)) => (&typed[..typed.len() - letter.len_utf8()], power),
+        None => (typed, 0),
+    };
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
+    let is_short = exponent.len() <= 2 && exponent.bytes().all(|byte| byte.is_ascii_digit());
+    let exponent: i32 = exponent
+        .parse()
+        .ok()
+        .filter(|_| is_short)
+        .ok_or_else(wrong)?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = [whole, part].concat();
+    let are_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || number.ends_with('.') || !are_digits || digits.len() > MOST_DIGITS {
+        return Err(wrong());
+    }
+    power += exponent - part.len() as i32;
+    Ok((digits.parse().map_err(|_| wrong())?, power))
+}
+
+/// Reads a whole number.
+///
+/// # Errors
+/// When it is none.
+pub fn whole_number(text: &str) -> Result<u64, String> {
+    let (mut digits, mut power) = read(text)?;
+    while power < 0 && digits % 10 == 0 {
+        (digits, power) = (digits / 10, power + 1);
+    }
+    if power < 0 {
+        return Err(format!("`{text}` is not a whole number"));
+    }
+    let factor = 10_u128.checked_pow(power as u32);
+    let number = factor.and_then(|factor| digits.checked_mul(factor));
+    number
+        .and_then(|number| u64::try_from(number).ok())
+        .ok_or_else(|| format!("`{text}` is too large a number"))
+}
+
+/// Reads a number that need not be whole.
+///
+/// # Errors
+/// When it is none.
+pub fn number(text: &str) -> Result<f64, String> {
+    let (digits, power) = read(text)?;
+    let number = format!("{digits}e{power}").parse();
+    number.map_err(|_| format!("`{text}` is not a number"))
+}
+
+/// Reads a whole number that is at least 1.
+///
+/// # Errors
+/// When it is none.
+pub fn at_least_one(text: &str) -> Result<u32, String> {
+    match whole_number(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        number => u32::try_from(number).map_err(|_| format!("`{text}` is more than {}", u32::MAX)),
+    }
+}
+
+/// The same where there may be more.
+///
+/// # Errors
+/// When it is none.
+pub fn count(text: &str) -> Result<u64, String> {
+    match whole_number(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        number => Ok(number),
+    }
+}
+
+struct Whole<T>(PhantomData<T>);
+
+impl<T: TryFrom<u64>> Visitor<'_> for Whole<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, like 1000 or \"10k\"")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        T::try_from(number).map_err(|_| E::custom(format!("{number} is too large a number")))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let number = u64::try_from(number);
+        self.visit_u64(number.map_err(|_| E::custom("a number must not be negative"))?)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        // `1e6` is a float in TOML.
+        let is_whole = number.fract() == 0.0 && (0.0..1e18).contains(&number);
+        if !is_whole {
+            return Err(E::custom(format!("{number} is not a whole number")));
+        }
+        self.visit_u64(number as u64)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        self.visit_u64(whole_number(text).map_err(E::custom)?)
+    }
+}
+
+/// Serde for whole numbers, which may be written as text.
+///
+/// # Errors
+/// When it is none.
+pub fn whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_any(Whole(PhantomData))
+}
+
+/// The same where it may be absent.
+///
+/// # Errors
+/// When it is none.
+pub fn optional_whole<'de, T: TryFrom<u64>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    whole(from).map(Some)
+}
+
+struct Any;
+
+impl Visitor<'_> for Any {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, like 0.5 or \"10k\"")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<f64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<f64, E> {
+        number(text).map_err(E::custom)
+    }
+}
+
+/// Serde for numbers, which may be written as text.
+pub(super) fn fraction<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    from.deserialize_any(Any)
+}
+
+/// The same where it may be absent.
+pub(super) fn optional_fraction<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<f64>, D::Error> {
+    fraction(from).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        for (text, value) in [
+            ("0", 0),
+            ("1000", 1000),
+            ("007", 7),
+            ("1k", 1000),
+            ("10K", 10_000),
+            ("1M", 1_000_000),
+            ("1.5M", 1_500_000),
+            ("2G", 2_000_000_000),
+            ("1e6", 1_000_000),
+            ("1E+3", 1000),
+            ("1.25e2", 125),
+            ("2.50", 0),
+            ("1.000k", 1000),
+            ("1.000", 1),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            if text == "2.50" {
+                assert!(whole_number(text).unwrap_err().contains("not a whole"));
+                assert_eq!(number(text), Ok(2.5));
+            } else {
+                assert_eq!(whole_number(text), Ok(value), "{text}");
+                assert_eq!(number(text), Ok(value as f64), "{text}");
+            }
+        }
+        assert_eq!(number("0.1"), Ok(0.1));
+        for (text, why) in [
+            ("", "is not a number"),
+            ("k", "is not a number"),
+            ("-5", "`-5` is not a number; write it like 1000, 10k"),
+            ("+5", "is not a number"),
+            ("5x", "`5x` is not a number"),
+            ("1kk", "is not a number"),
+            ("1e", "is not a number"),
+            ("1e-3", "is not a number"),
+            ("1e100", "is not a number"),
+            (".5", "is not a number"),
+            ("5.", "is not a number"),
+            ("1.2.3", "is not a number"),
+            ("1,000", "is not a number"),
+            ("1m", "M is a million"),
+            ("inf", "is not a number"),
+            ("NaN", "is not a number"),
+            ("18446744073709551616", "too large"),
+            ("1e30", "too large"),
+            ("1e99G", "too large"),
+        ] {
+            let error = whole_number(text).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+        assert_eq!(at_least_one("4G"), Ok(4_000_000_000));
+        assert!(at_least_one("5G").unwrap_err().contains("more than"));
+        assert!(at_least_one("0").unwrap_err().contains("at least 1"));
+        assert_eq!(count("5G"), Ok(5_000_000_000));
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_come_back(value in any::<u64>(), text in "[0-9.eEkMG+-]{0,12}") {
+            prop_assert_eq!(whole_number(&value.to_string()), Ok(value));
+            if let (Ok(whole), Ok(number)) = (whole_number(&text), number(&text)) {
+                prop_assert!((whole as f64 - number).abs() <= number.abs() * 1e-9);
+            }
+        }
+    }
+}

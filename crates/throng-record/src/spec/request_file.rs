@@ -1,0 +1,426 @@
+//! Requests of a load in a file, one a line.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+use throng_protocol::{HttpRequest, Mix, RequestPart, Statuses};
+
+use super::{SpecError, data};
+
+/// The key of a load that names such a file.
+const KEY: &str = "request-file";
+/// A file of more bytes is not kept in records, but only its hash.
+const MOST_KEPT: usize = 64 * 1024;
+/// Most that the weights of all lines add up to.
+const MOST_REQUESTS: u64 = 1_000_000;
+
+/// A file with a request in each line, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFile {
+    path: PathBuf,
+    content: Option<Content>,
+}
+
+/// What is in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Content {
+    sha256: String,
+    /// Its lines, unless they are many.
+    lines: Option<Vec<String>>,
+}
+
+impl RequestFile {
+    /// One that nobody has read yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            content: None,
+        }
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The hash of what is in it, if that is known.
+    pub fn sha256(&self) -> Option<&str> {
+        self.content.as_ref().map(|content| content.sha256.as_str())
+    }
+
+    /// With what is in it, so that whoever has this load needs the file no more, or notices that it has changed.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not a file of requests.
+    pub(super) fn read(&self) -> Result<Self, SpecError> {
+        if self.content.is_some() {
+            return Ok(self.clone());
+        }
+        Self::holding(self.path.clone(), &self.text()?)
+    }
+
+    /// One with this in it.
+    ///
+    /// # Errors
+    /// Says where it is no file of requests.
+    pub fn holding(path: impl Into<PathBuf>, text: &str) -> Result<Self, SpecError> {
+        let is_short = text.len() <= MOST_KEPT;
+        let file = Self {
+            path: path.into(),
+            content: Some(Content {
+                sha256: hash(text),
+                lines: is_short.then(|| text.lines().map(str::to_owned).collect()),
+            }),
+        };
+        file.lines(text).map(|_| file)
+    }
+
+    fn text(&self) -> Result<String, SpecError> {
+        let bytes = data::read(KEY, &self.path)?;
+        String::from_utf8(bytes).map_err(|error| {
+            let end = error.utf8_error().valid_up_to();
+            let line = error.as_bytes()[..end].split(|byte| *byte == b'\n').count();
+            self.wrong(line, 1, "it is not UTF-8 text")
+        })
+    }
+
+    /// What it asks for, with these headers in all requests that have none of that name.
+    pub(super) fn requests(
+        &self,
+        headers: &[String],
+        variables: bool,
+    ) -> Result<Mix<&'static HttpRequest>, SpecError> {
+        let lines = self
+            .content
+            .as_ref()
+            .and_then(|content| content.lines.as_ref());
+        let text = match lines {
+            Some(lines) => lines.join("\n"),
+            None => self.text()?,
+        };
+        if let (Some(known), None) = (self.sha256(), lines)
+            && hash(&text) != known
+        {
+            let path = self.path.display();
+            let why = format!("`{KEY}`: {path} is not what it was (SHA-256 {known})");
+            return Err(SpecError::value(KEY, why));
+        }
+        let mut bodies = Bodies::default();
+        let mut parts = Vec::new();
+        for (number, text, line) in self.lines(&text)? {
+            let wrong = |key: &str, why: &str| self.wrong(number, column(text, key), why);
+            let body = line.body.as_ref();
+            let body = body
+                .map(|body| bodies.bytes(body, &self.path))
+                .transpose()
+                .map_err(|why| wrong("body", &why))?;
+            let request = HttpRequest::new(
+                line.method.as_deref(),
+                line.path.as_deref().unwrap_or("/"),
+                &line.headers.under(headers),
+                body,
+            );
+            let request = request.and_then(|request| request.with_variables_if(variables));
+            let mut request = request.map_err(|(part, why)| wrong(key_of(part), &why))?;
+            if let Some(Expect(expected)) = line.expect {
+                request = request.expecting(expected);
+            }
+            parts.push((request, line.weight));
+        }
+        Ok(HttpRequest::keep(parts))
+    }
+
+    /// All lines that say something, each with its number.
+    fn lines<'a>(&self, text: &'a str) -> Result<Vec<(usize, &'a str, Line)>, SpecError> {
+        let mut lines = Vec::new();
+        let mut weights = 0;
+        for (place, text) in text.lines().enumerate() {
+            if text.trim().is_empty() {
+                continue;
+            }
+            let number = place + 1;
+            let line: Line = serde_json::from_str(text).map_err(|error| {
+                let why = error.to_string();
+                let why = why.rsplit_once(" at line ").map_or(&*why, |(why, _)| why);
+                // Its keys are not those of a load.
+                let why = why.replace('`', "'");
+                self.wrong(number, error.column().max(1), &why)
+            })?;
+            weights += u64::from(line.weight);
+            if line.weight == 0 || weights > MOST_REQUESTS {
+                let why = match line.weight {
+                    0 => "a weight must be at least 1".to_owned(),
+                    _ => format!("the weights up to here add up to more than {MOST_REQUESTS}"),
+                };
+                return Err(self.wrong(number, column(text, "weight"), &why));
+            }
+            lines.push((number, text, line));
+        }
+        if lines.is_empty() {
+            return Err(self.wrong(1, 1, "there is no request in it"));
+        }
+        Ok(lines)
+    }
+
+    /// What is wrong, and where.
+    fn wrong(&self, line: usize, column: usize, why: &str) -> SpecError {
+        let path = self.path.display();
+        let why = format!(
+            "{path}:{line}:{column}: {why}; each line is a request, like \
+             {{\"method\": \"POST\", \"path\": \"/a\", \"headers\": {{\"A\": \"b\"}}, \"body\": \"c\", \"weight\": 2}}"
+        );
+        SpecError::value(KEY, why)
+    }
+}
+
+fn hash(text: &str) -> String {
+    // The end of the last line makes no other requests.
+    let digest = Sha256::digest(text.trim_end().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Where a key stands in a line, from 1.
+fn column(line: &str, key: &str) -> usize {
+    line.find(&format!("\"{key}\"")).map_or(1, |at| at + 1)
+}
+
+fn key_of(part: RequestPart) -> &'static str {
+    match part {
+        RequestPart::Method => "method",
+        RequestPart::Path => "path",
+        RequestPart::Header => "headers",
+        RequestPart::Body => "body",
+    }
+}
+
+impl fmt::Display for RequestFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+/// In a record: the name of the file, and what was in it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    path: PathBuf,
+    sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lines: Option<Vec<String>>,
+}
+
+impl Serialize for RequestFile {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.content.clone() {
+            None => self.path.serialize(to),
+            Some(Content { sha256, lines }) => Recorded {
+                path: self.path.clone(),
+                sha256,
+                lines,
+            }
+            .serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestFile {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = RequestFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a file")
+            }
+
+            fn visit_str<E: Error>(self, path: &str) -> Result<RequestFile, E> {
+                Ok(RequestFile::new(path))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RequestFile, A::Error> {
+                let from = serde::de::value::MapAccessDeserializer::new(map);
+                let Recorded {
+                    path,
+                    sha256,
+                    lines,
+                } = Recorded::deserialize(from)?;
+                Ok(RequestFile {
+                    path,
+                    content: Some(Content { sha256, lines }),
+                })
+            }
+        }
+
+        from.deserialize_any(Reader)
+    }
+}
+
+/// A line of such a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    path: Option<String>,
+    #[serde(default)]
+    headers: Headers,
+    #[serde(default)]
+    body: Option<Body>,
+    #[serde(default = "one")]
+    weight: u32,
+    #[serde(default)]
+    expect: Option<Expect>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Headers, each `Name: value`.
+#[derive(Debug, Default)]
+struct Headers(Vec<String>);
+
+impl Headers {
+    /// These, and of others those of a name that is not among them.
+    fn under(&self, others: &[String]) -> Vec<String> {
+        let name = |header: &str| {
+            let name = header.split(':').next().unwrap_or_default();
+            name.to_ascii_lowercase()
+        };
+        let is_own = |other: &&String| self.0.iter().any(|own| name(own) == name(other));
+        let others = others.iter().filter(|other| !is_own(other));
+        others.chain(&self.0).cloned().collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Headers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("headers, like {\"Accept\": \"text/html\"} or [\"Accept: text/html\"]")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
+                let mut headers = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, String>()? {
+                    headers.push(format!("{name}: {value}"));
+                }
+                Ok(Headers(headers))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Headers, A::Error> {
+                let mut headers = Vec::new();
+                while let Some(header) = list.next_element()? {
+                    headers.push(header);
+                }
+                Ok(Headers(headers))
+            }
+        }
+
+        from.deserialize_any(Reader)
+    }
+}
+
+/// The body of a request.
+#[derive(Debug)]
+enum Body {
+    /// This.
+    Text(String),
+    /// What is in this file.
+    File(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Body;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or {\"file\": \"NAME\"}")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Body, E> {
+                Ok(Body::Text(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
+                let entry = map.next_entry::<String, PathBuf>()?;
+                match entry {
+                    Some((key, path)) if key == "file" => match map.next_key::<String>()? {
+                        None => Ok(Body::File(path)),
+                        Some(other) => Err(A::Error::custom(format!("unknown field `{other}`"))),
+                    },
+                    _ => Err(A::Error::custom(
+                        "a body is a text, or {\"file\": \"NAME\"}",
+                    )),
+                }
+            }
+        }
+
+        from.deserialize_any(Reader)
+    }
+}
+
+/// The statuses that are right.
+#[derive(Debug)]
+struct Expect(Statuses);
+
+impl<'de> Deserialize<'de> for Expect {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = Expect;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("statuses, like 404 or \"2xx,404\"")
+            }
+
+            fn visit_u64<E: Error>(self, status: u64) -> Result<Expect, E> {
+                self.visit_str(&status.to_string())
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Expect, E> {
+                text.parse().map(Expect).map_err(E::custom)
+            }
+        }
+
+        from.deserialize_any(Reader)
+    }
+}
+
+/// Files of bodies, each read once.
+#[derive(Default)]
+struct Bodies(BTreeMap<PathBuf, Vec<u8>>);
+
+impl Bodies {
+    /// The bytes of a body, whose file lies where the file of requests does if nothing else is said.
+    fn bytes(&mut self, body: &Body, requests: &Path) -> Result<Vec<u8>, String> {
+        let path = match body {
+            Body::Text(text) => return Ok(text.clone().into_bytes()),
+            Body::File(path) => requests.parent().unwrap_or(Path::new("")).join(path),
+        };
+        if let Some(bytes) = self.0.get(&path) {
+            return Ok(bytes.clone());
+        }
+        let bytes = data::read(KEY, &path).map_err(|error| error.why)?;
+        self.0.insert(path, bytes.clone());
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+#[path = "request_file/tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! Results written where the user says: `--export-json FILE` and the like.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::{Usage, output};
+use crate::record::{self, Load};
+use crate::registry;
+use crate::report::exporters::{EXPORTERS, csv};
+use crate::{report, report::study};
+
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct Exports {
+    /// Write the result as JSON into this file; - is standard output, where nothing else is written then.
+    #[arg(
+        long = "export-json",
+        id = "export_json",
+        value_name = "FILE",
+        help_heading = "Where results go"
+    )]
+    json: Option<PathBuf>,
+    /// Write every value into this CSV file, or -.
+    #[arg(
+        long = "export-csv",
+        id = "export_csv",
+        value_name = "FILE",
+        help_heading = "Where results go"
+    )]
+    csv: Option<PathBuf>,
+    /// Write the result as Markdown into this file, or -.
+    #[arg(
+        long = "export-markdown",
+        id = "export_markdown",
+        value_name = "FILE",
+        help_heading = "Where results go"
+    )]
+    markdown: Option<PathBuf>,
+}
+
+impl Exports {
+    /// Each form that is wanted, and where.
+    fn wanted(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let all = [
+            ("json", &self.json),
+            ("csv", &self.csv),
+            ("markdown", &self.markdown),
+        ];
+        all.into_iter()
+            .filter_map(|(form, path)| Some((form, path.as_deref()?)))
+    }
+
+    /// Whether one of them goes to standard output.
+    pub(super) fn fill_stdout(&self) -> bool {
+        self.wanted().any(|(_, path)| is_stdout(path))
+    }
+
+    /// Opens the files, so that one that cannot be written is noticed before anything is measured.
+    pub(super) fn open(&self) -> Result<Opened, Usage> {
+        let open = |(form, path): (&'static str, &Path)| -> Result<Export, Usage> {
+            let file = if is_stdout(path) {
+                None
+            } else {
+                let file = File::create(path);
+                let why = |error| Usage(format!("cannot write {}: {error}", path.display()));
+                Some(RefCell::new(BufWriter::new(file.map_err(why)?)))
+            };
+            let path = path.to_owned();
+            Ok(Export { form, path, file })
+        };
+        Ok(Opened(self.wanted().map(open).collect::<Result<_, _>>()?))
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Files that are open for results.
+pub(super) struct Opened(Vec<Export>);
+
+struct Export {
+    form: &'static str,
+    path: PathBuf,
+    /// None: standard output.
+    file: Option<RefCell<BufWriter<File>>>,
+}
+
+impl Opened {
+    /// Writes what the record in a directory says.
+    pub(super) fn of_record(&self, directory: &Path) -> anyhow::Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        if record::Study::is_in(directory) {
+            let loaded = study::load(directory)?;
+            let report = loaded.report()?;
+            return self.write(|form, to| (exporter(form)?.render_study)(&report, to));
+        }
+        let loaded = report::load(directory)?;
+        let report = loaded.report()?;
+        self.write(|form, to| (exporter(form)?.render)(&report, to))
+    }
+
+    /// Writes the result of a load by itself.
+    pub(super) fn of_load(&self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
+        self.write(|form, to| match form {
+            "json" => {
+                serde_json::to_writer_pretty(&mut *to, load)?;
+                Ok(writeln!(to)?)
+            }
+            "csv" => csv::of_load(load, to),
+            _ => Ok(to.write_all(markdown().as_bytes())?),
+        })
+    }
+
+    fn write(
+        &self,
+        render: impl Fn(&str, &mut dyn Write) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        for export in &self.0 {
+            let mut bytes = Vec::new();
+            render(export.form, &mut bytes)?;
+            let Some(file) = &export.file else {
+                output::written(|out| out.write_all(&bytes))?;
+                continue;
+            };
+            let mut file = file.borrow_mut();
+            let written = file.write_all(&bytes).and_then(|()| file.flush());
+            written.with_context(|| format!("cannot write {}", export.path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn exporter(form: &str) -> anyhow::Result<&'static report::exporters::Exporter> {
+    Ok(registry::find("exporter", EXPORTERS, form)?)
+}

@@ -1,0 +1,249 @@
+//! `throng load --debug`: one request, and both messages as they went over the wire.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::super::{Exit, output};
+use super::describe::reasons;
+use super::watch::Unseen;
+use crate::load::arrival::Think;
+use crate::load::{self, Plan, Until};
+use crate::protocol::{Dialogue, ProtocolError, Replies, ReplyCounts, Requester, Settings, Spoken};
+use crate::record::spec::Share;
+use crate::sys::signal::Stop;
+
+/// How long the reply may take, if nothing else was said.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Most bytes of a message that are shown.
+const MOST_SHOWN: usize = 64 * 1024;
+
+/// Sends one request of a load and shows it with its reply.
+///
+/// # Errors
+/// When the reply is not right, or none comes.
+pub(super) fn run(plan: &Plan, stop: Stop) -> anyhow::Result<Exit> {
+    let wire = Arc::new(Mutex::new(Wire::default()));
+    let plan = Plan {
+        dialogue: Box::leak(Box::new(Overheard {
+            dialogue: plan.dialogue,
+            wire: Arc::clone(&wire),
+        })),
+        clients: 1,
+        threads: 1,
+        own_tables: false,
+        rate: None,
+        think: Think::None,
+        pipeline: 1,
+        until: Until::Requests(1),
+        in_slices: false,
+        at_once: None,
+        warm_up: Duration::ZERO,
+        longest_warm_up: Duration::ZERO,
+        connects_per_s: None,
+        request_timeout: plan.request_timeout.or(Some(PATIENCE)),
+        reconnect: false,
+        patience: plan.patience.max(PATIENCE),
+        probes: None,
+        share: Share::WHOLE,
+        ..plan.clone()
+    };
+    let load = load::run(&plan, &mut Unseen(stop))?.stats.summary();
+    output::text(&lock(&wire).shown())?;
+    if load.verified == 1 && load.errors.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let unexpected = load.unexpected.keys().next();
+    anyhow::bail!(match unexpected {
+        Some(status) => format!("the status {status} was not expected (--expect-status)"),
+        None => format!("there is no right reply{}", reasons(&load)),
+    })
+}
+
+/// What went over the wire.
+#[derive(Debug, Default)]
+struct Wire {
+    sent: Message,
+    received: Message,
+}
+
+#[derive(Debug, Default)]
+struct Message {
+    bytes: Vec<u8>,
+    all: usize,
+}
+
+impl Message {
+    fn add(&mut self, bytes: &[u8]) {
+        let room = MOST_SHOWN - self.bytes.len();
+        self.bytes
+            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.all += bytes.len();
+    }
+
+    /// Each line behind a sign; what cannot be printed is escaped.
+    fn show(&self, sign: char, text: &mut String) {
+        let ends_line = self.bytes.ends_with(b"\n");
+        let lines = self.bytes.strip_suffix(b"\n").unwrap_or(&self.bytes);
+        if !self.bytes.is_empty() {
+            for line in lines.split(|&byte| byte == b'\n') {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                let _ = writeln!(text, "{sign} {}", printable(line));
+            }
+        }
+        let more = self.all - self.bytes.len();
+        if more > 0 {
+            let _ = writeln!(text, "{sign} ... and {more} bytes more");
+        } else if !ends_line && !self.bytes.is_empty() {
+            let _ = writeln!(text, "{sign} (no end of line)");
+        }
+    }
+}
+
+/// A line in which every byte that is no text is written as `\xNN`.
+fn printable(line: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in line.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() && c != '\t' {
+                text.extend(c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")));
+            } else {
+                text.push(c);
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+impl Wire {
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        self.sent.show('>', &mut text);
+        self.received.show('<', &mut text);
+        let _ = writeln!(
+            text,
+            "{} bytes sent, {} bytes received",
+            self.sent.all, self.received.all
+        );
+        text
+    }
+}
+
+fn lock(wire: &Mutex<Wire>) -> MutexGuard<'_, Wire> {
+    wire.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A dialogue whose bytes are kept.
+struct Overheard {
+    dialogue: &'static dyn Dialogue,
+    wire: Arc<Mutex<Wire>>,
+}
+
+impl Dialogue for Overheard {
+    fn describe(&self, settings: &Settings) -> String {
+        self.dialogue.describe(settings)
+    }
+
+    fn closes(&self) -> bool {
+        self.dialogue.closes()
+    }
+
+    fn makes(&self, settings: &Settings) -> bool {
+        self.dialogue.makes(settings)
+    }
+
+    fn spoken(&self) -> Option<Spoken> {
+        self.dialogue.spoken()
+    }
+
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(OverheardRequester {
+            requester: self.dialogue.requester(settings, client),
+            wire: Arc::clone(&self.wire),
+        })
+    }
+}
+
+struct OverheardRequester {
+    requester: Box<dyn Requester>,
+    wire: Arc<Mutex<Wire>>,
+}
+
+impl Requester for OverheardRequester {
+    fn begin(&mut self) -> &'static [u8] {
+        self.requester.begin()
+    }
+
+    fn pending(&self) -> &'static [u8] {
+        self.requester.pending()
+    }
+
+    fn made(&self) -> &[u8] {
+        self.requester.made()
+    }
+
+    fn take_made(&mut self) -> Vec<u8> {
+        let made = self.requester.take_made();
+        lock(&self.wire).sent.add(&made);
+        made
+    }
+
+    fn advance(&mut self, count: usize) -> &'static [u8] {
+        let pending = match self.requester.made() {
+            [] => self.requester.pending(),
+            made => made,
+        };
+        lock(&self.wire).sent.add(&pending[..count]);
+        self.requester.advance(count)
+    }
+
+    fn forget(&mut self) {
+        self.requester.forget();
+    }
+
+    fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError> {
+        lock(&self.wire).received.add(input);
+        self.requester.receive(input)
+    }
+
+    fn finish(&mut self) -> Result<Replies, ProtocolError> {
+        self.requester.finish()
+    }
+
+    fn fault(&self) -> Option<&'static str> {
+        self.requester.fault()
+    }
+
+    fn counts(&self, counts: &mut ReplyCounts) {
+        self.requester.counts(counts);
+    }
+
+    fn sizes(&mut self, record: &mut dyn FnMut(u64, u64)) {
+        self.requester.sizes(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_shown_line_by_line() {
+        let mut wire = Wire::default();
+        wire.sent.add(b"GET / HTTP/1.1\r\n");
+        wire.sent.add(b"A: b\r\n\r\n");
+        wire.received
+            .add(b"HTTP/1.1 200 OK\r\n\r\n\x1b[2Ja\rb\\\xff\tz\xc3\xa4");
+        assert_eq!(
+            wire.shown(),
+            "> GET / HTTP/1.1\n> A: b\n> \n< HTTP/1.1 200 OK\n< \n\
+             < \\x1b[2Ja\\x0db\\\\xff\tz\u{e4}\n< (no end of line)\n24 bytes sent, 32 bytes received\n"
+        );
+        let mut long = Message::default();
+        (0..3).for_each(|_| long.add(&vec![b'x'; MOST_SHOWN / 2 + 1]));
+        let mut text = String::new();
+        long.show('<', &mut text);
+        assert!(text.ends_with("and 32771 bytes more\n") && text.len() < MOST_SHOWN + 100);
+    }
+}

@@ -1,0 +1,491 @@
+//! What clients ask and how results leave, as users type it: files of requests, `--debug`, exports, aliases, numbers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::{Finished, throng};
+use crate::support::server::Server;
+
+/// A small HTTP server that keeps what it is asked, method and path and body.
+fn start() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it has an address");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let all = Arc::clone(&all);
+            std::thread::spawn(move || serve(stream, &all));
+        }
+    });
+    (address, asked)
+}
+
+fn serve(stream: TcpStream, all: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("Content-Length: "));
+        let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a length"))];
+        stream.read_exact(&mut body)?;
+        let first = head.lines().next().unwrap_or_default();
+        let first = first.strip_suffix(" HTTP/1.1").unwrap_or_default();
+        let body = String::from_utf8_lossy(&body);
+        let asked = format!("{first} {body}");
+        all.lock()
+            .expect("nobody panics with it")
+            .push(asked.trim().to_owned());
+        let status = if first.contains("/missing") {
+            "404 Not Found"
+        } else {
+            "200 OK"
+        };
+        let reply = "y".repeat(first.len());
+        let reply = format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{reply}",
+            reply.len()
+        );
+        stream.get_mut().write_all(reply.as_bytes())?;
+    }
+}
+
+/// An echo server of throng's own for requests of this size.
+fn echo(size: &str) -> Server {
+    Server::start(&["epoll", "--size", size]).expect("it listens")
+}
+
+fn counts(asked: &Mutex<Vec<String>>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for what in asked.lock().expect("nobody panics with it").drain(..) {
+        *counts.entry(what).or_insert(0) += 1;
+    }
+    counts
+}
+
+fn finished(line: &[&str]) -> Finished {
+    let finished = throng(line);
+    assert_eq!(finished.code, 0, "{line:?}: {finished:?}");
+    finished
+}
+
+#[test]
+fn a_file_of_requests_is_asked_by_its_weights() {
+    let (server, asked) = start();
+    let url = format!("http://{server}");
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("requests.jsonl");
+    let path = file.display().to_string();
+    fs::write(place.path().join("body"), "from a file").expect("it can be written");
+    let lines = [
+        r#"{"path": "/a", "weight": 5}"#,
+        r#"{"method": "PUT", "path": "/b", "body": "x=1", "weight": 2}"#,
+        r#"{"path": "/missing", "expect": 404}"#,
+        r#"{"path": "/c", "body": {"file": "body"}, "headers": {"Accept": "*/*"}, "weight": 2}"#,
+    ];
+    fs::write(&file, lines.join("\n")).expect("it can be written");
+    let load = finished(&[
+        "load",
+        &url,
+        "--request-file",
+        &path,
+        "-c",
+        "1",
+        "-n",
+        "1030",
+        "--json",
+    ])
+    .json();
+    assert_eq!(
+        (&load["verified"], &load["errors"], &load["unexpected"]),
+        (&json!(1030), &json!({}), &Value::Null),
+        "{load}"
+    );
+    let expected = [
+        ("GET /a", 515),
+        ("PUT /b x=1", 206),
+        ("GET /missing", 103),
+        ("POST /c from a file", 206),
+    ];
+    assert_eq!(
+        counts(&asked),
+        expected
+            .map(|(what, count)| (what.to_owned(), count))
+            .into()
+    );
+    let sizes = &load["reply_bytes"];
+    assert_eq!(
+        (
+            &sizes["replies"],
+            &sizes["min"],
+            &sizes["p50"],
+            &sizes["max"]
+        ),
+        (&json!(1030), &json!(6), &json!(6), &json!(12)),
+        "{load}"
+    );
+    let text = finished(&[
+        "load",
+        &url,
+        "--request-file",
+        &path,
+        "-c",
+        "1",
+        "-n",
+        "100",
+    ])
+    .out;
+    assert!(
+        text.contains("http GET /a (5), PUT /b (2), GET /missing (1), POST /c (2)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("reply body") && text.contains("6 B to 12 B, median 6 B"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_requests_is_named_where_it_stands() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("r.jsonl");
+    let path = file.display().to_string();
+    let url = "http://127.0.0.1:1";
+    fs::write(&file, "{\"path\": \"/\"}\n{\"path\": \"/\", \"wait\": 2}\n")
+        .expect("it can be written");
+    throng(&["load", url, "--request-file", &path]).is_usage_error(&[
+        "r.jsonl:2:20: unknown field 'wait', expected one of 'method', 'path'",
+        "each line is a request, like",
+    ]);
+    throng(&[
+        "compare",
+        "epoll",
+        "--protocol",
+        "http",
+        "--request-file",
+        &path,
+    ])
+    .is_usage_error(&["r.jsonl:2:20"]);
+    throng(&["load", url, "--request-file", "/nowhere"])
+        .is_usage_error(&["--request-file: cannot read /nowhere"]);
+    throng(&["load", url, "--request-file", &path, "--data", "x"])
+        .is_usage_error(&["cannot be used with"]);
+    throng(&["load", "http://127.0.0.1:1/a", "--request-file", &path])
+        .is_usage_error(&["/a stands behind the address"]);
+    throng(&["load", "127.0.0.1:1", "--protocol", "echo", "--cookies"])
+        .is_usage_error(&["--cookies is for http, not for echo"]);
+    throng(&["load", "http://127.0.0.1:1/{m}", "--variables"])
+        .is_usage_error(&["`{m}` is not a variable; there are {n}, {client}"]);
+    throng(&[
+        "load",
+        url,
+        "--variables",
+        "--data",
+        "{\"a\": {random:x}, \"b\": {random}}",
+    ])
+    .is_usage_error(&["`{random}` is not a variable"]);
+}
+
+#[test]
+fn variables_without_the_switch_are_sent_as_they_stand_with_a_word() {
+    let (server, asked) = start();
+    let url = format!("http://{server}/a{{n}}");
+    let said = finished(&["load", &url, "-c", "1", "-n", "5"]).err;
+    assert!(said.contains("--variables fills them in"), "{said}");
+    assert_eq!(counts(&asked), [("GET /a{n}".to_owned(), 5)].into());
+    let said = finished(&["load", &url, "-c", "1", "-n", "3", "--variables"]).err;
+    assert!(!said.contains("--variables"), "{said}");
+    let expected = ["GET /a0", "GET /a1", "GET /a2"];
+    assert_eq!(
+        counts(&asked),
+        expected.map(|what| (what.to_owned(), 1)).into()
+    );
+}
+
+#[test]
+fn debug_shows_both_messages() {
+    let (server, asked) = start();
+    let url = format!("http://{server}");
+    let shown = finished(&[
+        "load",
+        &format!("{url}/a{{n}}"),
+        "--variables",
+        "--debug",
+        "-X",
+        "PUT",
+        "--data",
+        "\u{1b}[2J",
+    ]);
+    assert_eq!(counts(&asked).len(), 1);
+    for line in [
+        "> PUT /a0 HTTP/1.1\n",
+        "> Content-Length: 4\n",
+        "> \\x1b[2J\n",
+        "< HTTP/1.1 200 OK\n",
+        "< yyyyyyy\n",
+    ] {
+        assert!(shown.out.contains(line), "{line}: {shown:?}");
+    }
+    assert!(!shown.out.contains('\u{1b}'), "{shown:?}");
+    let missing = throng(&["load", &format!("{url}/missing"), "--debug"]);
+    assert_eq!(missing.code, 1, "{missing:?}");
+    assert!(
+        missing.out.contains("< HTTP/1.1 404 Not Found"),
+        "{missing:?}"
+    );
+    assert!(
+        missing
+            .err
+            .contains("the status 404 was not expected (--expect-status)"),
+        "{missing:?}"
+    );
+    let nobody = throng(&["load", "http://127.0.0.1:1", "--debug"]);
+    assert_eq!(nobody.code, 1, "{nobody:?}");
+    assert!(nobody.err.contains("refused"), "{nobody:?}");
+    // Any protocol, and on the other engine where there is one.
+    let echo = echo("20");
+    let shown = finished(&[
+        "load",
+        &echo.address().to_string(),
+        "--size",
+        "20",
+        "--debug",
+    ]);
+    assert!(
+        shown.out.contains("20 bytes sent, 20 bytes received"),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn what_other_tools_call_it_is_understood() {
+    let echo = echo("1000");
+    let address = echo.address().to_string();
+    for (line, clients, requests, connections) in [
+        ("--connections 3 --requests 1k", 3, 1000, 3),
+        ("--concurrency 3 -n 1e2 --timeout 30s", 3, 100, 3),
+        ("-c 2 -n 20 --disable-keepalive", 2, 20, 20),
+        ("-c 2 -n 0.02k --no-keepalive", 2, 20, 20),
+    ] {
+        let words = ["load", &address, "--json"]
+            .into_iter()
+            .chain(line.split(' '));
+        let load = finished(&words.collect::<Vec<_>>()).json();
+        assert_eq!(
+            (&load["clients"], &load["verified"], &load["connections"]),
+            (&json!(clients), &json!(requests), &json!(connections)),
+            "{line}: {load}"
+        );
+        assert_eq!(load["reconnects"], connections - clients, "{line}: {load}");
+    }
+    for (line, why) in [
+        (
+            "-c -5",
+            "`-5` is not a number; write it like 1000, 10k, 1.5M or 1e6",
+        ),
+        ("-c 0", "at least 1"),
+        ("-n 1.5", "`1.5` is not a whole number"),
+        ("-n 1m", "M is a million"),
+        (
+            "--rate fast",
+            "`fast` is no rate; write it like 1000, 10k, 1e6",
+        ),
+        ("-c 5G", "is more than 4294967295"),
+    ] {
+        let words = ["load", &address].into_iter().chain(line.split(' '));
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        let words = [
+            &words[..2],
+            &[words[2..]
+                .join("=")
+                .replace("-c=", "--clients=")
+                .replace("-n=", "--requests=")],
+        ]
+        .concat();
+        throng(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_usage_error(&[why]);
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_load_is_exported() {
+    let echo = echo("1000");
+    let address = echo.address().to_string();
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| place.path().join(name);
+    let name = |name: &str| file(name).display().to_string();
+    let run = finished(&[
+        "load",
+        &address,
+        "-c",
+        "2",
+        "-n",
+        "200",
+        "--export-json",
+        &name("j"),
+        "--export-csv",
+        &name("c"),
+        "--export-markdown",
+        &name("m"),
+    ]);
+    assert!(run.out.contains("200 right of 200 requests"), "{run:?}");
+    let load: Value = serde_json::from_str(&read(&file("j"))).expect("JSON");
+    assert_eq!(load["verified"], 200);
+    let csv = read(&file("c"));
+    assert!(
+        csv.starts_with("part,server,clients,metric,unit,value,low,high,note\n"),
+        "{csv}"
+    );
+    assert!(csv.contains("\n,,2,requests,count,200,,,\n"), "{csv}");
+    let markdown = read(&file("m"));
+    assert!(
+        markdown.contains("\n| replies | 200 right of 200 requests"),
+        "{markdown}"
+    );
+    // On standard output alone.
+    let run = finished(&[
+        "load",
+        &address,
+        "-c",
+        "2",
+        "-n",
+        "200",
+        "--export-json",
+        "-",
+    ]);
+    assert_eq!(run.json()["verified"], 200);
+    throng(&["load", &address, "--export-csv", "/nowhere/at/all"])
+        .is_usage_error(&["cannot write /nowhere/at/all"]);
+}
+
+#[test]
+fn a_run_is_exported_and_its_record_has_the_requests() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| place.path().join(name);
+    let name = |name: &str| file(name).display().to_string();
+    let line = r#"{"path": "/some", "weight": 3}"#;
+    fs::write(file("r"), format!("{line}\n{{\"path\": \"/other\"}}\n")).expect("it can be written");
+    let run = throng(&[
+        "compare",
+        "epoll",
+        "--protocol",
+        "http",
+        "--request-file",
+        &name("r"),
+        "--clients",
+        "4",
+        "--runs",
+        "1",
+        "--duration",
+        "100ms",
+        "--warm-up",
+        "10ms",
+        "--warm-up-limit",
+        "10ms",
+        "--probes",
+        "cpu",
+        "--retries",
+        "0",
+        "--allow-rough",
+        "-o",
+        &name("d"),
+        "--export-csv",
+        "-",
+        "--export-json",
+        &name("j"),
+        "--export-markdown",
+        &name("m"),
+    ]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.out
+            .starts_with("part,server,clients,metric,unit,value,low,high,note\n"),
+        "{run:?}"
+    );
+    assert!(run.out.contains("\n,epoll,4,requests_per_s,"), "{run:?}");
+    assert!(!run.out.contains("Report:"), "{run:?}");
+    assert_eq!(read(&file("j")), read(&file("d").join("summary.json")));
+    assert_eq!(read(&file("m")), read(&file("d").join("report.md")));
+    assert_eq!(run.out, read(&file("d").join("summary.csv")));
+    let record: Value = serde_json::from_str(&read(&file("d").join("run.json"))).expect("JSON");
+    let kept = &record["settings"]["load"]["request-file"];
+    assert_eq!(kept["lines"][0], line, "{record}");
+    assert_eq!(kept["sha256"].as_str().map(str::len), Some(64), "{record}");
+}
+
+#[test]
+fn node_gets_the_requests_that_a_file_says() {
+    if Command::new("node").arg("--version").output().is_err() {
+        println!("not tried: there is no node");
+        return;
+    }
+    let script = "const counts = {}; require('http').createServer((q, r) => { let b = ''; q.on('data', d => b += d).on('end', () => { \
+                  const k = q.method + ' ' + q.url + ' ' + b.length + ' ' + (q.headers.cookie || ''); counts[k] = (counts[k] || 0) + 1; \
+                  if (q.url === '/counts') { r.end(JSON.stringify(counts)); return; } \
+                  r.setHeader('Set-Cookie', 's=1; Path=/; HttpOnly'); r.end('x'.repeat(counts[k] % 50)); }); }) \
+                  .listen(0, '127.0.0.1', function () { console.log(this.address().port); });";
+    let mut node = Command::new("node");
+    node.args(["-e", script])
+        .stdout(std::process::Stdio::piped());
+    let mut node = node.spawn().expect("node was there a moment ago");
+    let mut port = String::new();
+    let out = node.stdout.as_mut().expect("it is piped");
+    BufReader::new(out)
+        .read_line(&mut port)
+        .expect("it says its port");
+    let url = format!("http://127.0.0.1:{}", port.trim());
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("r");
+    fs::write(&file, "{\"path\": \"/a\", \"weight\": 3}\n{\"method\": \"PUT\", \"path\": \"/b\", \"body\": \"{\\\"id\\\": \\\"{random:6}\\\"}\"}\n")
+        .expect("it can be written");
+    let path = file.display().to_string();
+    let load = throng(&[
+        "load",
+        &url,
+        "--request-file",
+        &path,
+        "--variables",
+        "--cookies",
+        "-c",
+        "1",
+        "-n",
+        "1024",
+        "--json",
+    ]);
+    let shown = throng(&["load", &format!("{url}/counts"), "--debug"]);
+    let _ = node.kill();
+    let _ = node.wait();
+    let load = load.json();
+    assert_eq!(load["verified"], 1024, "{load}");
+    assert_eq!(
+        (&load["reply_bytes"]["min"], &load["reply_bytes"]["max"]),
+        (&json!(0), &json!(49)),
+        "{load}"
+    );
+    // All but the first have the cookie.
+    let of = |what: &str| {
+        let counts = shown.out.lines().find_map(|line| line.strip_prefix("< {"));
+        let counts: Value =
+            serde_json::from_str(&format!("{{{}", counts.unwrap_or("}"))).expect("JSON");
+        counts[what].as_u64().unwrap_or(0)
+    };
+    assert_eq!(of("GET /a 0 s=1") + of("GET /a 0 "), 768, "{shown:?}");
+    assert_eq!(of("PUT /b 16 s=1") + of("PUT /b 16 "), 256, "{shown:?}");
+    assert_eq!(of("GET /a 0 ") + of("PUT /b 16 "), 1, "{shown:?}");
+}
