@@ -6,6 +6,7 @@
 mod at_load;
 mod checked;
 mod completion;
+mod first;
 mod paced;
 mod ranking;
 mod scalability;
@@ -15,7 +16,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::comparison::size::{Size, percent};
+use super::comparison::size::percent;
 use super::comparison::{Comparison, Pair};
 use super::grade::{Grade, Level};
 use super::limit::Limits;
@@ -23,15 +24,19 @@ use super::summary::{Row, Summary};
 use super::warm_up;
 use checked::{ceiling, control};
 use completion::{connecting, failed};
-use ranking::{COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, too_few, value};
+pub(crate) use first::{Standings, standings};
+use ranking::{
+    COMPLETION, COST, FAIRNESS, Measure, RATE, Ranking, Rankings, behind, too_few, value,
+};
 use throng_record::format::{counted, list};
-use throng_record::metrics::Quantity;
 use throng_stats::MARGIN;
 use unserved::{not_ranked, starved};
 
 /// The answer to a study's question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
+    /// In one short sentence.
+    pub first: String,
     /// For the largest number of clients.
     pub headline: Vec<String>,
     /// Shorter, for the other numbers of clients.
@@ -44,6 +49,7 @@ impl Answer {
     /// Answers from the numbers of a run, as far as its grade allows.
     pub fn of(summary: &Summary, grade: &Grade) -> Self {
         let mut answer = Self {
+            first: first::of_run(summary, grade),
             headline: Vec::new(),
             others: Vec::new(),
             notes: Vec::new(),
@@ -93,6 +99,7 @@ impl Answer {
         headline.extend(ceiling(summary, largest));
         let control = summary.checks_at(largest).and_then(control);
         Self {
+            first: first::of_comparison(comparison, largest, grade),
             headline,
             others: sentences(fewer),
             notes: [
@@ -113,6 +120,7 @@ impl Answer {
         headline.extend(failed(summary, largest));
         headline.extend(connecting(summary));
         Self {
+            first: first::of_run(summary, grade),
             headline,
             others: Vec::new(),
             notes: notes(summary),
@@ -122,6 +130,7 @@ impl Answer {
     /// Answers how much servers hold.
     pub(super) fn of_limits(limits: &Limits) -> Self {
         Self {
+            first: first::of_limits(limits),
             headline: limits.sentences(),
             others: Vec::new(),
             notes: Vec::new(),
@@ -292,14 +301,6 @@ fn percent_of_margin() -> String {
     format!("{:.0} %", 100.0 * MARGIN)
 }
 
-/// "3.4x slower (3.1–3.7x)".
-fn behind(row: &Row, ratio: Quantity, measure: &Measure) -> String {
-    match own_value(row, measure) {
-        Some(own) => own,
-        None => Size::of(ratio).with(measure.worse),
-    }
-}
-
 fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
     let best = value(ranking.best, measure);
     if !ranking.is_decided() {
@@ -316,11 +317,6 @@ fn short(ranking: &Ranking<'_>, measure: &Measure) -> String {
         "{} {} ({best}{level})",
         ranking.best.server, measure.superlative
     )
-}
-
-/// The row's own value, for a measure of which multiples mean nothing.
-fn own_value(row: &Row, measure: &Measure) -> Option<String> {
-    Some(measure.own?(measure.of(row)?))
 }
 
 fn alone(with: &str, row: &Row, servers: usize) -> String {

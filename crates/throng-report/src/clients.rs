@@ -1,11 +1,13 @@
 //! The clients of single trials, read from `clients/*.csv` of a record.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::lines::{Lines, number};
+use throng_record::metrics::named;
 use throng_record::{self as record, Purpose, Run, Trial};
 
 /// Clients kept for plotting over all servers; more are thinned out evenly.
@@ -39,7 +41,7 @@ pub struct ClientRow {
     pub window_replies: Option<u64>,
 }
 
-/// Reads the clients of the first good trial of each server at the largest number of clients.
+/// Reads the clients of the typical good trial of each server at the largest number of clients.
 /// A record without such a file has none for that server.
 ///
 /// # Errors
@@ -47,9 +49,8 @@ pub struct ClientRow {
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<ClientLog>> {
     let share = MOST_POINTS / run.servers.len().max(1);
     let mut logs = Vec::new();
-    for trial in first_at_largest(run, trials) {
-        let name = trial.file_stem() + ".csv";
-        let Some(file) = record::open_in(dir, "clients", &name)? else {
+    for candidates in typical_at_largest(run, trials) {
+        let Some((trial, name, file)) = first_kept(dir, "clients", &candidates)? else {
             continue;
         };
         let rows = parse(BufReader::new(file))
@@ -65,27 +66,61 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     Ok(logs)
 }
 
-/// The first good trial of each server that has one at the largest number of clients; of a search, the
-/// last one at what the server held.
-pub(super) fn first_at_largest<'a>(
+/// The first of these trials that has a file in a directory of the record, with the file and its name.
+pub(super) fn first_kept<'a>(
+    dir: &Path,
+    within: &str,
+    trials: &[&'a Trial],
+) -> anyhow::Result<Option<(&'a Trial, String, File)>> {
+    for trial in trials {
+        let name = trial.file_stem() + ".csv";
+        if let Some(file) = record::open_in(dir, within, &name)? {
+            return Ok(Some((trial, name, file)));
+        }
+    }
+    Ok(None)
+}
+
+/// The good trials of each server that has some at the largest number of clients, the typical one first, which is that
+/// of median fairness; of a search, the last one at what the server held.
+pub(super) fn typical_at_largest<'a>(
     run: &'a Run,
     trials: &'a [Trial],
-) -> impl Iterator<Item = &'a Trial> {
+) -> impl Iterator<Item = Vec<&'a Trial>> {
     let largest = trials.iter().map(|trial| trial.clients).max();
     run.servers.iter().filter_map(move |server| {
         let own = trials.iter().filter(|trial| trial.server == server.name);
         let mut good = own.filter(|trial| trial.failure.is_none() && trial.load.is_some());
         if run.limit.is_some() {
             let held = run.held_by(&server.name)?;
-            return good.rfind(|trial| {
+            let at_limit = good.rfind(|trial| {
                 let attempt = trial.attempt.as_ref();
                 attempt.is_some_and(|a| a.held && a.share.is_none() && a.value == held)
             });
+            return at_limit.map(|trial| vec![trial]);
         }
-        good.filter(|trial| Some(trial.clients) == largest)
+        let mut timed: Vec<&Trial> = good
+            .filter(|trial| Some(trial.clients) == largest)
             .filter(|trial| trial.purpose == Purpose::Timed)
-            .min_by_key(|trial| trial.round)
+            .collect();
+        if timed.iter().any(|trial| trial.invalid.is_none()) {
+            timed.retain(|trial| trial.invalid.is_none());
+        }
+        timed.sort_by(|one, other| {
+            let by_fairness = fairness(one).total_cmp(&fairness(other));
+            by_fairness.then(one.round.cmp(&other.round))
+        });
+        let middle = timed.len().saturating_sub(1) / 2;
+        let mut nearest: Vec<(usize, &Trial)> = timed.into_iter().enumerate().collect();
+        nearest.sort_by_key(|(place, _)| place.abs_diff(middle));
+        let nearest: Vec<&Trial> = nearest.into_iter().map(|(_, trial)| trial).collect();
+        (!nearest.is_empty()).then_some(nearest)
     })
+}
+
+fn fairness(trial: &Trial) -> f64 {
+    let metric = named("fairness_jain");
+    metric.and_then(|metric| metric.of(trial)).unwrap_or(0.0)
 }
 
 /// Reads the CSV; columns are found by their names in its first line.

@@ -19,6 +19,9 @@ const OTHERS_UNUSABLE: f64 = 0.5;
 /// Trials disturbed by others, of all trials, from which on a run is rough.
 const OTHERS_ROUGH: f64 = 0.25;
 
+/// As many servers are named in a cause.
+const MOST_NAMED: usize = 3;
+
 /// A comparison that would have missed differences in speed of this share is rough.
 const NOISY: f64 = 0.1;
 
@@ -204,14 +207,25 @@ fn client_limited(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     (!servers.is_empty()).then(|| {
         rough(format!(
             "the load generator was the limit for {}: their rates are lower bounds",
-            list(&servers)
+            named_or_counted(&servers, summary)
         ))
     })
 }
 
 fn unsteady(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
     let servers = names(summary, |row| 2 * row.unsteady > row.trials_ok);
-    (!servers.is_empty()).then(|| rough(format!("the rate of {} was not steady", list(&servers))))
+    (!servers.is_empty()).then(|| {
+        let servers = named_or_counted(&servers, summary);
+        rough(format!("the rate of {servers} was not steady"))
+    })
+}
+
+/// Few servers by name, of many how many: a cause is one line.
+fn named_or_counted<T: AsRef<str>>(servers: &[T], summary: &Summary) -> String {
+    if servers.len() > MOST_NAMED {
+        return format!("{} of {} servers", servers.len(), summary.servers.len());
+    }
+    list(servers)
 }
 
 fn failed_trials(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
@@ -251,7 +265,7 @@ fn few_rounds(Seen { summary, .. }: &Seen<'_>) -> Option<Cause> {
         .min()?;
     let servers = names(summary, few);
     let who = if servers.len() < summary.servers.len() {
-        format!(" of {}", list(&servers))
+        format!(" of {}", named_or_counted(&servers, summary))
     } else {
         String::new()
     };

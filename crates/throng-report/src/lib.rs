@@ -159,6 +159,8 @@ impl<'a> Report<'a> {
             series: &logs.series,
             trials: &counting,
             limits: limits.as_ref(),
+            comparison: comparison.as_ref(),
+            grade: Some(&grade),
         };
         let figures = FIGURES
             .iter()
@@ -372,8 +374,8 @@ fn export(
 mod tests {
     use super::*;
 
-    /// Figures that three loads are too few for, two of clients with a job each, and two of searches.
-    const OF_OTHER_LOADS: usize = 6;
+    /// Figures of several loads, of clients with a job each, of searches, and of servers compared.
+    const OF_OTHER_LOADS: usize = 7;
 
     fn write_again(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
         write_all(&load(dir)?.report()?, dir)

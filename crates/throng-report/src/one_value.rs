@@ -9,7 +9,6 @@ use throng_record::{Purpose, Run, Trial};
 use crate::columns::{self, Column};
 use crate::document::terminal;
 use crate::exporters::EXPORTERS;
-use crate::render::interactive;
 use crate::summary::Row;
 use crate::{Logs, Report, fixture, sections};
 
@@ -107,7 +106,6 @@ fn every_number_is_the_same_in_every_file() {
     let openmetrics = exported(&report, "openmetrics");
     let (samples, families) = (samples(&openmetrics), families(&openmetrics));
     let (page, markdown) = (exported(&report, "html"), exported(&report, "markdown"));
-    let page = page.replace(&interactive::script(), "");
     let cells = cells(&markdown);
     let wide = terminal::text(&sections::of_run(&report), 400, false);
     let mut compared = [0; 4];

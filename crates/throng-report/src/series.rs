@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use super::clients::first_at_largest;
+use super::clients::{first_kept, typical_at_largest};
 use super::lines::{Lines, number, shown};
-use throng_record::{self as record, Load, Run, TimesOverWindow, Trial};
+use throng_record::{Load, Run, TimesOverWindow, Trial};
 
 /// Metrics of one file; the probes have a tenth of it.
 const MOST_METRICS: usize = 1000;
@@ -70,21 +70,28 @@ impl TimeSeries {
     }
 }
 
-/// Reads what was measured in the first good trial of each server at the largest number of clients.
+/// Reads what was measured in the typical good trial of each server at the largest number of clients.
 ///
 /// # Errors
 /// When a file is there but cannot be read, naming it.
 pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<Vec<TimeSeries>> {
     let mut all = Vec::new();
-    for trial in first_at_largest(run, trials) {
-        let name = trial.file_stem() + ".csv";
+    for candidates in typical_at_largest(run, trials) {
+        let kept = first_kept(dir, "samples", &candidates)?;
+        let Some(trial) = kept
+            .as_ref()
+            .map(|kept| kept.0)
+            .or(candidates.first().copied())
+        else {
+            continue;
+        };
         let mut series = TimeSeries {
             server: trial.server.clone(),
             clients: trial.clients,
             metrics: Vec::new(),
             times: trial.load.as_ref().and_then(times),
         };
-        if let Some(file) = record::open_in(dir, "samples", &name)? {
+        if let Some((_, name, file)) = kept {
             let path = || dir.join("samples").join(&name);
             series
                 .parse(BufReader::new(file))

@@ -38,6 +38,8 @@ const MOST_RENDERED: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long what is being answered may take when it is time to end.
 const GRACE: Duration = Duration::from_millis(500);
+/// Where a page says what a browser is to refuse.
+const HEAD: usize = 2000;
 /// Most bytes of a report that is handed out as it lies there.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -242,7 +244,7 @@ async fn rendered(
     let place = shared.rendering.acquire().await;
     let page = apart(shared, work).await??;
     drop(place);
-    let boxed = format!("{POLICY}; {IN_A_BOX}");
+    let boxed = format!("{}; {IN_A_BOX}", *POLICY);
     let mut answer = typed("text/html; charset=utf-8", page);
     let headers = answer.headers_mut();
     let policy = HeaderValue::from_str(&boxed).ok();
@@ -332,7 +334,7 @@ async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Ans
 }
 
 async fn style() -> Response {
-    typed("text/css; charset=utf-8", format!("{STYLE}{OWN_STYLE}"))
+    typed("text/css; charset=utf-8", [&STYLE, OWN_STYLE].concat())
 }
 
 async fn script() -> Response {
@@ -348,7 +350,8 @@ fn report_in(directory: &FilePath, is_running: bool) -> Result<Vec<u8>, Refused>
     }
 }
 
-/// The report in a record, if all of this is older.
+/// The report in a record, if all of this is older and it was made by this version: the browser would refuse the
+/// script and the style of another one.
 fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     use std::io::Read as _;
     let changed = |path: &FilePath| Stamp::of(path).map(|stamp| stamp.changed);
@@ -370,7 +373,8 @@ fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
+    head.contains(&**POLICY).then_some(bytes)
 }
 
 fn own(page: String) -> Response {

@@ -258,14 +258,16 @@ fn runs_are_listed_opened_and_compared() {
         !directory.path().join(name).join("report.html").exists(),
         "it only reads"
     );
-    // One that is there is newer than its record, and so is taken as it is.
-    fs::write(
-        directory.path().join("old/report.html"),
-        "<p>as it lies here</p>",
-    )
-    .expect("there is room");
-    view.get("/run/old/report.html")
-        .says(200, &["<p>as it lies here</p>"]);
+    // One that is there is newer than its record, and so is taken as it is; but not one of another version.
+    let whole = view.get("/run/old/report.html").body;
+    let marked = whole.replace("</h1>", " as it lies here</h1>");
+    let other = marked.replace("sha256-", "sha256-x");
+    for (page, is_taken) in [(&marked, true), (&other, false)] {
+        fs::write(directory.path().join("old/report.html"), page).expect("there is room");
+        let answer = view.get("/run/old/report.html");
+        answer.says(200, &["The answer"]);
+        assert_eq!(answer.body.contains("as it lies here"), is_taken);
+    }
     let diff = view.get("/compare?run=new+%26+%3Cb%3E&run=old");
     diff.says(
         200,

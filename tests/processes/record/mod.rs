@@ -3,6 +3,7 @@
 
 mod at_load;
 mod clock;
+mod drawn;
 mod failures;
 mod interruption;
 mod killed;

@@ -164,7 +164,9 @@ fn a_study_runs_as_far_as_it_can_and_says_what_came_of_its_claims() {
     ] {
         assert!(directory.join(part).exists(), "{part}");
     }
-    assert!(page.contains("id=\"own-plot-throughput\"") && page.contains("id=\"partly-results\""));
+    assert!(
+        page.contains("id=\"own-figure-throughput\"") && page.contains("id=\"partly-results\"")
+    );
     let mut ids: Vec<&str> = page
         .split(" id=\"")
         .skip(1)

@@ -1,6 +1,7 @@
 //! Servers ranked by one measure: the best, and how far the others are behind it.
 
 use crate::comparison::compared_by;
+use crate::comparison::size::Size;
 use crate::summary::{Row, Summary};
 use throng_record::format::{ABSENT, index, list};
 use throng_record::metrics::{Better, Metric, Quantity, named};
@@ -215,4 +216,17 @@ pub(super) fn too_few(ranking: &Ranking<'_>) -> Option<String> {
 pub(super) fn value(row: &Row, measure: &Measure) -> String {
     let text = |value| measure.text.replace("{}", &measure.metric().text(value));
     measure.of(row).map_or_else(|| ABSENT.to_owned(), text)
+}
+
+/// "3.4x slower (3.1–3.7x)".
+pub(super) fn behind(row: &Row, ratio: Quantity, measure: &Measure) -> String {
+    match own_value(row, measure) {
+        Some(own) => own,
+        None => Size::of(ratio).with(measure.worse),
+    }
+}
+
+/// The row's own value, for a measure of which multiples mean nothing.
+fn own_value(row: &Row, measure: &Measure) -> Option<String> {
+    Some(measure.own?(measure.of(row)?))
 }

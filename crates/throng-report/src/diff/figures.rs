@@ -50,7 +50,7 @@ pub(crate) fn figures(
         let mut curve = metric.against_clients();
         curve.id = id;
         curve.title = format!("{}, both runs", curve.title);
-        curve.caption += " A is dashed.";
+        curve.caption += " A is dotted.";
         both(curve, servers, [a, b])
     });
     at_most.chain(against_clients).chain(curves).collect()
@@ -133,7 +133,7 @@ fn figure(
         })
         .collect();
     series.push(Series {
-        name: "alike".to_owned(),
+        name: "1: alike".to_owned(),
         place: 0,
         points: vec![Point::new(first, 1.0), Point::new(last, 1.0)],
         trace: Trace::Level,
@@ -144,8 +144,7 @@ fn figure(
     );
     Some(Figure {
         alternative: format!("{title}: {}.", values.join(", ")),
-        caption: "Ratio with its 95 % interval over trials. At 1 (dotted) both runs are alike; a difference whose \
-                  interval includes 1 is not significant."
+        caption: "At 1 both runs are alike; where an interval includes 1, the difference is not significant."
             .to_owned(),
         ..Figure::new(id, title, kind, axes, series)?
     })
@@ -161,7 +160,16 @@ fn both(curve: AgainstClients<'_>, servers: &[String], [a, b]: [&Summary; 2]) ->
         for (summary, run, place) in [(b, "B", later), (a, "A", earlier)] {
             let rows = || summary.rows.iter().filter(|row| row.server == *server);
             clients.extend(rows().map(|row| row.clients));
-            series.extend(curve.series(format!("{server} in {run}"), place, rows()));
+            let name = format!("{server} in {run}");
+            series.extend(curve.series(name, place, rows()).map(|one| Series {
+                // It shares a picture with what it is now.
+                trace: if run == "A" {
+                    Trace::Dotted
+                } else {
+                    Trace::Joined
+                },
+                ..one
+            }));
         }
     }
     clients.sort_unstable();

@@ -1,20 +1,19 @@
 //! A document as one page that works without a network.
 
+mod figures;
+mod style;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    Block, Cell, Cells, Document, Figures, Kind, List, Medium, Role, Row, Section, Style, Table,
-    Text, Tone, address,
+    Block, Cell, Cells, Document, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
+    address,
 };
-use crate::figures::{self, Figure};
-use crate::palette::{hex, look};
-use crate::render::interactive;
+use crate::palette::look;
+use crate::render::page as drawn;
+pub use style::{POLICY, STYLE};
 
-/// What a browser is asked to refuse: to load anything, or send anything anywhere.
-pub const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                      img-src data: blob:; base-uri 'none'; form-action 'none'";
-/// The style sheet of every page.
-pub const STYLE: &str = include_str!("page.css");
+/// The script of every page.
 const SCRIPT: &str = include_str!("page.js");
 
 /// The document as a page.
@@ -24,52 +23,46 @@ pub fn page(document: &Document) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(*POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (document.title) " – throng" }
                 link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) (PreEscaped(colours(document.colours))) }
+                style { (PreEscaped(&*STYLE)) }
             }
             body {
+                (PreEscaped(drawn::markers()))
                 header.top {
                     p.brand { "throng" span { (document.tagline) } }
-                    h1 { (document.title) }
-                    p.question { (document.question) }
-                    p.facts { @for badge in &document.badges { span { (text(badge)) } } }
+                    h1 { @if document.question.is_empty() { (document.title) } @else { (document.question) } }
+                    p.facts {
+                        @if !document.question.is_empty() { span { b { (document.title) } } }
+                        @for badge in &document.badges { span { (text(badge)) } }
+                    }
+                    (contents(&document.sections))
                 }
                 main { (Scope::default().sections(&document.sections, 2)) }
                 footer { "Made by throng " (document.version) "." }
-                @if has_figures(&document.sections) {
-                    script { (PreEscaped(interactive::script())) }
-                    script { (PreEscaped(SCRIPT)) }
-                }
+                div #tip role="status" hidden {}
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     page.into_string()
 }
 
-/// One CSS variable a server, light and dark.
-fn colours(servers: usize) -> String {
-    let all = |hue: fn(usize) -> String| {
-        let variables = (0..servers).map(|place| format!("--s{place}:{};", hue(place)));
-        variables.collect::<Vec<_>>().concat()
+/// Links to the sections, or to the parts where there are such.
+fn contents(sections: &[Section]) -> Markup {
+    let shown: Vec<&Section> = Section::shown(sections, Medium::Html).collect();
+    let to = |section: &Section| match section.kind {
+        Kind::Part => format!("#part-{}", section.id),
+        Kind::Plain | Kind::Answer => format!("#{}", section.id),
     };
-    format!(
-        ":root{{{}}}@media (prefers-color-scheme:dark){{:root{{{}}}}}@media print{{:root{{{}}}}}",
-        all(|place| hex(look(place).light)),
-        all(|place| hex(look(place).dark)),
-        all(|place| hex(look(place).light))
-    )
-}
-
-fn has_figures(sections: &[Section]) -> bool {
-    Section::shown(sections, Medium::Html).any(|section| {
-        let blocks = Block::shown(&section.blocks, Medium::Html);
-        let mut blocks = blocks.iter();
-        blocks.any(|block| matches!(block, Block::Figures(_))) || has_figures(&section.sections)
-    })
+    html! {
+        @if shown.len() > 2 {
+            nav aria-label="Sections" { @for section in shown { a href=(to(section)) { (section.title) } " " } }
+        }
+    }
 }
 
 /// Where on the page something stands.
@@ -135,7 +128,8 @@ impl<'a> Scope<'a> {
                     p { (message) }
                     @if !remedy.is_empty() { p.remedy { (remedy) } }
                 },
-                Block::Figures(figures) => (self.figures(figures, level)),
+                Block::Figures(all) => (figures::of_section(self, all, level)),
+                Block::Picture(one) => (figures::picture(self, one)),
                 Block::Code(lines) => pre { (lines) },
                 Block::Fold(summary, blocks) => details {
                     summary { (text(summary)) }
@@ -197,58 +191,6 @@ impl<'a> Scope<'a> {
             }
         }
     }
-
-    fn figures(self, figures: &Figures, level: u8) -> Markup {
-        let places = |places: &[usize]| {
-            let places: Vec<String> = places.iter().map(usize::to_string).collect();
-            places.join(" ")
-        };
-        let (later, first): (Vec<&Figure>, Vec<&Figure>) =
-            figures.figures.iter().partition(|one| one.is_over_time());
-        let plots = |plots: &[&Figure]| html! { div.figures { @for one in plots { (self.plot(figures, one, level)) } } };
-        html! {
-            div data-figures=(self.prefix()) {
-                script type="application/json" { (PreEscaped(interactive::data(&figures.figures))) }
-                p.hint { "Click a server to hide or show it everywhere, double-click to see it alone. Drag in a figure to zoom, double-click in it to go back." }
-                div.key role="group" aria-label=(self.named("Servers shown in the figures")) {
-                    @for (at, name) in &figures.key {
-                        button type="button" aria-pressed="true" data-server=(places(at)) {
-                            @for place in at { (swatch(*place)) }
-                            (name)
-                        }
-                    }
-                }
-                (plots(&first))
-                @if !later.is_empty() {
-                    (heading(level + 1, None, &"Over time".into()))
-                    p.hint { (figures.over_time) }
-                    (plots(&later))
-                }
-            }
-        }
-    }
-
-    fn plot(self, figures: &Figures, figure: &Figure, level: u8) -> Markup {
-        let otherwise = match (figures.have_stills, self.part) {
-            (true, Some(part)) => format!("{}/figures/{}.svg", part.id, figure.id),
-            (true, None) => format!("figures/{}.svg", figure.id),
-            (false, _) => String::new(),
-        };
-        let height = height(figure).map(|height| format!("height:{height}px"));
-        let low = figure.kind == figures::Kind::Course;
-        html! {
-            figure.(if is_wide(figure) { "wide" } else { "half" }) {
-                (heading(level + 1, None, &figure.title.as_str().into()))
-                div.plot.low[low] id=(format!("{}plot-{}", self.prefix(), figure.id)) style=[height] role="img" aria-label=(figure.alternative) {
-                    noscript {
-                        "This figure needs JavaScript; "
-                        @if otherwise.is_empty() { "the tables do not." } @else { (otherwise) " beside this page does not." }
-                    }
-                }
-                figcaption { (figure.caption) }
-            }
-        }
-    }
 }
 
 /// A heading of a level from 2 on.
@@ -296,14 +238,17 @@ fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// The square or stripe in the colour of the server at a place.
+/// The marker of the server at a place, in its colour.
 fn swatch(place: usize) -> Markup {
-    html! { span.swatch.dashed[look(place).dashed] style=(format!("--hue:var(--s{place})")) aria-hidden="true" {} }
+    let look = look(place);
+    html! {
+        svg.swatch.(look.class()) viewBox="-5 -5 10 10" aria-hidden="true" { use href=(format!("#{}", look.marker.id())) {} }
+    }
 }
 
 fn line(table: &Table, row: &Row) -> Markup {
     html! {
-        tr class=[row.is_quiet.then_some("partial")] {
+        tr class=[row.is_quiet.then_some("partial")] data-s=[server(&row.name)] {
             th scope="row" {
                 (text(&row.name))
                 @for flag in &row.flags { small.flag { (flag) } }
@@ -326,31 +271,21 @@ fn cell(is_text: bool, cell: &Cell) -> Markup {
     let classes = classes.collect::<Vec<_>>().join(" ");
     html! {
         td class=[Some(&classes).filter(|classes| !classes.is_empty())] {
-            span.value { (cell.text) }
+            @if cell.tone == Tone::Best { span.value { (cell.text) } } @else { (cell.text) }
             @if !cell.detail.is_empty() { small { (cell.detail) } }
             @if let Some(share) = cell.bar {
-                span.bar aria-hidden="true" { span style=(format!("width:{:.1}%", 100.0 * share)) {} }
+                i.(format!("bar w{:.0}", 100.0 * share.clamp(0.0, 1.0))) aria-hidden="true" {}
             }
         }
     }
 }
 
-/// Whether it takes all the width: many points, and names beside or below each other.
-fn is_wide(figure: &Figure) -> bool {
-    match figure.kind {
-        figures::Kind::Points | figures::Kind::Stacked | figures::Kind::Heat => true,
-        figures::Kind::Bars => figure.y.log,
-        figures::Kind::Lines | figures::Kind::Course => false,
-    }
-}
-
-/// Lying bars and maps below each other need room by their number.
-fn height(figure: &Figure) -> Option<usize> {
-    match figure.kind {
-        figures::Kind::Stacked => Some(140 + 27 * figure.series.len()),
-        figures::Kind::Heat => Some(70 + 104 * figure.maps.len()),
+/// The place of the server that a text names.
+fn server(text: &Text) -> Option<usize> {
+    text.0.iter().find_map(|span| match span.style {
+        Style::Server(place) => Some(place),
         _ => None,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -361,7 +296,7 @@ mod tests {
     #[test]
     fn nothing_from_outside_is_read_as_html() {
         let page = page(&sample("<script>alert(1)</script>\"'javascript:x"));
-        assert!(!page.contains("<script"), "it has no figures");
+        assert_eq!(page.matches("<script").count(), 1, "its own");
         assert!(page.contains("&lt;script&gt;alert(1)"));
         assert!(!page.contains("href=\"javascript:"));
     }
@@ -381,7 +316,8 @@ mod tests {
     #[test]
     fn a_page_of_every_block() {
         let page = page(&sample("x & y"));
-        let (_, body) = page.split_once("<body>").expect("it has one");
+        let (_, body) = page.split_once("</defs></svg>").expect("it has markers");
+        let body = body.replace(SCRIPT, "");
         insta::assert_snapshot!(body.replace("><", ">\n<"));
     }
 }

@@ -6,6 +6,7 @@ use super::{
     Block, Cell, Cells, Document, Figures, Kind, Medium, Role, Section, Style, Table, Text, Tone,
     address,
 };
+use crate::figures::{Figure, Part};
 use throng_record::format::shown;
 
 /// The document as Markdown.
@@ -64,6 +65,9 @@ fn blocks(text: &mut String, all: &[Block], marks: &str, directory: &str) {
                 text.push('\n');
             }
             Block::Figures(all) => figures(text, all, marks, directory),
+            Block::Picture(one) => {
+                let _ = writeln!(text, "{}", picture(one, directory));
+            }
             Block::Code(lines) => {
                 let _ = writeln!(text, "{}", fenced(lines.trim_end()));
             }
@@ -145,17 +149,33 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Still pictures.
+/// Still pictures; the details behind a summary.
 fn figures(text: &mut String, figures: &Figures, marks: &str, directory: &str) {
-    for (place, figure) in figures.figures.iter().enumerate() {
-        let space = if place == 0 { "" } else { "\n" };
-        let (title, alternative) = (escape(&figure.title), escape(&figure.alternative));
-        let (id, caption) = (figure.id, escape(&figure.caption));
-        let _ = writeln!(
-            text,
-            "{space}{marks} {title}\n\n![{alternative}]({directory}figures/{id}.svg)\n\n{caption}"
-        );
+    let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
+        .figures
+        .iter()
+        .partition(|figure| figure.part == Part::Detail);
+    let each = |text: &mut String, all: Vec<&Figure>| {
+        for (place, figure) in all.into_iter().enumerate() {
+            let space = if place == 0 { "" } else { "\n" };
+            let (title, picture) = (escape(&figure.title), picture(figure, directory));
+            let _ = writeln!(text, "{space}{marks} {title}\n\n{picture}");
+        }
+    };
+    each(text, first);
+    if !details.is_empty() {
+        let summary = escape(&figures.details);
+        let _ = writeln!(text, "\n<details><summary>{summary}</summary>\n");
+        each(text, details);
+        text.push_str("\n</details>\n");
     }
+}
+
+/// A still picture with its caption.
+fn picture(figure: &Figure, directory: &str) -> String {
+    let (alternative, caption) = (escape(&figure.alternative), escape(&figure.caption));
+    let id = figure.id;
+    format!("![{alternative}]({directory}figures/{id}.svg)\n\n{caption}")
 }
 
 fn inline(text: &Text) -> String {

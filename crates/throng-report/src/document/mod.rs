@@ -83,6 +83,8 @@ pub enum Block {
     Warning(String, String),
     /// Plots. Not for a terminal.
     Figures(Figures),
+    /// One plot, in its place. Not for a terminal.
+    Picture(Box<Figure>),
     /// Lines to be read or run as they are.
     Code(String),
     /// What few readers need, behind its summary. Not for a terminal.
@@ -212,10 +214,8 @@ pub struct Figures {
     pub key: Vec<(Vec<usize>, String)>,
     /// The plots.
     pub figures: Vec<Figure>,
-    /// How those over time are to be read.
-    pub over_time: String,
-    /// Whether there is a still picture of each beside the document.
-    pub have_stills: bool,
+    /// How those are to be read that are shown on demand.
+    pub details: String,
 }
 
 /// A line of text.

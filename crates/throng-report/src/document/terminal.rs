@@ -108,7 +108,10 @@ impl Writer {
                     }
                 }
                 Block::Except(_, blocks) => self.blocks(blocks),
-                Block::Paragraph(Role::Hint, _) | Block::Figures(_) | Block::Fold(..) => {}
+                Block::Paragraph(Role::Hint, _)
+                | Block::Figures(_)
+                | Block::Picture(_)
+                | Block::Fold(..) => {}
             }
         }
     }

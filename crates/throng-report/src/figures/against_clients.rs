@@ -3,7 +3,7 @@
 use super::{Axis, Figure, Kind, Point, Series, Trace};
 use crate::summary::{Row, Summary};
 use throng_record::format::{counted, number};
-use throng_record::metrics::{Combine, Quantity};
+use throng_record::metrics::{Better, Quantity};
 
 /// The value of a row.
 pub(crate) type Value<'a> = Box<dyn Fn(&Row) -> Option<Quantity> + 'a>;
@@ -13,10 +13,11 @@ pub(crate) struct AgainstClients<'a> {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) caption: String,
+    /// What to see of lines, where there are several numbers of clients.
+    pub(crate) of_lines: &'static str,
     pub(crate) y: Axis,
     pub(crate) value: Value<'a>,
-    /// How trials make one value.
-    pub(crate) combine: Combine,
+    pub(crate) better: Better,
 }
 
 impl AgainstClients<'_> {
@@ -55,30 +56,20 @@ impl AgainstClients<'_> {
             .flat_map(|series| &series.points)
             .any(|point| point.partial);
         let mut caption = self.caption;
-        if series
-            .iter()
-            .flat_map(|series| &series.points)
-            .any(|point| point.low.is_some())
-        {
-            caption.push_str(match self.combine {
-                Combine::Merge => " All trials merged, with the 95 % interval over trials; of fewer than 6, their range.",
-                _ => " Median over trials with its 95 % interval; of fewer than 6, their range.",
-            });
+        if !single && !self.of_lines.is_empty() {
+            caption = format!("{caption} {}", self.of_lines);
         }
         if hollow {
-            let look = if single { "Pale" } else { "Hollow" };
-            caption.push_str(&[" ", look, ": not all clients were served."].concat());
+            caption.push_str(" Hollow: not all clients were served.");
         }
         let kind = if single { Kind::Bars } else { Kind::Lines };
         let axes = (Axis::logarithmic("clients", None), self.y);
+        let better = self.better;
         let mut figure = Figure {
             caption,
+            better,
             ..Figure::new(self.id, self.title, kind, axes, series)?
         };
-        if single {
-            figure.y.log = false;
-            figure.y.from_zero = true;
-        }
         figure.alternative = alternative(&figure, *clients.last()?);
         Some(figure)
     }

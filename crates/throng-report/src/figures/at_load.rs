@@ -3,6 +3,7 @@
 
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, number};
+use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
 pub(super) struct AtLoad;
@@ -55,13 +56,11 @@ impl FigureKind for AtLoad {
             .map(|(name, point)| format!("{name} {}", number(point.y)))
             .collect();
         let crowd = counted(clients, "client");
-        let mut caption = format!(
-            "Lower is better. With {crowd}, from when a request was due to its whole reply; one request in \
-             a hundred took longer. Each server at parts of the rate that it reached itself, one trial each."
-        );
+        let mut caption =
+            "From when a request was due to its reply, at parts of the rate that each server reached."
+                .to_owned();
         if points().any(|point| point.partial) {
-            caption.push_str(if single { " Pale" } else { " Hollow" });
-            caption.push_str(": the rate was not kept, or not all clients were served.");
+            caption.push_str(" Hollow: the rate was not kept.");
         }
         let title = "Response time below the maximum, 99th percentile";
         let x = Axis {
@@ -75,6 +74,7 @@ impl FigureKind for AtLoad {
         };
         Some(Figure {
             caption,
+            better: Better::Lower,
             alternative: format!(
                 "99th percentile of the response time with {crowd}, in ms. At {greatest} % of the rate \
                  reached: {}.",

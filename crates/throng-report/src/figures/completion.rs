@@ -3,7 +3,7 @@
 use super::{AgainstClients, Axis, Figure, FigureKind, Source};
 use crate::summary::Row;
 use throng_record::format::{list, whole};
-use throng_record::metrics::{Combine, Quantity};
+use throng_record::metrics::{Better, Quantity};
 use throng_registry::{Entry, Info};
 
 pub(super) struct ConnectFailures;
@@ -27,10 +27,12 @@ impl FigureKind for ConnectFailures {
         let mut figure = AgainstClients {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            caption: "Lower is better. Clients whose attempt to connect failed, or whom the server never heard of since the queue before it was full.".to_owned(),
+            caption: "Clients that could not connect, or never left the full accept queue."
+                .to_owned(),
+            of_lines: "",
             y: Axis::linear("of all clients", Some("%")),
             value: Box::new(kept_out),
-            combine: Combine::Sum,
+            better: Better::Lower,
         }
         .build(source.summary)?;
         let mut queues: Vec<f64> = rows()
@@ -41,7 +43,7 @@ impl FigureKind for ConnectFailures {
         queues.dedup();
         if !queues.is_empty() {
             let rooms: Vec<String> = queues.into_iter().map(whole).collect();
-            figure.caption += &format!(" Room for {} in that queue.", list(&rooms));
+            figure.caption += &format!(" It has room for {}.", list(&rooms));
         }
         Some(figure)
     }
@@ -67,7 +69,7 @@ mod tests {
         let summary = Summary::of(&run, &trials).unwrap();
         let source = Source::of(&summary);
         let figure = ConnectFailures.build(&source).unwrap();
-        assert!(figure.caption.ends_with("Room for 5 in that queue."));
+        assert!(figure.caption.ends_with("It has room for 5."));
         let ends: Vec<(&str, f64)> = figure
             .series
             .iter()

@@ -1,8 +1,9 @@
 //! How long replies took, over the time of one trial of each server, at the largest number of clients.
 
-use super::{Axis, Figure, FigureKind, HeatMap, Kind, Source};
+use super::{Axis, Figure, FigureKind, HeatMap, Kind, Part, Source};
 use crate::series::Times;
 use throng_record::format::{self, counted};
+use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
 pub(super) struct Heat;
@@ -40,11 +41,8 @@ impl FigureKind for Heat {
         Some(Figure {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            caption: format!(
-                "One trial of each server, {}. Each column is one moment: the darker, the more of its replies had \
-                 that {what}. Two bands are two kinds of clients or turns; a rising band is a queue that grows.",
-                counted(first.clients, "client")
-            ),
+            caption: "The darker, the more replies of a moment took that long; a rising band is a queue that grows."
+                .to_owned(),
             alternative: format!(
                 "How long replies took over the time of one trial of each server, {}. Most often: {}.",
                 counted(first.clients, "client"),
@@ -56,6 +54,9 @@ impl FigureKind for Heat {
             series: Vec::new(),
             parts: Vec::new(),
             maps,
+            ranked: Vec::new(),
+            better: Better::Lower,
+            part: Part::Detail,
         })
     }
 }

@@ -1,10 +1,144 @@
 //! What a search for limits tried: replies and response time against what was asked for, up to the limit
 //! and beyond.
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use super::overview::of_rows;
+use super::{
+    Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Series, Source, Standing,
+    Trace,
+};
 use crate::limit::{Limits, ServerLimit, Try};
 use throng_record::Find;
+use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
+
+/// What was tried, in order, and the limit; of several servers their limits.
+pub(super) struct Search;
+
+impl Entry for Search {
+    fn info(&self) -> Info {
+        Info {
+            name: "search",
+            summary: "What the search tried, and the limit",
+        }
+    }
+}
+
+impl FigureKind for Search {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let limits = source.limits?;
+        let mut figure = match limits.servers.as_slice() {
+            [only] => self.path(limits, only)?,
+            several => self.limits(limits, several)?,
+        };
+        let each = limits.servers.iter();
+        let each: Vec<String> = each
+            .map(|one| format!("{} {}", one.server, one.text()))
+            .collect();
+        figure.alternative = format!("Limits, {}: {}.", limits.unit(), each.join(", "));
+        Some(figure)
+    }
+}
+
+impl Search {
+    /// What was tried of one server, trial after trial.
+    fn path(&self, limits: &Limits, server: &ServerLimit) -> Option<Figure> {
+        let mut tries: Vec<&Try> = server.tries.iter().collect();
+        tries.sort_by_key(|one| one.trial);
+        let points: Vec<Point> = (1..)
+            .zip(&tries)
+            .map(|(place, one)| Point {
+                partial: !one.held,
+                ..Point::new(f64::from(place), one.value as f64)
+            })
+            .collect();
+        let last = points.last()?.x;
+        let mut series = vec![Series {
+            name: server.server.clone(),
+            place: 0,
+            points,
+            trace: Trace::Joined,
+        }];
+        if let Some(held) = server.held {
+            let y = held.value as f64;
+            series.push(Series {
+                name: format!("limit: {}", server.text()),
+                place: 0,
+                points: vec![Point::new(1.0, y), Point::new(last, y)],
+                trace: Trace::Level,
+            });
+        }
+        let across = Axis {
+            from_zero: false,
+            ..Axis::linear("trial", None)
+        };
+        let axes = (across, Axis::logarithmic(limits.unit(), None));
+        let cause = server.cause.as_ref();
+        let cause = cause.map_or_else(String::new, |cause| {
+            format!(" What gave way: {}.", cause.sentence)
+        });
+        let title = format!("The search for the limit of {}", server.server);
+        Some(Figure {
+            caption: format!("Hollow: the trial broke.{cause}"),
+            part: Part::Answer,
+            ..Figure::new(self.info().name, title, Kind::Lines, axes, series)?
+        })
+    }
+
+    /// The limits of several servers, the highest first, each up to what broke.
+    fn limits(&self, limits: &Limits, servers: &[ServerLimit]) -> Option<Figure> {
+        let held = |server: &ServerLimit| server.held.map(|tried| tried.value as f64);
+        let mut rows: Vec<(f64, Rank)> = servers
+            .iter()
+            .enumerate()
+            .map(|(place, server)| {
+                let broke = server.broke.map(|tried| tried.value as f64);
+                let point = held(server).filter(|held| *held > 0.0).map(|held| Point {
+                    low: broke.map(|_| held),
+                    high: broke,
+                    ..Point::new(0.0, held)
+                });
+                let rank = Rank {
+                    name: server.server.clone(),
+                    place: Some(place),
+                    point,
+                    text: server.text(),
+                    better: None,
+                };
+                (held(server).unwrap_or(0.0), rank)
+            })
+            .collect();
+        rows.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let causes: Vec<String> = servers
+            .iter()
+            .map(|server| {
+                let cause = server.cause.as_ref();
+                let cause = cause.map_or("nothing was found", |cause| &cause.sentence);
+                format!("{}: {cause}", server.server)
+            })
+            .collect();
+        rows.iter().any(|(_, rank)| rank.point.is_some()).then(|| {
+            let ranked = Ranked {
+                title: format!("The most that held, {} (higher is better)", limits.unit()),
+                axis: Axis::logarithmic(limits.unit(), None),
+                level: None,
+                band: None,
+                groups: vec![Grouped {
+                    title: String::new(),
+                    standing: Standing::Apart,
+                    rows: rows.into_iter().map(|(_, rank)| rank).collect(),
+                }],
+            };
+            Figure {
+                caption: format!(
+                    "The dot held; the line reaches to what broke. What gave way: {}.",
+                    causes.join("; ")
+                ),
+                better: Better::Higher,
+                ..of_rows(self.info().name, "Limits of all servers".to_owned(), ranked)
+            }
+        })
+    }
+}
 
 /// One measurement against what was tried.
 pub(super) struct AgainstTried {
@@ -23,7 +157,7 @@ impl AgainstTried {
             summary: "What was served of what was asked for",
         },
         title: "Served",
-        caption: "Where a line leaves the diagonal, not all was served.",
+        caption: "What was served of what was asked for.",
         y: |find| match find {
             Find::Clients => Axis::logarithmic("clients served", None),
             Find::Rate => Axis::logarithmic("Requests/s", None),
@@ -40,8 +174,8 @@ impl AgainstTried {
             name: "limit-p99",
             summary: "99th percentile up to the limit",
         },
-        title: "99 of 100 requests take up to",
-        caption: "Lower is better.",
+        title: "Latency up to the limit, 99th percentile",
+        caption: "One request in a hundred took longer.",
         y: |find| match find {
             Find::Clients => Axis::logarithmic("latency", Some("ms")),
             Find::Rate => Axis::logarithmic("response time", Some("ms")),

@@ -5,63 +5,67 @@
 
 mod against_clients;
 mod at_load;
+#[cfg(test)]
+mod captions;
 mod completion;
+mod fairness;
 mod heat;
 mod limit;
-mod lorenz;
+mod memory;
 mod of_metric;
 mod over_time;
-mod per_client;
+mod overview;
 mod percentiles;
+mod ranked;
 mod scalability;
 mod syscalls;
 
 use serde::Serialize;
 
 use super::clients::ClientLog;
+use super::comparison::Comparison;
+use super::grade::Grade;
 use super::limit::Limits;
 use super::series::TimeSeries;
 use super::summary::Summary;
 pub(crate) use against_clients::AgainstClients;
 pub(crate) use of_metric::OfMetric;
+pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
+use throng_record::metrics::Better;
 use throng_registry::Entry;
 use throng_stats::median;
 
-/// Every figure, in the order in which they are shown.
+/// Every figure, in the order in which they are shown: first what answers, at last the details, which a page
+/// shows on demand.
 pub const FIGURES: &[&dyn FigureKind] = &[
+    &limit::Search,
+    &overview::Ratios,
+    &overview::Overview,
     &limit::AgainstTried::SERVED,
     &limit::AgainstTried::P99,
     &OfMetric::COMPLETION,
     &completion::ConnectFailures,
-    &OfMetric::REQUESTS,
-    &scalability::Scalability,
-    &scalability::Residuals,
+    &scalability::Throughput,
     &OfMetric::CPU,
-    &OfMetric::REQUESTS_PER_CPU,
-    &syscalls::ByName,
-    &OfMetric::SYSCALLS,
-    &OfMetric::INSTRUCTIONS,
-    &OfMetric::P50,
     &OfMetric::P99,
     &percentiles::Percentiles,
     &at_load::AtLoad,
-    &OfMetric::FIRST_ANSWER,
+    &fairness::Fairness,
+    &memory::Marginal,
+    &syscalls::ByName,
     &OfMetric::FLOW_THROUGHPUT,
-    &OfMetric::FLOW_TIME,
-    &OfMetric::MEMORY,
-    &OfMetric::MEMORY_PER_CLIENT,
-    &OfMetric::FAIRNESS,
-    &lorenz::Lorenz,
-    &per_client::PerClient::REPLIES,
-    &per_client::PerClient::FIRST_ANSWER,
-    &over_time::OverTime::SERVED,
     &heat::Heat,
-    &over_time::OverTime::ESTABLISHED,
     &over_time::OverTime::RATE,
     &over_time::OverTime::SERVER_CPU,
     &over_time::OverTime::CLIENT_CPU,
     &over_time::OverTime::MEMORY,
+    &over_time::OverTime::SERVED,
+    &over_time::OverTime::ESTABLISHED,
+    &OfMetric::FIRST_ANSWER,
+    &OfMetric::FLOW_TIME,
+    &OfMetric::MEMORY,
+    &OfMetric::INSTRUCTIONS,
 ];
 
 /// A kind of figure.
@@ -82,6 +86,10 @@ pub struct Source<'a> {
     pub trials: &'a [Trial],
     /// What a search for limits found.
     pub limits: Option<&'a Limits>,
+    /// The servers compared, where that was asked for.
+    pub comparison: Option<&'a Comparison>,
+    /// How far the numbers can be trusted; unknown: no ranking.
+    pub grade: Option<&'a Grade>,
 }
 
 #[cfg(test)]
@@ -94,6 +102,8 @@ impl<'a> Source<'a> {
             series: &[],
             trials: &[],
             limits: None,
+            comparison: None,
+            grade: None,
         }
     }
 }
@@ -113,7 +123,7 @@ pub struct Figure {
     pub id: &'static str,
     /// What it shows, a few words.
     pub title: String,
-    /// How to read it, one or two sentences.
+    /// What to see, in one line.
     pub caption: String,
     /// What stands for the picture where it cannot be seen.
     pub alternative: String,
@@ -129,6 +139,25 @@ pub struct Figure {
     pub parts: Vec<String>,
     /// What a heat map shows, one a server; elsewhere nothing.
     pub maps: Vec<HeatMap>,
+    /// What is ranked, side by side; elsewhere nothing.
+    pub ranked: Vec<Ranked>,
+    /// Which end of the vertical axis is good.
+    pub better: Better,
+    /// What part it has in a report.
+    pub part: Part,
+}
+
+/// What part a figure has in a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// It stands beside the answer.
+    Answer,
+    /// It is shown with the others.
+    #[default]
+    Main,
+    /// It is shown on demand.
+    Detail,
 }
 
 /// How points are drawn.
@@ -139,15 +168,14 @@ pub enum Kind {
     Lines,
     /// Many points, of which only the lines between them are drawn: something over time.
     Course,
-    /// Many points by themselves.
-    Points,
-    /// One bar a series: there is a single number of clients. Where the vertical axis is logarithmic a bar has
-    /// no foot, and its end is marked instead.
+    /// A dot a series, below each other: there is a single number of clients.
     Bars,
+    /// Dots below each other, in groups: see [`Figure::ranked`].
+    Ranked,
     /// One bar a series, lying, made of its points: the x of a point is its place in
     /// [`Figure::parts`].
     Stacked,
-    /// A map a server, one below the other: how values are divided at each time.
+    /// A map a server: how values are divided at each time.
     Heat,
 }
 
@@ -265,6 +293,9 @@ impl Figure {
             series,
             parts: Vec::new(),
             maps: Vec::new(),
+            ranked: Vec::new(),
+            better: Better::Neutral,
+            part: Part::Main,
         })
     }
 
@@ -279,11 +310,6 @@ impl Figure {
         places.sort_unstable_by(f64::total_cmp);
         places.dedup();
         places
-    }
-
-    /// Whether it shows something over the time of a trial.
-    pub fn is_over_time(&self) -> bool {
-        self.x == Axis::OF_A_TRIAL
     }
 
     /// Where the longest stacked bars are cut, because they would leave nothing of the others to be
@@ -345,44 +371,11 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::completion::fixture as completion_fixture;
     use crate::fixture;
 
     #[test]
-    fn every_figure_is_built_from_a_whole_record_and_none_from_an_empty_one() {
-        let (run, mut trials) = fixture::at_load();
-        trials.extend(fixture::captured(&trials));
-        let summary = Summary::of(&run, &trials).unwrap();
-        let logs = fixture::logs(&run);
-        let source = Source {
-            summary: &summary,
-            clients: &logs.clients,
-            series: &logs.series,
-            trials: &trials,
-            limits: None,
-        };
-        let (run, trials) = fixture::growing();
-        let growing = Summary::of(&run, &trials).unwrap();
-        let growing = Source::of(&growing);
-        let (run, trials) = fixture::searched();
-        let limits = Limits::of(&run, &trials);
-        let searched = Source {
-            limits: limits.as_ref(),
-            ..growing
-        };
-        let (run, trials) = completion_fixture::record();
-        let jobs = Summary::of(&run, &trials).unwrap();
-        let jobs = Source {
-            summary: &jobs,
-            ..growing
-        };
-        for kind in FIGURES {
-            let built = [source, growing, jobs, searched];
-            let built = built.iter().find_map(|source| kind.build(source));
-            let figure = built.unwrap();
-            assert_eq!(figure.id, kind.info().name);
-            assert!(!figure.alternative.is_empty());
-        }
+    fn none_is_built_from_an_empty_record() {
+        let (run, _) = fixture::record();
         let empty = Summary::of(&run, &[]).unwrap();
         let source = Source::of(&empty);
         assert!(FIGURES.iter().all(|kind| kind.build(&source).is_none()));

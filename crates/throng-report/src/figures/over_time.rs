@@ -1,6 +1,6 @@
 //! What was measured over the time of one trial of each server, at the largest number of clients.
 
-use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use super::{Axis, Figure, FigureKind, Kind, Part, Point, Series, Source, Trace};
 use crate::series::{FIRST_TENTH, LAST_TENTH, RATE, Sample};
 use throng_record::format::counted;
 use throng_registry::{Entry, Info};
@@ -24,7 +24,7 @@ impl OverTime {
             name: "established",
             summary: "Established connections",
         },
-        caption: "Connections to the server as the kernel counts them; dotted, as the clients do.",
+        caption: "Connections as the server's kernel counts them; dotted, as the clients do.",
         metric: ("network", "established"),
         diff: Some(("client", "connected")),
         y: Axis::linear("connections", None),
@@ -50,7 +50,7 @@ impl OverTime {
             name: "served-over-time",
             summary: "Early and late clients",
         },
-        caption: "Replies to a client of the tenth that connected first, over those to a mean client at that time; dotted, of the tenth that connected last. Both at 1 is even service; apart, the order of connection decides.",
+        caption: "Replies to the first tenth of the clients over the mean client's; dotted, to the last tenth. Both at 1: even.",
         metric: FIRST_TENTH,
         diff: Some(LAST_TENTH),
         y: Axis::linear("replies, of the mean client's", None),
@@ -62,7 +62,7 @@ impl OverTime {
             name: "server-cpu-over-time",
             summary: "CPU of the server",
         },
-        caption: "Its whole process tree; 100 % is one CPU.",
+        caption: "The whole process tree; 100 % is one CPU.",
         metric: ("server", "cpu_percent"),
         diff: None,
         y: Axis::linear("CPU", Some("%")),
@@ -75,7 +75,7 @@ impl OverTime {
             name: "client-cpu-over-time",
             summary: "CPU of the clients",
         },
-        caption: "The load generator's; where it is full, the clients are the limit.",
+        caption: "The load generator's; 100 % is one CPU.",
         metric: ("client", "cpu_percent"),
         diff: None,
         y: Axis::linear("CPU", Some("%")),
@@ -88,7 +88,7 @@ impl OverTime {
             name: "memory-over-time",
             summary: "Memory of the server",
         },
-        caption: "Proportional set size of its whole process tree; looked at seldom where that takes long.",
+        caption: "Proportional set size of the whole process tree.",
         metric: ("server", "pss_bytes"),
         diff: None,
         y: Axis::linear("memory", Some("MiB")),
@@ -121,6 +121,16 @@ impl OverTime {
     }
 }
 
+impl OverTime {
+    /// Whether there is anything to see: connections are all there as a rule.
+    fn says_something(&self, series: &[Series], source: &Source<'_>) -> bool {
+        let wanted = source.series.first().map_or(0, |log| log.clients);
+        let is_missing = |point: &Point| point.x >= 0.0 && point.y < f64::from(wanted);
+        self.metric != Self::ESTABLISHED.metric
+            || series.iter().flat_map(|one| &one.points).any(is_missing)
+    }
+}
+
 fn points(samples: &[Sample], factor: f64) -> Vec<Point> {
     let samples = samples.iter().filter(|sample| sample.value.is_finite());
     samples
@@ -137,10 +147,17 @@ impl Entry for OverTime {
 impl FigureKind for OverTime {
     fn build(&self, source: &Source<'_>) -> Option<Figure> {
         let series = self.series(source);
+        if !self.says_something(&series, source) {
+            return None;
+        }
         let clients = source.series.first()?.clients;
         let Info { name, summary } = self.info;
         let axes = (Axis::OF_A_TRIAL, self.y.clone());
-        let title = format!("{summary} over time");
+        let title = if summary.ends_with("over time") {
+            summary.to_owned()
+        } else {
+            format!("{summary} over time")
+        };
         Some(Figure {
             alternative: format!(
                 "{summary} over the time of one trial of each server, {}.",
@@ -150,6 +167,7 @@ impl FigureKind for OverTime {
                 }
             ),
             caption: self.caption.to_owned(),
+            part: Part::Detail,
             ..Figure::new(name, title, Kind::Course, axes, series)?
         })
     }

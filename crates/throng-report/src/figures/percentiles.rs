@@ -4,6 +4,7 @@
 use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
 use throng_record::format::{counted, list, time};
 use throng_record::load_stats::Times;
+use throng_record::metrics::Better;
 use throng_record::{Latency, Purpose, Trial};
 use throng_registry::{Entry, Info};
 
@@ -80,11 +81,10 @@ impl FigureKind for Percentiles {
         );
         Some(Figure {
             caption: format!(
-                "{}, all trials together. Lower is better. At 10, one request in ten took longer (the 90th \
-                 percentile), at 100 one in a hundred (the 99th), at 1,000 one in a thousand, as far as the \
-                 requests were enough to tell.",
+                "{}. At 100, one request in a hundred took longer: the 99th percentile.",
                 counted(clients, "client")
             ),
+            better: Better::Lower,
             alternative: format!("{summary}: {words}."),
             ..Figure::new(name, summary, Kind::Course, axes, series)?
         })

@@ -8,6 +8,7 @@ use crate::columns::calls;
 use crate::palette::{Role, role};
 use crate::summary::Row;
 use throng_record::format::counted;
+use throng_record::metrics::Better;
 use throng_registry::{Entry, Info};
 
 /// Calls that are drawn by name; the rest is one part.
@@ -55,10 +56,10 @@ impl FigureKind for ByName {
         let title = "System calls per request";
         let mut figure = Figure {
             caption: format!(
-                "Fewer is better. With {}, counted in trials of their own. Blue receives, green sends, \
-                 orange waits; the rest is how a server shares work out or finds out what is ready.",
+                "{}, counted in trials of their own. Blue receives, green sends, orange waits.",
                 counted(clients, "client")
             ),
+            better: Better::Lower,
             parts,
             ..Figure::new(self.info().name, title, Kind::Stacked, axes, series)?
         };
@@ -66,7 +67,7 @@ impl FigureKind for ByName {
             figure.caption += " Pale: not all clients were served.";
         }
         if figure.cut().is_some() {
-            figure.caption += " The longest bars are cut; the number tells how long they are.";
+            figure.caption += " The longest bars are cut.";
         }
         figure.alternative = alternative(&figure);
         Some(figure)

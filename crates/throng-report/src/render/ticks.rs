@@ -2,9 +2,6 @@
 
 use throng_record::format::{number, whole};
 
-/// What a letter takes of the length of an axis, at most.
-const LETTER: f64 = 0.016;
-
 /// A mark on an axis: its place, and its text where it has one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
@@ -21,14 +18,14 @@ pub(super) fn linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
         .map(|factor| factor * power)
         .find(|step| *step >= rough * 0.999)
         .unwrap_or(rough);
-    let first = (low / step).ceil() as i64;
+    let first = (low / step - 1e-9).ceil() as i64;
     let last = (high / step + 1e-9).floor() as i64;
     let decimals = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
     (first..=last.min(first + 100))
         .map(|place| {
             let at = place as f64 * step;
             let text = if decimals == 0 {
-                whole(at)
+                short(at)
             } else {
                 format!("{at:.decimals$}")
             };
@@ -37,40 +34,55 @@ pub(super) fn linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Marks at each decade, and at 2 and 5 times it when there are few decades. On a span shorter
-/// than those, linear marks; none when the range has no logarithm.
-pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Tick> {
+/// Several ways to mark powers of ten, the densest first: with 2 and 5 times each, each, every second and every
+/// third. On a span shorter than those, linear marks; none when the range has no logarithm.
+pub(super) fn logarithmic(low: f64, high: f64) -> Vec<Vec<Tick>> {
     if low <= 0.0 || !high.is_finite() {
         return Vec::new();
     }
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let factors: &[f64] = if high / low < 1500.0 {
-        &[1.0, 2.0, 5.0]
-    } else {
-        &[1.0]
+    let marks = |factors: &[f64], every: u32| -> Vec<Tick> {
+        (first..=last)
+            .filter(|power| power.unsigned_abs().is_multiple_of(every))
+            .flat_map(|power| factors.iter().map(move |factor| (*factor, power)))
+            // Dividing keeps 0.001 what it is.
+            .map(|(factor, power)| {
+                if power < 0 {
+                    factor / 10_f64.powi(-power)
+                } else {
+                    factor * 10_f64.powi(power)
+                }
+            })
+            .filter(|at| (low * 0.999..=high * 1.001).contains(at))
+            .map(|at| Tick {
+                at,
+                text: plain(at),
+            })
+            .collect()
     };
-    let ticks: Vec<Tick> = (first..=last)
-        .flat_map(|power| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(power))
-        })
-        .filter(|at| (low * 0.999..=high * 1.001).contains(at))
-        .map(|at| Tick {
-            at,
-            text: plain(at),
-        })
-        .collect();
-    if ticks.len() < 2 {
-        linear(low, high, 5)
-    } else {
-        ticks
+    let mut choices = vec![
+        marks(&[1.0, 2.0, 5.0], 1),
+        marks(&[1.0], 1),
+        marks(&[1.0], 2),
+        marks(&[1.0], 3),
+    ];
+    if choices[0].len() < 4 && high / low < 30.0 {
+        // Too short for powers.
+        let short = [5, 4, 3, 2].map(|count| linear(low, high, count));
+        choices.splice(
+            0..0,
+            short
+                .into_iter()
+                .filter(|marks| marks.first().is_some_and(|mark| mark.at > 0.0)),
+        );
     }
+    choices
 }
 
 /// Marks where there are points, rising, on an axis that they fill. Where they lie close, only those have a
-/// text whose neighbours leave it room; the first and the last one before all others.
-pub(super) fn at_values(values: &[f64], log: bool) -> Vec<Tick> {
+/// text whose neighbours leave it room; the first and the last one before all others. A letter takes `letter` of
+/// the length of the axis.
+pub(super) fn at_values(values: &[f64], log: bool, letter: f64) -> Vec<Tick> {
     let mut ticks: Vec<Tick> = values
         .iter()
         .map(|at| Tick {
@@ -83,7 +95,7 @@ pub(super) fn at_values(values: &[f64], log: bool) -> Vec<Tick> {
     };
     let measure = |at: f64| if log { at.ln() } else { at };
     let span = measure(last.at) - measure(first.at);
-    let half = |tick: &Tick| (tick.text.chars().count() + 1) as f64 * LETTER * span / 2.0;
+    let half = |tick: &Tick| (tick.text.chars().count() + 1) as f64 * letter * span / 2.0;
     let ends = |tick: &Tick| (measure(tick.at) - half(tick), measure(tick.at) + half(tick));
     let (last_begins, _) = ends(last);
     let mut taken = f64::NEG_INFINITY;
@@ -101,10 +113,22 @@ pub(super) fn at_values(values: &[f64], log: bool) -> Vec<Tick> {
     ticks
 }
 
-/// "0.05", "5", "1,000".
+/// "1,000", "20k", "3M".
+fn short(value: f64) -> String {
+    for (factor, letter) in [(1e9_f64, "G"), (1e6, "M"), (1e3, "k")] {
+        if value.abs() >= factor.max(1e4) {
+            let text = format!("{:.2}", value / factor);
+            let text = text.trim_end_matches('0').trim_end_matches('.');
+            return format!("{text}{letter}");
+        }
+    }
+    whole(value)
+}
+
+/// "0.05", "5", "1,000", "20k".
 fn plain(value: f64) -> String {
     if value >= 1.0 && value.fract().abs() < 1e-9 {
-        return whole(value);
+        return short(value);
     }
     let text = number(value);
     if text.contains('.') {
@@ -126,7 +150,7 @@ mod tests {
     fn linear_marks_are_round() {
         assert_eq!(
             texts(&linear(0.0, 230_000.0, 5)),
-            ["0", "50,000", "100,000", "150,000", "200,000"]
+            ["0", "50k", "100k", "150k", "200k"]
         );
         assert_eq!(
             texts(&linear(0.9, 1.0, 5)),
@@ -136,34 +160,42 @@ mod tests {
 
     #[test]
     fn a_range_without_logarithm_has_no_marks() {
-        assert_eq!(logarithmic(0.0, 8.0), []);
+        assert!(logarithmic(0.0, 8.0).is_empty());
     }
 
     #[test]
     fn texts_of_close_marks_do_not_run_into_one_another() {
+        let at_values = |values: &[f64]| at_values(values, true, 0.016);
         let crowds = [8.0, 32.0, 64.0, 128.0, 1024.0];
         assert_eq!(
-            texts(&at_values(&crowds, true)),
+            texts(&at_values(&crowds)),
             ["8", "32", "64", "128", "1,024"]
         );
         let search = [256.0, 512.0, 1024.0, 1216.0, 1232.0, 1240.0, 1280.0, 2048.0];
         assert_eq!(
-            texts(&at_values(&search, true)),
+            texts(&at_values(&search)),
             ["256", "512", "1,024", "", "", "", "1,280", "2,048"]
         );
-        assert_eq!(texts(&at_values(&[5.0], true)), ["5"]);
-        assert_eq!(texts(&at_values(&[5.0, 6.0], true)), ["5", "6"]);
+        assert_eq!(texts(&at_values(&[5.0])), ["5"]);
+        assert_eq!(texts(&at_values(&[5.0, 6.0])), ["5", "6"]);
     }
 
     #[test]
-    fn logarithmic_marks_follow_decades() {
-        assert_eq!(
-            texts(&logarithmic(0.04, 3.0)),
-            ["0.05", "0.1", "0.2", "0.5", "1", "2"]
-        );
-        assert_eq!(
-            texts(&logarithmic(0.5, 20_000.0)),
-            ["1", "10", "100", "1,000", "10,000"]
-        );
+    fn logarithmic_marks_follow_decades_as_dense_as_wanted() {
+        let choices = logarithmic(0.04, 3.0);
+        assert_eq!(texts(&choices[0]), ["0.05", "0.1", "0.2", "0.5", "1", "2"]);
+        assert_eq!(texts(&choices[1]), ["0.1", "1"]);
+        let choices = logarithmic(0.5, 20_000.0);
+        assert_eq!(texts(&choices[1]), ["1", "10", "100", "1,000", "10k"]);
+        assert_eq!(texts(&choices[2]), ["1", "100", "10k"]);
+        assert_eq!(texts(&logarithmic(3.1, 4.4)[0]), ["3.5", "4.0"]);
+        assert_eq!(texts(&logarithmic(0.4, 1.6)[0]), ["0.5", "1.0", "1.5"]);
+    }
+
+    #[test]
+    fn large_numbers_are_short() {
+        assert_eq!(short(9999.0), "9,999");
+        assert_eq!(short(-12_500.0), "-12.5k");
+        assert_eq!(short(3e6), "3M");
     }
 }

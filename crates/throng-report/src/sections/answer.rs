@@ -1,10 +1,50 @@
-//! The answer in words.
+//! The answer: in one sentence and one picture, and in all that is to be said of it.
 
 use crate::Report;
-use crate::document::{Block, Kind, Role, Section, Text, Tone};
+use crate::document::{Block, Kind, Medium, Role, Section, Text, Tone};
+use crate::figures::Part;
 use crate::grade::{Grade, Level};
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
+    let answer = &report.answer;
+    let picture = report
+        .figures
+        .iter()
+        .find(|figure| figure.part == Part::Answer);
+    let picture = picture.map(|figure| Block::Picture(Box::new(figure.clone())));
+    let mut first = vec![Block::paragraph(Role::Lead, &answer.first)];
+    if report.limits.is_none() {
+        first.push(Block::Paragraph(Role::Body, grade(&report.grade)));
+    }
+    first.extend(picture.clone());
+    let sentences = answer.headline.iter().filter(|one| **one != answer.first);
+    let mut whole = vec![Block::list(sentences)];
+    if !answer.others.is_empty() {
+        whole.push(Block::Heading("With fewer clients".into()));
+        whole.push(Block::list(&answer.others));
+    }
+    let notes = answer.notes.iter();
+    whole.extend(notes.map(|note| Block::paragraph(Role::Fine, note)));
+    whole.retain(|block| !matches!(block, Block::List(list) if list.items.is_empty()));
+    if !whole.is_empty() {
+        first.push(Block::Fold(
+            "The whole answer, with intervals".into(),
+            whole,
+        ));
+    }
+    let blocks = vec![
+        Block::Except(&[Medium::Markdown, Medium::Terminal], first),
+        Block::Except(&[Medium::Html], in_full(report, picture)),
+    ];
+    let section = Section::of("answer", "The answer", blocks)?;
+    Some(Section {
+        kind: Kind::Answer,
+        ..section
+    })
+}
+
+/// Where all of it is read from above to below.
+fn in_full(report: &Report<'_>, picture: Option<Block>) -> Vec<Block> {
     let answer = &report.answer;
     let mut blocks = Vec::new();
     let mut role = Role::Lead;
@@ -15,17 +55,14 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         }
         role = Role::Body;
     }
+    blocks.extend(picture);
     if !answer.others.is_empty() {
         blocks.push(Block::Heading("With fewer clients".into()));
         blocks.push(Block::list(&answer.others));
     }
     let notes = answer.notes.iter();
     blocks.extend(notes.map(|note| Block::paragraph(Role::Fine, note)));
-    let section = Section::of("answer", "The answer", blocks)?;
-    Some(Section {
-        kind: Kind::Answer,
-        ..section
-    })
+    blocks
 }
 
 /// "Grade: rough: 3 rounds measured, and intervals need at least 6. Also: ..."

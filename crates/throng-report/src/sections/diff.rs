@@ -9,6 +9,7 @@ use crate::document::{
     Tone,
 };
 use crate::facts;
+use crate::figures::Figure;
 use throng_record::format::list;
 
 /// Sentences that a page shows at once.
@@ -28,15 +29,16 @@ pub fn of_diff(diff: &Diff) -> Document {
         badges.extend(ending(side.ending));
     }
     let mut sections: Vec<Section> = [answer(diff), runs(diff)].into_iter().flatten().collect();
+    let first = usize::from(first_picture(diff).is_some());
     for part in &diff.parts {
         match &part.name {
-            None => sections.extend(of_part(part)),
+            None => sections.extend(of_part(part, first)),
             Some(name) => sections.push(Section {
                 id: name.clone(),
                 title: part.title.as_ref().unwrap_or(name).clone(),
                 kind: Kind::Part,
                 blocks: Vec::new(),
-                sections: of_part(part),
+                sections: of_part(part, first),
                 omit: &[],
             }),
         }
@@ -64,6 +66,9 @@ fn answer(diff: &Diff) -> Option<Section> {
     let mut blocks = vec![Block::paragraph(Role::Lead, &diff.headline)];
     let caveats = diff.caveats.iter();
     blocks.extend(caveats.map(|caveat| Block::Warning(caveat.clone(), String::new())));
+    let picture = first_picture(diff).map(|figure| Block::Picture(Box::new(figure.clone())));
+    let no_files = &[Medium::Markdown, Medium::Terminal];
+    blocks.push(Block::Except(no_files, picture.into_iter().collect()));
     let sentences = diff.sentences().into_iter();
     let items: Vec<(Text, Vec<Block>)> = sentences.map(|text| (text.into(), Vec::new())).collect();
     blocks.push(Block::List(List {
@@ -77,6 +82,14 @@ fn answer(diff: &Diff) -> Option<Section> {
         kind: Kind::Answer,
         ..section
     })
+}
+
+/// The ratios that stand beside the answer, where there are those of a single part.
+fn first_picture(diff: &Diff) -> Option<&Figure> {
+    match diff.parts.as_slice() {
+        [only] => only.figures.first(),
+        _ => None,
+    }
 }
 
 fn runs(diff: &Diff) -> Option<Section> {
@@ -107,14 +120,15 @@ fn only(what: &str, only: &[Vec<String>; 2]) -> Vec<Block> {
     .collect()
 }
 
-fn of_part(part: &Part) -> Vec<Section> {
+/// The sections of a part; so many of its figures stand elsewhere.
+fn of_part(part: &Part, first: usize) -> Vec<Section> {
     let mut made = vec![Block::Table(of_facts("How both were made", &part.facts))];
     made.extend(only("Servers and numbers of clients", &part.only_in));
     let made = Section::of("conditions", "How both were made", made);
     [
         limits(&part.limits),
         comparison(part),
-        figures(part),
+        figures(part, first.min(part.figures.len())),
         made.map(|made| made.except(&[Medium::Terminal])),
     ]
     .into_iter()
@@ -158,15 +172,15 @@ fn comparison(part: &Part) -> Option<Section> {
     Section::of("comparison", "Comparison", blocks)
 }
 
-fn figures(part: &Part) -> Option<Section> {
+/// All but the first so many.
+fn figures(part: &Part, first: usize) -> Option<Section> {
     let servers = part.servers.iter().enumerate();
     let figures = Figures {
         key: servers
             .map(|(place, name)| (places(place).to_vec(), name.clone()))
             .collect(),
-        figures: part.figures.clone(),
-        over_time: String::new(),
-        have_stills: false,
+        figures: part.figures[first..].to_vec(),
+        details: String::new(),
     };
     let blocks = vec![Block::Figures(figures)];
     Some(Section::of("figures", "Figures", blocks)?.except(&[Medium::Markdown, Medium::Terminal]))

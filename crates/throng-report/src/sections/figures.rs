@@ -1,24 +1,28 @@
-//! The figures that the record has data for.
+//! The figures that the record has data for, but for those beside the answer.
 
 use crate::Report;
 use crate::document::{Block, Figures, Medium, Section};
+use crate::figures::Part;
 use throng_record::format::counted;
 
 pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     let servers = report.run.servers.iter().enumerate();
     let of = match report.summary.clients.last() {
-        Some(clients) => format!("with {}", counted(*clients, "client")),
-        None => "at its limit".to_owned(),
+        Some(clients) if report.limits.is_none() => format!("with {}", counted(*clients, "client")),
+        _ => "at its limit".to_owned(),
     };
+    let figures = report.figures.iter();
     let figures = Figures {
         key: servers
             .map(|(place, server)| (vec![place], server.name.clone()))
             .collect(),
-        figures: report.figures.clone(),
-        over_time: format!(
-            "One trial of each server {of}. Replies count from 0 s on; what is left of it is connecting and warm-up."
+        figures: figures
+            .filter(|figure| figure.part != Part::Answer)
+            .cloned()
+            .collect(),
+        details: format!(
+            "More: over the time of one trial of each server {of}, and what costs consist of"
         ),
-        have_stills: true,
     };
     let blocks = vec![Block::Figures(figures)];
     Some(Section::of("figures", "Figures", blocks)?.except(&[Medium::Terminal]))

@@ -120,11 +120,6 @@ impl Scaling {
                 .collect(),
         }
     }
-
-    /// Whether the law leaves out this number of clients.
-    pub(crate) fn leaves_out(&self, clients: u32) -> bool {
-        self.left_out.iter().any(|out| out.clients == clients)
-    }
 }
 
 fn found_or_why<T>(found: Result<T, stats::Unfit>) -> (Option<T>, Option<String>) {

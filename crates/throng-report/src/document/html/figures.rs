@@ -1,0 +1,208 @@
+//! Figures within a page: each with what to see, its pictures and its numbers.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{Scope, heading, swatch};
+use crate::document::Figures;
+use crate::figures::{Figure, Kind, Part, Point, Series, Trace};
+use crate::render::page::{Pictures, pictures};
+use throng_record::format::{hundredths, number};
+
+/// As many columns of numbers are shown.
+const MOST_COLUMNS: usize = 24;
+
+/// All figures of a section, with the key to them.
+pub(super) fn of_section(scope: Scope<'_>, figures: &Figures, level: u8) -> Markup {
+    let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
+        .figures
+        .iter()
+        .partition(|figure| figure.part == Part::Detail);
+    html! {
+        (key(scope, figures))
+        div.figures { @for one in first { (figure(scope, one, level)) } }
+        @if !details.is_empty() {
+            details.more {
+                summary { (figures.details) }
+                div.figures { @for one in details { (figure(scope, one, level)) } }
+            }
+        }
+    }
+}
+
+/// A button for each server, which shows it alone, hides it and shows it again.
+fn key(scope: Scope<'_>, figures: &Figures) -> Markup {
+    let places = |places: &[usize]| {
+        let places: Vec<String> = places.iter().map(usize::to_string).collect();
+        places.join(" ")
+    };
+    html! {
+        @if figures.key.len() > 1 {
+            div.key role="group" aria-label=(scope.named("Servers shown in the figures")) hidden {
+                @for (at, name) in &figures.key {
+                    button type="button" aria-pressed="true" data-server=(places(at)) title="Click: hide or show. Double click, or Shift and Enter: show alone." {
+                        @for place in at.iter().take(1) { (swatch(*place)) }
+                        (name)
+                    }
+                }
+                button.all type="button" hidden { "Show all" }
+            }
+        }
+    }
+}
+
+fn figure(scope: Scope<'_>, figure: &Figure, level: u8) -> Markup {
+    let id = format!("{}figure-{}", scope.prefix(), figure.id);
+    let drawn = pictures(figure, &id);
+    html! {
+        figure.wide[drawn.many] id=(id) {
+            (heading(level + 1, None, &figure.title.as_str().into()))
+            (inner(figure, &drawn))
+        }
+    }
+}
+
+/// A figure beside the answer: it needs no heading.
+pub(super) fn picture(scope: Scope<'_>, figure: &Figure) -> Markup {
+    let id = format!("{}figure-{}", scope.prefix(), figure.id);
+    let drawn = pictures(figure, &id);
+    html! {
+        figure.first id=(id) {
+            @if figure.kind != Kind::Ranked { b { (figure.title) } }
+            (inner(figure, &drawn))
+        }
+    }
+}
+
+fn inner(figure: &Figure, drawn: &Pictures) -> Markup {
+    let arranged = if drawn.many { "many" } else { "few" };
+    html! {
+        figcaption {
+            (figure.caption)
+            @if !drawn.axes.is_empty() { " " span.axes { (drawn.axes) } }
+        }
+        div.pictures.(arranged) role="group" aria-label=(figure.alternative) { (PreEscaped(&drawn.svg)) }
+        (numbers(figure))
+    }
+}
+
+/// What is drawn, as a table.
+fn numbers(figure: &Figure) -> Markup {
+    let (heads, rows) = match figure.kind {
+        Kind::Lines | Kind::Bars => of_points(figure),
+        Kind::Course => of_course(figure),
+        Kind::Stacked => of_parts(figure),
+        Kind::Ranked => of_ranked(figure),
+        Kind::Heat => return html! {},
+    };
+    html! {
+        @if !rows.is_empty() {
+            details.numbers {
+                summary { "Numbers" span.hidden { " of: " (figure.title) } }
+                div.scroll {
+                    table {
+                        thead { tr { @for head in &heads { th scope="col" { (head) } } } }
+                        tbody {
+                            @for (name, place, cells) in &rows {
+                                tr data-s=[*place] {
+                                    th scope="row" { (name) }
+                                    @for cell in cells { td { (cell) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A server with its place and its cells.
+type Line<'a> = (&'a str, Option<usize>, Vec<String>);
+type Numbers<'a> = (Vec<String>, Vec<Line<'a>>);
+
+fn measured(figure: &Figure) -> impl Iterator<Item = &Series> {
+    let series = figure.series.iter();
+    series.filter(|one| !one.trace.is_drawn_in() && one.trace != Trace::Dotted)
+}
+
+/// "1,230 (1,200–1,260)".
+fn value(point: &Point) -> String {
+    let value = number(point.y);
+    let mark = if point.partial { "*" } else { "" };
+    match (point.low, point.high) {
+        (Some(low), Some(high)) => format!("{value}{mark} ({}–{})", number(low), number(high)),
+        _ => format!("{value}{mark}"),
+    }
+}
+
+/// A column for each place.
+fn of_points(figure: &Figure) -> Numbers<'_> {
+    let mut places = figure.marked();
+    places.truncate(MOST_COLUMNS);
+    let mut heads = vec![figure.y.title()];
+    heads.extend(
+        places
+            .iter()
+            .map(|x| format!("{} {}", number(*x), figure.x.label)),
+    );
+    let line = |series: &'_ Series| -> Vec<String> {
+        let cell = |x: &f64| {
+            let mut points = series.points.iter();
+            let found = points.find(|point| point.x.total_cmp(x).is_eq());
+            found.map_or_else(|| "–".to_owned(), value)
+        };
+        places.iter().map(cell).collect()
+    };
+    let rows = measured(figure).map(|one| (one.name.as_str(), Some(one.place), line(one)));
+    (heads, rows.collect())
+}
+
+/// The least, the median and the greatest, where there are too many to list.
+fn of_course(figure: &Figure) -> Numbers<'_> {
+    let heads = ["least", "median", "greatest", "last"].map(str::to_owned);
+    let heads = [vec![figure.y.title()], heads.to_vec()].concat();
+    let rows = measured(figure).filter_map(|one| {
+        let mut values: Vec<f64> = one.points.iter().map(|point| point.y).collect();
+        let last = *values.last()?;
+        values.sort_unstable_by(f64::total_cmp);
+        let median = values[values.len() / 2];
+        let cells = [values[0], median, values[values.len() - 1], last].map(number);
+        Some((one.name.as_str(), Some(one.place), cells.to_vec()))
+    });
+    (heads, rows.collect())
+}
+
+fn of_parts(figure: &Figure) -> Numbers<'_> {
+    let mut heads = vec![figure.y.title(), "all".to_owned()];
+    heads.extend(figure.parts.iter().cloned());
+    let rows = figure.series.iter().map(|one| {
+        let part = |part: usize| {
+            let mut points = one.points.iter();
+            let found = points.find(|point| point.x as usize == part);
+            found.map_or_else(|| "–".to_owned(), |point| hundredths(point.y))
+        };
+        let mut cells = vec![hundredths(one.total())];
+        cells.extend((0..figure.parts.len()).map(part));
+        (one.name.as_str(), Some(one.place), cells)
+    });
+    (heads, rows.collect())
+}
+
+/// A column for each of what stands side by side.
+fn of_ranked(figure: &Figure) -> Numbers<'_> {
+    let mut heads = vec![String::new()];
+    heads.extend(figure.ranked.iter().map(|one| one.title.clone()));
+    let Some(first) = figure.ranked.first() else {
+        return (heads, Vec::new());
+    };
+    let rows = first.rows().map(|row| {
+        let cells = figure.ranked.iter().map(|ranked| {
+            let mut rows = ranked.rows();
+            let own = rows.find(|one| one.name == row.name);
+            let point = own.and_then(|own| own.point);
+            point.map_or_else(|| "–".to_owned(), |point| value(&point))
+        });
+        (row.name.as_str(), row.place, cells.collect())
+    });
+    (heads, rows.collect())
+}

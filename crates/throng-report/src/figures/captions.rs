@@ -1,0 +1,125 @@
+//! What captions say is what is drawn.
+
+use super::{FIGURES, Figure, Source, Standing, Trace};
+use crate::completion::fixture as completion_fixture;
+use crate::{Report, fixture};
+use throng_record::metrics::Better;
+use throng_record::{Comparison, Run, Trial};
+
+/// One line at the width of a figure, at most two.
+const LONGEST: usize = 150;
+
+/// A word in captions, and whether what is drawn bears it out.
+type Claim = (&'static str, fn(&Figure) -> bool);
+
+fn is_partial(figure: &Figure) -> bool {
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let ranked = figure.ranked.iter().flat_map(super::Ranked::rows);
+    points
+        .copied()
+        .chain(ranked.filter_map(|row| row.point))
+        .any(|point| point.partial)
+}
+
+fn has(figure: &Figure, trace: Trace) -> bool {
+    figure.series.iter().any(|series| series.trace == trace)
+}
+
+const CLAIMS: &[Claim] = &[
+    ("Higher is better", |figure| figure.better == Better::Higher),
+    ("Lower is better", |figure| figure.better == Better::Lower),
+    ("Hollow", is_partial),
+    ("Pale", is_partial),
+    ("dotted", |figure| has(figure, Trace::Dotted)),
+    ("law fitted", |figure| has(figure, Trace::Curve)),
+    ("upright line", |figure| has(figure, Trace::Mark)),
+    ("Where a line", |figure| {
+        let long = |series: &super::Series| series.points.len() > 1;
+        figure.kind != super::Kind::Bars && figure.series.iter().any(long)
+    }),
+    ("are cut", |figure| figure.cut().is_some()),
+    ("tied", |figure| {
+        let groups = figure.ranked.iter().flat_map(|ranked| &ranked.groups);
+        groups
+            .into_iter()
+            .any(|group| group.standing == Standing::Tied)
+    }),
+    ("lies on the floor", |figure| {
+        let mut points = figure.series.iter().flat_map(|series| &series.points);
+        points.any(|point| point.y <= 0.0)
+    }),
+    ("95 % interval", |figure| {
+        let mut rows = figure.ranked.iter().flat_map(super::Ranked::rows);
+        rows.any(|row| row.point.is_some_and(|point| point.low.is_some()))
+    }),
+];
+
+/// Claims that must stand wherever they are true.
+const NEVER_UNSAID: [&str; 2] = ["law fitted", "lies on the floor"];
+
+fn check(figure: &Figure) {
+    assert!(!figure.alternative.is_empty(), "{}", figure.id);
+    let caption = &figure.caption;
+    let title = &figure.id;
+    assert!(
+        caption.chars().count() <= LONGEST || figure.id == "search",
+        "{title}: {caption}"
+    );
+    for (words, is_so) in CLAIMS {
+        if caption.contains(words) {
+            assert!(is_so(figure), "{title} says {words:?} and it is not so");
+        } else if NEVER_UNSAID.contains(words) {
+            let is_hushed = is_so(figure) && ["fairness", "throughput"].contains(&figure.id);
+            assert!(!is_hushed, "{title} does not say {words:?}");
+        }
+    }
+}
+
+fn records() -> Vec<(Run, Vec<Trial>)> {
+    let (mut compared, trials) = fixture::record();
+    compared.comparison = Some(Comparison {
+        reference: "epoll".to_owned(),
+        ..Comparison::default()
+    });
+    let (single, mut alone) = fixture::record();
+    alone.retain(|trial| trial.clients == 1000);
+    vec![
+        fixture::at_load(),
+        fixture::growing(),
+        fixture::searched(),
+        completion_fixture::record(),
+        (compared, trials),
+        (single, alone),
+    ]
+}
+
+#[test]
+fn a_caption_says_nothing_that_the_drawing_denies() {
+    let mut seen = Vec::new();
+    for (run, mut trials) in records() {
+        trials.extend(fixture::captured(&trials));
+        let mut logs = fixture::logs(&run);
+        for unserved in [false, true] {
+            if unserved {
+                for log in &mut logs.clients {
+                    log.rows[7].window_replies = None;
+                }
+            }
+            let report = Report::of(&run, &trials, &logs).unwrap();
+            report.figures.iter().for_each(check);
+            seen.extend(report.figures.iter().map(|figure| figure.id));
+        }
+    }
+    let all = FIGURES.iter().map(|kind| kind.info().name);
+    let unseen: Vec<&str> = all.filter(|name| !seen.contains(name)).collect();
+    assert!(unseen.is_empty(), "{unseen:?}");
+}
+
+#[test]
+fn a_bare_source_claims_nothing() {
+    let (run, trials) = fixture::record();
+    let summary = crate::summary::Summary::of(&run, &trials).unwrap();
+    let source = Source::of(&summary);
+    let built = FIGURES.iter().filter_map(|kind| kind.build(&source));
+    built.for_each(|figure| check(&figure));
+}

@@ -1,0 +1,135 @@
+//! What each client got at the largest number of clients, those with the fewest replies first.
+
+use super::{Axis, Figure, FigureKind, Kind, Point, Series, Source, Trace};
+use crate::clients::ClientLog;
+use crate::summary::has_jobs;
+use throng_record::format::{counted, list};
+use throng_registry::{Entry, Info};
+
+pub(super) struct Fairness;
+
+/// Points of a curve: one for each hundredth of the clients.
+const POINTS: usize = 100;
+
+impl Entry for Fairness {
+    fn info(&self) -> Info {
+        Info {
+            name: "fairness",
+            summary: "Replies to each client, fewest first",
+        }
+    }
+}
+
+/// The replies to each hundredth client over those to a mean one; none where there is nothing to share, or nobody
+/// to share with. A client that was never served has none.
+fn curve(log: &ClientLog) -> Option<Vec<Point>> {
+    let replies = log.rows.iter().map(|row| row.window_replies.unwrap_or(0));
+    let mut replies: Vec<u64> = replies.collect();
+    replies.sort_unstable();
+    let mean = replies.iter().sum::<u64>() as f64 / replies.len().max(1) as f64;
+    if mean <= 0.0 || replies.len() < 2 {
+        return None;
+    }
+    let last = replies.len() - 1;
+    let steps = POINTS.min(last);
+    let point = |step: usize| {
+        let client = step * last / steps;
+        let percent = 100.0 * client as f64 / last as f64;
+        Point::new(percent, replies[client] as f64 / mean)
+    };
+    Some((0..=steps).map(point).collect())
+}
+
+/// What the client with the fewest replies got, in words.
+fn poorest(series: &Series) -> Option<String> {
+    let least = series.points.first()?;
+    Some(format!("{} {:.0} %", series.name, 100.0 * least.y))
+}
+
+impl FigureKind for Fairness {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        if has_jobs(&source.summary.rows) {
+            return None; // each got what it came for
+        }
+        let servers = source.clients.iter();
+        let series: Vec<Series> = servers
+            .filter_map(|log| {
+                Some(Series {
+                    name: log.server.clone(),
+                    place: source.place(&log.server)?,
+                    points: curve(log)?,
+                    trace: Trace::Joined,
+                })
+            })
+            .collect();
+        let words: Vec<String> = series.iter().filter_map(poorest).collect();
+        let unserved = series.iter().any(|one| one.points[0].y <= 0.0);
+        let mut caption = "A level line at 1 is even service.".to_owned();
+        if unserved {
+            caption += " Where a line lies on the floor, clients got nothing.";
+        }
+        let Info { name, summary } = self.info();
+        let axes = (
+            Axis {
+                from_zero: false,
+                ..Axis::linear("clients, fewest replies first", Some("%"))
+            },
+            Axis::linear("replies, of the mean client's", None),
+        );
+        let crowd = source.clients.first()?.clients;
+        Some(Figure {
+            caption,
+            alternative: format!(
+                "{summary}, with {}, in the trial of median fairness. The client with fewest got, of what the mean \
+                 client got: {}.",
+                counted(crowd, "client"),
+                list(&words)
+            ),
+            ..Figure::new(name, summary, Kind::Course, axes, series)?
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::ClientRow;
+
+    fn log(replies: &[Option<u64>]) -> ClientLog {
+        let row = |count: &Option<u64>| ClientRow {
+            window_replies: *count,
+            ..ClientRow::default()
+        };
+        ClientLog {
+            server: "epoll".to_owned(),
+            clients: replies.len() as u32,
+            round: 0,
+            total: replies.len(),
+            rows: replies.iter().map(row).collect(),
+        }
+    }
+
+    fn heights(replies: &[Option<u64>]) -> Vec<f64> {
+        let points = curve(&log(replies)).unwrap();
+        points.iter().map(|point| point.y).collect()
+    }
+
+    #[test]
+    fn even_service_is_level_and_who_got_nothing_is_on_the_floor() {
+        assert_eq!(heights(&[Some(5); 3]), [1.0, 1.0, 1.0]);
+        assert_eq!(
+            heights(&[Some(4), None, Some(0), Some(4)]),
+            [0.0, 0.0, 2.0, 2.0]
+        );
+    }
+
+    #[test]
+    fn many_clients_make_no_more_points_and_none_make_no_curve() {
+        let many: Vec<Option<u64>> = (1..=12_345).map(Some).collect();
+        let points = curve(&log(&many)).unwrap();
+        assert_eq!(points.len(), POINTS + 1);
+        assert!((points[POINTS].x - 100.0).abs() < 1e-9);
+        assert!((points[POINTS / 2].y - 1.0).abs() < 0.02);
+        assert!(curve(&log(&[Some(0), None])).is_none() && curve(&log(&[Some(7)])).is_none());
+    }
+}

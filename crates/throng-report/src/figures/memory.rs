@@ -1,0 +1,122 @@
+//! What one more client costs in memory.
+
+use super::overview::of_rows;
+use super::{Axis, Figure, FigureKind, Grouped, Part, Point, Rank, Ranked, Source, Standing};
+use crate::summary::Row;
+use throng_record::format::{counted, list, number};
+use throng_record::metrics::Better;
+use throng_registry::{Entry, Info};
+
+/// The memory of a server with many clients less that with few, over the clients that it has more.
+pub(super) struct Marginal;
+
+const PSS: &str = "server_pss_bytes";
+
+impl Entry for Marginal {
+    fn info(&self) -> Info {
+        Info {
+            name: "memory-per-client",
+            summary: "Memory for one more client",
+        }
+    }
+}
+
+/// In KiB, of rows with a rising number of clients.
+fn marginal(rows: &[&Row]) -> Option<f64> {
+    let known = |row: &&&Row| row.served_all && row.value(PSS).is_some();
+    let (first, last) = (rows.iter().find(known)?, rows.iter().rfind(known)?);
+    let clients = f64::from(last.clients) - f64::from(first.clients);
+    (clients > 0.0).then_some((last.value(PSS)? - first.value(PSS)?) / clients / 1024.0)
+}
+
+impl FigureKind for Marginal {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let summary = source.summary;
+        let (first, last) = (*summary.clients.first()?, *summary.clients.last()?);
+        let mut rows: Vec<(f64, Rank)> = Vec::new();
+        for (place, server) in summary.servers.iter().enumerate() {
+            let own = summary.rows.iter().filter(|row| row.server == *server);
+            let mut own: Vec<&Row> = own.collect();
+            own.sort_by_key(|row| row.clients);
+            let Some(kib) = marginal(&own) else {
+                continue;
+            };
+            let rank = Rank {
+                name: server.clone(),
+                place: Some(place),
+                point: Some(Point::new(0.0, kib)),
+                text: format!("{} KiB", number(kib)),
+                better: None,
+            };
+            rows.push((kib, rank));
+        }
+        rows.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let words: Vec<String> = rows
+            .iter()
+            .map(|(_, row)| format!("{} {}", row.name, row.text))
+            .collect();
+        if rows.len() < 2 {
+            return None;
+        }
+        let log = rows.iter().all(|(kib, _)| *kib > 0.0);
+        let label = "memory for one more client";
+        let ranked = Ranked {
+            title: "KiB for one more client (lower is better)".to_owned(),
+            axis: if log {
+                Axis::logarithmic(label, Some("KiB"))
+            } else {
+                Axis::linear(label, Some("KiB"))
+            },
+            level: None,
+            band: None,
+            groups: vec![Grouped {
+                title: String::new(),
+                standing: Standing::Apart,
+                rows: rows.into_iter().map(|(_, row)| row).collect(),
+            }],
+        };
+        let title = self.info().summary.to_owned();
+        Some(Figure {
+            caption: format!(
+                "What the server takes with {} more than with {}, over the difference.",
+                counted(last, "client"),
+                whole(first)
+            ),
+            alternative: format!("{title}: {}.", list(&words)),
+            better: Better::Lower,
+            part: Part::Main,
+            ..of_rows(self.info().name, title, ranked)
+        })
+    }
+}
+
+fn whole(clients: u32) -> String {
+    throng_record::format::whole(f64::from(clients))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::summary::Summary;
+
+    #[test]
+    fn it_is_the_slope_between_the_fewest_and_the_most_clients() {
+        let (run, trials) = fixture::record();
+        let summary = Summary::of(&run, &trials).unwrap();
+        let of = |server: &str, clients: u32| {
+            let mut rows = summary.rows_at(clients);
+            rows.find(|row| row.server == server)
+                .unwrap()
+                .value(PSS)
+                .unwrap()
+        };
+        let figure = Marginal.build(&Source::of(&summary)).unwrap();
+        let thread = figure.ranked[0]
+            .rows()
+            .find(|row| row.name == "thread")
+            .unwrap();
+        let wanted = (of("thread", 1000) - of("thread", 10)) / 990.0 / 1024.0;
+        assert!((thread.point.unwrap().y - wanted).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,305 @@
+//! What answers at a glance: servers ranked side by side, or ratios around 1.
+
+use super::{Axis, Figure, FigureKind, Grouped, Kind, Part, Point, Rank, Ranked, Source, Standing};
+use crate::answer::{Standings, standings};
+use crate::comparison::{Measured, Pair};
+use crate::grade::Level;
+use crate::summary::Row;
+use throng_record::format::{counted, list};
+use throng_record::metrics::{Better, Metric, Quantity, Unit, named};
+use throng_registry::{Entry, Info};
+use throng_stats::{MARGIN, Verdict};
+
+/// Times, of which the first that is known is shown.
+const TIMES: [&str; 3] = ["response_p99_us", "latency_p99_us", "job_p99_us"];
+/// Measures of one pair that are shown, and of several pairs.
+const OF_ONE: usize = 9;
+const OF_SEVERAL: [&str; 4] = [
+    "requests_per_s",
+    "server_cpu_us_per_request",
+    "completion_s",
+    "latency_p99_us",
+];
+/// A table is clearer than more rows than these.
+const MOST_ROWS: usize = 40;
+
+/// Servers ranked by what a request costs, and beside that how long they take.
+pub(super) struct Overview;
+
+/// Servers held against another one.
+pub(super) struct Ratios;
+
+impl Entry for Overview {
+    fn info(&self) -> Info {
+        Info {
+            name: "overview",
+            summary: "Servers ranked by cost and latency",
+        }
+    }
+}
+
+impl Entry for Ratios {
+    fn info(&self) -> Info {
+        Info {
+            name: "ratios",
+            summary: "Ratios to the reference",
+        }
+    }
+}
+
+impl FigureKind for Overview {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let summary = source.summary;
+        let clients = *summary.clients.last()?;
+        if source.limits.is_some() || Ratios.build(source).is_some() {
+            return None;
+        }
+        let standings = standings(summary, clients, source.grade)?;
+        let time = TIMES.into_iter().find_map(|name| {
+            let metric = named(name)?;
+            let mut rows = summary.rows_at(clients);
+            rows.any(|row| row.value(name).is_some()).then_some(metric)
+        });
+        let metrics = [Some(standings.metric), time];
+        let ranked: Vec<Ranked> = metrics
+            .into_iter()
+            .flatten()
+            .filter_map(|metric| ranked(source, metric, &standings))
+            .collect();
+        let rows = ranked.first()?.rows();
+        let words: Vec<String> = rows
+            .filter(|row| row.point.is_some())
+            .map(|row| format!("{} {}", row.name, row.text))
+            .collect();
+        let title = format!("All servers with {}", counted(clients, "client"));
+        let rows = summary.rows_at(clients);
+        let quantities = rows.filter_map(|row| row.quantity(standings.metric.name));
+        let quantities: Vec<Quantity> = quantities.filter(|one| one.low.is_some()).collect();
+        let ranges = quantities.iter().filter(|one| one.is_range).count();
+        let mut caption = match ranges {
+            0 if quantities.is_empty() => "Median.",
+            0 => "Median with its 95 % interval.",
+            few if few == quantities.len() => "Median with the range of its few trials.",
+            _ => "Median with its 95 % interval, or the range of few trials.",
+        }
+        .to_owned();
+        if standings.groups.iter().any(|group| group.tied) {
+            caption += " Those on blue are tied.";
+        }
+        Some(Figure {
+            caption,
+            alternative: format!("{title}. {}: {}.", standings.metric.label, list(&words)),
+            ranked,
+            better: standings.metric.better,
+            part: Part::Answer,
+            ..empty(self.info().name, title)
+        })
+    }
+}
+
+/// A figure that consists of what is ranked.
+fn empty(id: &'static str, title: String) -> Figure {
+    let axis = Axis::linear("", None);
+    Figure {
+        id,
+        title,
+        caption: String::new(),
+        alternative: String::new(),
+        x: axis.clone(),
+        y: axis,
+        kind: Kind::Ranked,
+        series: Vec::new(),
+        parts: Vec::new(),
+        maps: Vec::new(),
+        ranked: Vec::new(),
+        better: Better::Neutral,
+        part: Part::Main,
+    }
+}
+
+/// What an axis shows of a metric: its unit, and how many of the metric's own that is.
+fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
+    match metric.unit {
+        Unit::Microseconds => (Some("ms"), 1e3),
+        Unit::Seconds => (Some("s"), 1.0),
+        _ => (None, 1.0),
+    }
+}
+
+/// A metric as people say it.
+fn title(metric: &Metric) -> &'static str {
+    match metric.name {
+        "requests_per_server_cpu_s" => "Requests per second of server CPU",
+        "server_cpu_us_per_request" => "CPU per request",
+        "requests_per_s" => "Requests per second",
+        "latency_p99_us" => "Latency, 99th percentile, ms",
+        "response_p99_us" => "Response time, 99th percentile, ms",
+        "job_p99_us" => "Time of a job, 99th percentile, ms",
+        "completion_s" => "Until all were done, s",
+        _ => metric.label,
+    }
+}
+
+fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
+    let (unit, factor) = unit(metric);
+    let axis = Axis::logarithmic(metric.label, unit);
+    let end = match metric.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+        Better::Neutral => "",
+    };
+    let rank = |row: &&Row| {
+        let quantity = row.quantity(metric.name).filter(|found| found.value > 0.0);
+        let value = quantity.map(|found| metric.text(found.value));
+        let served = row.served_in_words().filter(|_| !row.served_all);
+        Rank {
+            name: row.server.clone(),
+            place: source.place(&row.server),
+            point: quantity.map(|found| point(found.times(1.0 / factor), row)),
+            text: match (value, served) {
+                (_, Some(served)) if metric.name == all.metric.name => {
+                    // The heading of its group says of what.
+                    let (few, _) = served.split_once(" client").unwrap_or((&served, ""));
+                    format!("{few} served")
+                }
+                (Some(value), _) => value,
+                (None, _) => "–".to_owned(),
+            },
+            better: None,
+        }
+    };
+    let groups: Vec<Grouped> = all
+        .groups
+        .iter()
+        .map(|group| Grouped {
+            title: group.title.clone(),
+            standing: if group.tied && metric.name == all.metric.name {
+                Standing::Tied
+            } else {
+                Standing::Apart
+            },
+            rows: group.rows.iter().map(rank).collect(),
+        })
+        .collect();
+    let found = Ranked {
+        title: format!("{} ({end})", title(metric)),
+        axis,
+        level: None,
+        band: None,
+        groups,
+    };
+    let is_there = found.rows().any(|row| row.point.is_some());
+    is_there.then_some(found)
+}
+
+fn point(quantity: Quantity, row: &Row) -> Point {
+    let drawable = |end: &f64| end.is_finite() && *end > 0.0;
+    Point {
+        low: quantity.low.filter(drawable),
+        high: quantity.high.filter(drawable),
+        partial: !row.served_all,
+        ..Point::new(0.0, quantity.value)
+    }
+}
+
+impl FigureKind for Ratios {
+    fn build(&self, source: &Source<'_>) -> Option<Figure> {
+        let unusable = source
+            .grade
+            .is_some_and(|grade| grade.level == Level::Unusable);
+        let comparison = source.comparison?;
+        let pairs = || comparison.all_pairs();
+        let clients = pairs().map(|pair| pair.clients).max()?;
+        let shown: Vec<&Pair> = pairs().filter(|pair| pair.clients == clients).collect();
+        let ranked: Vec<Ranked> = match shown.as_slice() {
+            [only] => {
+                let title = format!("{} over {}", only.server, only.reference);
+                let with_ratio = only.measures.iter().filter(|one| one.ratio.is_some());
+                let rows = with_ratio.take(OF_ONE);
+                let rows = rows.map(|one| rank(one.title, None, one));
+                around_1(title, rows.collect()).into_iter().collect()
+            }
+            several => OF_SEVERAL
+                .iter()
+                .filter_map(|name| {
+                    let rows = several.iter().take(MOST_ROWS).filter_map(|pair| {
+                        let measured = pair.by(name)?;
+                        let place = source.place(&pair.server);
+                        Some(rank(&pair.server, place, measured))
+                    });
+                    let metric = named(name)?;
+                    let title = format!("{}, over {}", title(metric), several[0].reference);
+                    around_1(title, rows.collect())
+                })
+                .take(2)
+                .collect(),
+        };
+        let words: Vec<String> = ranked
+            .first()?
+            .rows()
+            .map(|row| format!("{} {}", row.name, row.text))
+            .collect();
+        let title = format!("Ratios with {}", counted(clients, "client"));
+        let margin = format!("{:.0} %", 100.0 * MARGIN);
+        let verdicts = if unusable {
+            "No verdicts: the run is unusable."
+        } else {
+            "Green is better, red worse, grey neither."
+        };
+        Some(Figure {
+            caption: format!(
+                "At 1 both are alike; within the band, less than {margin} apart. {verdicts}"
+            ),
+            alternative: format!("{title}: {}.", list(&words)),
+            ranked,
+            part: Part::Answer,
+            ..empty(self.info().name, title)
+        })
+    }
+}
+
+/// Ratios, with the margin within which two are equivalent.
+fn around_1(title: String, rows: Vec<Rank>) -> Option<Ranked> {
+    rows.iter().any(|row| row.point.is_some()).then(|| Ranked {
+        title,
+        axis: Axis::logarithmic("ratio", None),
+        level: Some(1.0),
+        band: Some((1.0 / (1.0 + MARGIN), 1.0 + MARGIN)),
+        groups: vec![Grouped {
+            title: String::new(),
+            standing: Standing::Apart,
+            rows,
+        }],
+    })
+}
+
+fn rank(name: &str, place: Option<usize>, measured: &Measured) -> Rank {
+    let ratio = measured.ratio.filter(|ratio| ratio.value > 0.0);
+    let better = match measured.verdict {
+        Verdict::Better => Some(true),
+        Verdict::Worse => Some(false),
+        Verdict::Equivalent | Verdict::Inconclusive | Verdict::NotComparable => None,
+    };
+    let drawable = |end: &f64| end.is_finite() && *end > 0.0;
+    let [.., text] = measured.cells();
+    Rank {
+        name: name.to_owned(),
+        place,
+        point: ratio.map(|ratio| Point {
+            low: ratio.low.filter(drawable),
+            high: ratio.high.filter(drawable),
+            ..Point::new(0.0, ratio.value)
+        }),
+        text,
+        better,
+    }
+}
+
+/// Makes rows of other values, such as limits.
+pub(super) fn of_rows(id: &'static str, title: String, ranked: Ranked) -> Figure {
+    Figure {
+        ranked: vec![ranked],
+        part: Part::Answer,
+        ..empty(id, title)
+    }
+}

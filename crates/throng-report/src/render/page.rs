@@ -1,0 +1,105 @@
+//! Figures within a page: SVG that scales, in the colours of the page.
+
+use std::fmt::Write as _;
+
+use super::panels::{self, Panels};
+use super::scene::{Across, Scene};
+use super::svg::{self, Colours, escaped, short};
+use crate::figures::Figure;
+
+/// The pictures of a figure.
+#[derive(Debug)]
+pub struct Pictures {
+    /// As elements of a page.
+    pub svg: String,
+    /// Whether there is one of each server, small.
+    pub many: bool,
+    /// What their axes are, where they do not say it themselves.
+    pub axes: String,
+}
+
+/// What all pictures of a page use; it stands before them, once.
+pub fn markers() -> String {
+    format!(
+        "<svg class=\"hidden\" aria-hidden=\"true\"><defs>{}</defs></svg>",
+        svg::markers()
+    )
+}
+
+/// Draws a figure; `id` is its own on the page.
+pub fn pictures(figure: &Figure, id: &str) -> Pictures {
+    let Panels {
+        many,
+        scenes,
+        behind,
+        axes,
+    } = panels::panels(figure);
+    let mut text = String::new();
+    let shared = behind.map(|behind| {
+        let shared = format!("{id}-all");
+        let lines = svg::items(&behind.items, Colours::Page);
+        let _ = write!(
+            text,
+            "<svg class=\"hidden\" aria-hidden=\"true\"><defs><g id=\"{shared}\">{lines}</g></defs></svg>"
+        );
+        shared
+    });
+    for scene in &scenes {
+        picture(&mut text, scene, shared.as_deref());
+    }
+    Pictures {
+        svg: text,
+        many,
+        axes,
+    }
+}
+
+fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
+    let (wide, tall) = (short(scene.width), short(scene.height));
+    let _ = write!(
+        text,
+        "<svg class=\"p\" viewBox=\"0 0 {wide} {tall}\" role=\"img\""
+    );
+    let pointed = |item: &super::scene::Item| !item.tip.is_empty();
+    if scene.items.iter().any(pointed) {
+        text.push_str(" tabindex=\"0\"");
+    }
+    let _ = write!(text, " aria-label=\"{}\"", escaped(&scene.name));
+    if let Some(place) = scene.server {
+        let _ = write!(text, " data-s=\"{place}\"");
+    }
+    if let Some(across) = scene.across.filter(|_| has_values(scene)) {
+        let Across {
+            values,
+            places,
+            log,
+        } = across;
+        let (before, after) = &scene.words;
+        let _ = write!(
+            text,
+            " data-x=\"{} {} {} {} {}\" data-before=\"{}\" data-after=\"{}\"",
+            values.0,
+            values.1,
+            short(places.0),
+            short(places.1),
+            u8::from(log),
+            escaped(before),
+            escaped(after)
+        );
+    }
+    text.push('>');
+    if let Some(shared) = shared {
+        let _ = write!(text, "<use href=\"#{shared}\"/>");
+    }
+    // What stands for the server in all of the picture needs no group of its own.
+    let own = scene.items.iter().cloned().map(|mut item| {
+        item.server = item.server.filter(|place| Some(*place) != scene.server);
+        item
+    });
+    text.push_str(&svg::items(&own.collect::<Vec<_>>(), Colours::Page));
+    text.push_str("</svg>");
+}
+
+fn has_values(scene: &Scene) -> bool {
+    scene.items.iter().any(|item| !item.values.is_empty())
+}

@@ -1,0 +1,336 @@
+//! Lines: of few servers in one picture, of many in one each.
+
+use super::super::scale::{SMALL, Scale};
+use super::super::scene::{Anchor, At, Ink, Scene, Shape, cut, width};
+use super::{Group, NARROW, WIDE, valued};
+use crate::figures::{Figure, Kind, Point, Series, Trace};
+use crate::palette::look;
+use throng_record::format::number;
+
+/// Height of a picture that stands by itself, and of one of many.
+const TALL: f64 = 300.0;
+const LOW: f64 = 150.0;
+/// Places along a line with many points; the highest and lowest of those between are kept.
+const PLACES: usize = 140;
+/// How far servers lie beside each other at one number of clients.
+const ASIDE: f64 = 5.0;
+/// A line of words.
+const STEP: f64 = 15.0;
+/// Most room for the name of a server at the end of its line.
+const NAME: f64 = 112.0;
+
+/// Where the data lie.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// Both axes of a picture.
+struct Axes {
+    frame: Frame,
+    x: Scale,
+    y: Scale,
+}
+
+impl Axes {
+    fn of(figure: &Figure, size: (f64, f64), top: f64, below: f64, right: f64) -> Self {
+        let bottom = size.1 - below;
+        let y = Scale::upwards(figure, (top, bottom));
+        let left = y.room() + 10.0;
+        let right = size.0 - right;
+        Self {
+            x: Scale::across(figure, (left, right)),
+            y,
+            frame: Frame {
+                left,
+                right,
+                top,
+                bottom,
+            },
+        }
+    }
+
+    fn at(&self, point: &Point) -> At {
+        (self.x.place(point.x), self.y.place(point.y))
+    }
+
+    /// Grid, marks and the foot.
+    fn draw(&self, scene: &mut Scene, figure: &Figure) {
+        let Frame {
+            left,
+            right,
+            top,
+            bottom,
+        } = self.frame;
+        for tick in &self.y.ticks {
+            let y = self.y.place(tick.at);
+            scene.line(vec![(left, y), (right, y)], 1.0, Ink::Grid);
+            let at = (left - 6.0, y + 0.35 * SMALL);
+            scene.text(&tick.text, at, SMALL, Anchor::End, Ink::Quiet);
+        }
+        for tick in &self.x.ticks {
+            let x = self.x.place(tick.at);
+            scene.line(vec![(x, bottom), (x, bottom + 4.0)], 1.0, Ink::Axis);
+            // Neither end is cut.
+            let half = width(&tick.text, SMALL) / 2.0;
+            let middle = x.clamp(half, (scene.width - half).max(half));
+            let at = (middle, bottom + 5.0 + SMALL);
+            scene.text(&tick.text, at, SMALL, Anchor::Middle, Ink::Quiet);
+        }
+        scene.line(vec![(left, bottom), (right, bottom)], 1.0, Ink::Axis);
+        for level in figure.series.iter().filter(|one| one.trace == Trace::Level) {
+            if let Some(point) = level.points.first() {
+                let y = self.y.place(point.y);
+                let line = scene.line(vec![(left, y), (right, y)], 1.2, Ink::Quiet);
+                if let Shape::Line { dashed, .. } = &mut line.shape {
+                    *dashed = true;
+                }
+                if !level.name.is_empty() {
+                    let at = (left + 4.0, (y - 4.0).max(top + SMALL));
+                    scene.text(&level.name, at, SMALL, Anchor::Start, Ink::Quiet);
+                }
+            }
+        }
+    }
+
+    /// How places in it turn into values again.
+    fn tell(&self, scene: &mut Scene, figure: &Figure) {
+        scene.across = Some(self.x.back());
+        let unit = figure
+            .x
+            .unit
+            .map_or_else(String::new, |unit| format!(" {unit}"));
+        scene.words = if figure.kind == Kind::Course {
+            ("at ".to_owned(), unit)
+        } else {
+            (String::new(), format!(" {}", figure.x.label))
+        };
+    }
+
+    /// A series, `aside` of where it would lie where others share the picture.
+    fn series(&self, scene: &mut Scene, figure: &Figure, series: &Series, aside: Option<f64>) {
+        let ink = Ink::Server(series.place);
+        let thin = series.trace.is_drawn_in() || series.trace == Trace::Dotted;
+        let shown = match figure.kind {
+            Kind::Course => thinned(&series.points),
+            _ => series.points.clone(),
+        };
+        let places = shown.iter().map(|point| self.at(point));
+        let places: Vec<At> = places.map(|(x, y)| (x + aside.unwrap_or(0.0), y)).collect();
+        let has_markers = figure.kind == Kind::Lines && !series.trace.is_drawn_in();
+        if series.trace != Trace::Markers {
+            let wide = if thin { 1.2 } else { 1.8 };
+            let line = scene.line(places.clone(), wide, ink);
+            line.server = Some(series.place);
+            if let Shape::Line { dashed, .. } = &mut line.shape {
+                // Alone it is known without its dashes.
+                let told_by_dashes = aside.is_some() && look(series.place).dashed;
+                *dashed = told_by_dashes || series.trace == Trace::Dotted;
+            }
+            if figure.kind == Kind::Course {
+                let values = shown.iter().map(|point| valued(point.y, figure.y.unit));
+                line.values = values.collect();
+                line.tip.clone_from(&series.name);
+            }
+        }
+        if !has_markers {
+            return;
+        }
+        for (point, (x, y)) in shown.iter().zip(places) {
+            if let (Some(low), Some(high)) = (point.low, point.high) {
+                let ends = vec![(x, self.y.place(low)), (x, self.y.place(high))];
+                let interval = scene.line(ends, 1.2, ink);
+                interval.server = Some(series.place);
+            }
+            let marker = scene.draw(
+                Shape::Marker {
+                    at: (x, y),
+                    marker: look(series.place).marker,
+                    hollow: point.partial,
+                },
+                ink,
+            );
+            marker.server = Some(series.place);
+            marker.tip = said(figure, &series.name, point);
+        }
+    }
+}
+
+/// "epoll, 1,000 clients: 123,000 per second (120,000 to 125,000)".
+fn said(figure: &Figure, name: &str, point: &Point) -> String {
+    let x = valued(point.x, figure.x.unit);
+    let (label, value) = (figure.x.label, valued(point.y, figure.y.unit));
+    let interval = match (point.low, point.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
+        _ => String::new(),
+    };
+    format!("{name}, {x} {label}: {value}{interval}")
+}
+
+/// All servers in one picture.
+pub(super) fn together(figure: &Figure, groups: &[Group<'_>]) -> Scene {
+    let mut scene = Scene::new(WIDE, TALL);
+    let names = groups.iter().map(|group| width(group.name, SMALL + 1.0));
+    let name = names.fold(0.0, f64::max).min(NAME);
+    // Alone it is what the figure is about.
+    let room = if groups.len() > 1 { name + 26.0 } else { 14.0 };
+    let axes = Axes::of(figure, (WIDE, TALL), 26.0, 40.0, room);
+    let log = |log| if log { ", logarithmic" } else { "" };
+    let title = format!("{}{}", figure.y.title(), log(figure.y.log));
+    scene.text(title, (2.0, 13.0), SMALL + 1.0, Anchor::Start, Ink::Text);
+    axes.draw(&mut scene, figure);
+    axes.tell(&mut scene, figure);
+    let title = format!("{}{}", figure.x.title(), log(figure.x.log));
+    let middle = f64::midpoint(axes.frame.left, axes.frame.right);
+    let at = (middle, TALL - 5.0);
+    scene.text(title, at, SMALL + 1.0, Anchor::Middle, Ink::Text);
+    let intervals = groups.iter().flat_map(|group| &group.series);
+    let intervals = intervals
+        .flat_map(|series| &series.points)
+        .any(|point| point.low.is_some());
+    let middle = (groups.len() as f64 - 1.0) / 2.0;
+    for (number, group) in groups.iter().enumerate() {
+        let aside = if intervals && figure.kind == Kind::Lines {
+            (number as f64 - middle) * ASIDE
+        } else {
+            0.0
+        };
+        for series in &group.series {
+            axes.series(&mut scene, figure, series, Some(aside));
+        }
+    }
+    if groups.len() > 1 {
+        labels(&mut scene, &axes, groups, name);
+    }
+    scene.name.clone_from(&figure.title);
+    scene
+}
+
+/// The name of each server beside the end of its line, with none on another.
+fn labels(scene: &mut Scene, axes: &Axes, groups: &[Group<'_>], room: f64) {
+    let end = |group: &Group<'_>| Some(axes.at(group.measured()?.points.last()?));
+    let mut ends: Vec<(At, &Group<'_>)> = groups
+        .iter()
+        .filter_map(|group| Some((end(group)?, group)))
+        .collect();
+    ends.sort_by(|one, other| one.0.1.total_cmp(&other.0.1));
+    let (top, bottom) = (axes.frame.top, axes.frame.bottom);
+    let mut heights: Vec<f64> = ends
+        .iter()
+        .map(|((_, y), _)| y.clamp(top, bottom))
+        .collect();
+    for place in 1..heights.len() {
+        heights[place] = heights[place].max(heights[place - 1] + STEP);
+    }
+    // From below again, where the lowest would lie too low.
+    let mut most = bottom;
+    for height in heights.iter_mut().rev() {
+        *height = height.min(most);
+        most = *height - STEP;
+    }
+    let right = axes.frame.right;
+    for (((x, y), group), height) in ends.into_iter().zip(heights) {
+        let ink = Ink::Server(group.place);
+        let line = scene.line(vec![(x + 6.0, y), (right + 12.0, height)], 0.7, ink);
+        line.server = Some(group.place);
+        line.opacity = 0.6;
+        let name = cut(group.name, SMALL + 1.0, room);
+        let at = (right + 16.0, height + 0.35 * SMALL);
+        let label = scene.text(name, at, SMALL + 1.0, Anchor::Start, Ink::Text);
+        label.server = Some(group.place);
+    }
+}
+
+/// Both axes of one of many pictures.
+fn small(figure: &Figure) -> Axes {
+    Axes::of(figure, (NARROW, LOW), 25.0, 21.0, 10.0)
+}
+
+/// The axes, and the lines of all servers, to lie behind each of them.
+pub(super) fn behind(figure: &Figure, groups: &[Group<'_>]) -> Scene {
+    let mut scene = Scene::new(NARROW, LOW);
+    let axes = small(figure);
+    axes.draw(&mut scene, figure);
+    for group in groups {
+        let Some(series) = group.measured() else {
+            continue;
+        };
+        let shown = match figure.kind {
+            Kind::Course => every(&thinned(&series.points), 3),
+            _ => series.points.clone(),
+        };
+        let places = shown.iter().map(|point| axes.at(point)).collect();
+        let line = scene.line(places, 1.0, Ink::Others);
+        line.server = Some(group.place);
+    }
+    scene
+}
+
+/// A picture for each server.
+pub(super) fn each(figure: &Figure, groups: &[Group<'_>]) -> Vec<Scene> {
+    let picture = |group: &Group<'_>| {
+        let mut scene = Scene::new(NARROW, LOW);
+        let axes = small(figure);
+        let size = SMALL + 2.0;
+        let name = cut(group.name, size, NARROW - 26.0);
+        heading(&mut scene, name, group.place, size);
+        axes.tell(&mut scene, figure);
+        for series in &group.series {
+            axes.series(&mut scene, figure, series, None);
+        }
+        scene.server = Some(group.place);
+        scene.name = format!("{}: {}", group.name, figure.title);
+        scene
+    };
+    groups.iter().map(picture).collect()
+}
+
+/// The name of a server with its marker before it.
+pub(super) fn heading(scene: &mut Scene, name: String, place: usize, size: f64) {
+    let marker = Shape::Marker {
+        at: (8.0, 11.0),
+        marker: look(place).marker,
+        hollow: false,
+    };
+    scene.draw(marker, Ink::Server(place));
+    scene.bold(name, (18.0, 11.0 + 0.36 * size), size);
+}
+
+fn every(points: &[Point], step: usize) -> Vec<Point> {
+    points.iter().step_by(step).copied().collect()
+}
+
+/// At most twice as many as there are places to see: of the points of each, the lowest and the highest.
+fn thinned(points: &[Point]) -> Vec<Point> {
+    if points.len() <= PLACES {
+        return points.to_vec();
+    }
+    let mut kept = Vec::new();
+    for part in points.chunks(points.len().div_ceil(PLACES / 2)) {
+        let by = |one: &&Point, other: &&Point| one.y.total_cmp(&other.y);
+        let ends = [part.iter().min_by(by), part.iter().max_by(by)];
+        let mut ends: Vec<Point> = ends.into_iter().flatten().copied().collect();
+        ends.sort_by(|one, other| one.x.total_cmp(&other.x));
+        ends.dedup();
+        kept.extend(ends);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_what_stands_out() {
+        let mut points: Vec<Point> = (0..4000).map(|x| Point::new(f64::from(x), 1.0)).collect();
+        points[1234].y = 9.0;
+        points[2345].y = -9.0;
+        let kept = thinned(&points);
+        assert!(kept.len() <= PLACES && kept.len() > PLACES / 4);
+        assert!(kept.contains(&points[1234]) && kept.contains(&points[2345]));
+        assert!(kept.is_sorted_by(|one, other| one.x < other.x));
+    }
+}

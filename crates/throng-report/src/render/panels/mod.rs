@@ -1,0 +1,138 @@
+//! A figure as one picture or several small ones, which a page arranges by the room that it has.
+//!
+//! Few servers share a picture and have their names at the ends of their lines. More than those would lie on one
+//! another, so each has a small picture of its own then, with the others in grey behind it.
+
+mod heat;
+mod lines;
+mod rows;
+mod stacked;
+
+use super::scene::Scene;
+use crate::figures::{Figure, Kind, Series, Trace};
+use throng_record::format::{number, whole};
+
+/// As many servers share a picture.
+const TOGETHER: usize = 5;
+/// Width of a picture that stands by itself.
+pub(super) const WIDE: f64 = 480.0;
+/// Width of one of many.
+pub(super) const NARROW: f64 = 224.0;
+
+/// The pictures of a figure.
+#[derive(Debug)]
+pub(super) struct Panels {
+    /// One of several servers, or one of each.
+    pub(super) many: bool,
+    pub(super) scenes: Vec<Scene>,
+    /// Lines behind all of them.
+    pub(super) behind: Option<Scene>,
+    /// What their axes are, where they do not say it themselves.
+    pub(super) axes: String,
+}
+
+impl Panels {
+    /// Pictures that stand by themselves.
+    fn of(scenes: Vec<Scene>) -> Self {
+        Self {
+            many: false,
+            scenes,
+            behind: None,
+            axes: String::new(),
+        }
+    }
+}
+
+/// The pictures of a figure.
+pub(super) fn panels(figure: &Figure) -> Panels {
+    match figure.kind {
+        Kind::Stacked => Panels::of(vec![stacked::panel(figure)]),
+        Kind::Ranked => Panels::of(figure.ranked.iter().map(rows::panel).collect()),
+        Kind::Bars => Panels::of(vec![rows::of_bars(figure)]),
+        Kind::Heat => Panels {
+            many: true,
+            scenes: figure
+                .maps
+                .iter()
+                .map(|map| heat::panel(figure, map))
+                .collect(),
+            behind: None,
+            axes: axes(figure),
+        },
+        Kind::Lines | Kind::Course => {
+            let groups = groups(figure);
+            if groups.len() <= TOGETHER {
+                return Panels::of(vec![lines::together(figure, &groups)]);
+            }
+            Panels {
+                many: true,
+                behind: Some(lines::behind(figure, &groups)),
+                scenes: lines::each(figure, &groups),
+                axes: axes(figure),
+            }
+        }
+    }
+}
+
+/// "Vertical: p99 (ms), log; horizontal: clients, log."
+fn axes(figure: &Figure) -> String {
+    let log = |log| if log { ", log" } else { "" };
+    let (x, y) = (&figure.x, &figure.y);
+    format!(
+        "Vertical: {}{}; horizontal: {}{}.",
+        y.title(),
+        log(y.log),
+        x.title(),
+        log(x.log)
+    )
+}
+
+/// What is drawn of one server.
+pub(super) struct Group<'a> {
+    pub(super) name: &'a str,
+    pub(super) place: usize,
+    pub(super) series: Vec<&'a Series>,
+}
+
+impl Group<'_> {
+    /// Its measurements, before what is drawn in.
+    pub(super) fn measured(&self) -> Option<&Series> {
+        let mut series = self.series.iter();
+        let measured = series.find(|one| !one.trace.is_drawn_in());
+        measured.or(self.series.first()).copied()
+    }
+}
+
+/// The series of each server; another view of one belongs to the one before it.
+pub(super) fn groups(figure: &Figure) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for series in &figure.series {
+        let known = match series.trace {
+            Trace::Level => continue,
+            Trace::Dotted => groups.last_mut(),
+            _ => groups.iter_mut().find(|group| group.place == series.place),
+        };
+        match known {
+            Some(group) => group.series.push(series),
+            None => groups.push(Group {
+                name: &series.name,
+                place: series.place,
+                series: vec![series],
+            }),
+        }
+    }
+    groups
+}
+
+/// A value with its unit: "1,230 ms", "45.0 %".
+pub(super) fn valued(value: f64, unit: Option<&str>) -> String {
+    let text = if value.fract() == 0.0 && value.abs() < 1e6 {
+        whole(value)
+    } else {
+        number(value)
+    };
+    match unit {
+        Some(unit) => format!("{text} {unit}"),
+        None => text,
+    }
+}

@@ -1,0 +1,164 @@
+//! Dots with their intervals, one below the other, each with its name before it and its value behind it.
+
+use super::super::scale::{SMALL, Scale};
+use super::super::scene::{Anchor, Ink, Scene, Shape, cut, width};
+use super::{WIDE, valued};
+use crate::figures::{Figure, Point, Rank, Ranked, Standing, Trace};
+use crate::palette::look;
+use throng_record::format::number;
+use throng_record::metrics::Better;
+
+/// From one row to the next.
+const STEP: f64 = 19.0;
+/// The heading of a group.
+const HEADING: f64 = 20.0;
+/// Words in a row.
+const SIZE: f64 = 12.0;
+/// Most room for names, and for values.
+const NAMES: f64 = 140.0;
+const VALUES: f64 = 150.0;
+/// Above the rows, and below them.
+const TOP: f64 = 22.0;
+const BELOW: f64 = 24.0;
+
+pub(super) fn panel(ranked: &Ranked) -> Scene {
+    let rows = || ranked.groups.iter().flat_map(|group| &group.rows);
+    let widest = |text: fn(&Rank) -> &str, most: f64| {
+        let widths = rows().map(|row| width(text(row), SIZE));
+        widths.fold(0.0, f64::max).min(most)
+    };
+    let names = widest(|row| &row.name, NAMES);
+    let values = widest(|row| &row.text, VALUES);
+    let headings = ranked.groups.iter().filter(|group| !group.title.is_empty());
+    let height = TOP + STEP * rows().count() as f64 + HEADING * headings.count() as f64;
+    let mut scene = Scene::new(WIDE, height + BELOW);
+    scene.name.clone_from(&ranked.title);
+    scene.bold(cut(&ranked.title, SIZE, WIDE), (0.0, 12.0), SIZE);
+    let points = rows().filter_map(|row| row.point);
+    let seen = points.flat_map(|point| [Some(point.y), point.low, point.high]);
+    let mut seen: Vec<f64> = seen.flatten().collect();
+    seen.extend(ranked.level);
+    seen.extend(ranked.band.iter().flat_map(|(low, high)| [*low, *high]));
+    let (left, right) = (names + 26.0, WIDE - values - 12.0);
+    let scale = Scale::of(&ranked.axis, &seen, (left, right));
+    if let Some((low, high)) = ranked.band {
+        let band = ((scale.place(low), TOP), (scale.place(high), height));
+        scene.draw(Shape::Boxes(vec![band]), Ink::Band);
+    }
+    for tick in scale.ticks.iter().filter(|tick| !tick.text.is_empty()) {
+        let x = scale.place(tick.at);
+        scene.line(vec![(x, TOP), (x, height)], 1.0, Ink::Grid);
+        let at = (x, height + 4.0 + SMALL);
+        scene.text(&tick.text, at, SMALL, Anchor::Middle, Ink::Quiet);
+    }
+    if let Some(level) = ranked.level {
+        let x = scale.place(level);
+        scene.line(vec![(x, TOP), (x, height)], 1.4, Ink::Axis);
+    }
+    let mut down = TOP;
+    for group in &ranked.groups {
+        let all = STEP * group.rows.len() as f64;
+        if !group.title.is_empty() {
+            let at = (0.0, down + HEADING - 6.0);
+            scene.text(&group.title, at, SMALL, Anchor::Start, Ink::Quiet);
+            down += HEADING;
+        }
+        if group.standing == Standing::Tied {
+            let band = ((0.0, down), (WIDE, down + all));
+            scene.draw(Shape::Boxes(vec![band]), Ink::Band);
+        }
+        for one in &group.rows {
+            row(&mut scene, ranked, one, &scale, (down + STEP / 2.0, names));
+            down += STEP;
+        }
+    }
+    scene
+}
+
+fn row(scene: &mut Scene, ranked: &Ranked, row: &Rank, scale: &Scale, (y, names): (f64, f64)) {
+    let ink = match (row.place, row.better) {
+        (_, Some(true)) => Ink::Good,
+        (_, Some(false)) => Ink::Bad,
+        // Where colours are verdicts, that of a server would be taken for one.
+        (Some(place), None) if ranked.level.is_none() => Ink::Server(place),
+        _ => Ink::Quiet,
+    };
+    let first = scene.items.len();
+    let base = y + 0.36 * SIZE;
+    let at = (names + 2.0, base);
+    scene.text(
+        cut(&row.name, SIZE, names),
+        at,
+        SIZE,
+        Anchor::End,
+        Ink::Text,
+    );
+    let text = cut(&row.text, SIZE, VALUES);
+    scene.text(text, (WIDE - 2.0, base), SIZE, Anchor::End, Ink::Text);
+    if let Some(point) = row.point {
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            let ends = vec![(scale.place(low), y), (scale.place(high), y)];
+            scene.line(ends, 2.2, ink);
+        }
+        let marker = Shape::Marker {
+            at: (scale.place(point.y), y),
+            marker: row.place.map_or(look(0).marker, |place| look(place).marker),
+            hollow: point.partial,
+        };
+        scene.draw(marker, ink).tip = said(ranked, row, &point);
+    }
+    for item in &mut scene.items[first..] {
+        item.server = row.place;
+    }
+}
+
+fn said(ranked: &Ranked, row: &Rank, point: &Point) -> String {
+    let value = valued(point.y, ranked.axis.unit);
+    let interval = match (point.low, point.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", number(low), number(high)),
+        _ => String::new(),
+    };
+    format!("{}: {value}{interval}", row.name)
+}
+
+/// A single number of clients: the best value first.
+pub(super) fn of_bars(figure: &Figure) -> Scene {
+    let servers = figure.series.iter();
+    let servers = servers.filter(|series| series.trace != Trace::Level);
+    let mut rows: Vec<Rank> = servers
+        .filter_map(|series| {
+            let point = *series.points.first()?;
+            Some(Rank {
+                name: series.name.clone(),
+                place: Some(series.place),
+                point: Some(point),
+                text: valued(point.y, None),
+                better: None,
+            })
+        })
+        .collect();
+    let value = |row: &Rank| row.point.map_or(0.0, |point| point.y);
+    match figure.better {
+        Better::Higher => rows.sort_by(|one, other| value(other).total_cmp(&value(one))),
+        Better::Lower => rows.sort_by(|one, other| value(one).total_cmp(&value(other))),
+        Better::Neutral => {}
+    }
+    let levels = figure.series.iter();
+    let mut levels = levels.filter(|series| series.trace == Trace::Level);
+    let log = if figure.y.log { ", logarithmic" } else { "" };
+    let mut scene = panel(&Ranked {
+        title: format!("{}{log}", figure.y.title()),
+        axis: figure.y.clone(),
+        level: levels
+            .next()
+            .and_then(|level| Some(level.points.first()?.y)),
+        band: None,
+        groups: vec![crate::figures::Grouped {
+            title: String::new(),
+            standing: Standing::Apart,
+            rows,
+        }],
+    });
+    scene.name.clone_from(&figure.title);
+    scene
+}

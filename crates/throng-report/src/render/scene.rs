@@ -1,0 +1,281 @@
+//! A drawing before it is SVG or PNG: shapes in a box, each in an ink that has a meaning, so that a page can
+//! show it on light and on dark.
+
+use crate::palette::{HEAT, Marker, Rgb, Shade, look};
+
+/// A place: to the right, and down.
+pub(super) type At = (f64, f64);
+
+/// What a shape is drawn in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ink {
+    /// Words that matter.
+    Text,
+    /// Words on axes.
+    Quiet,
+    /// Lines behind the data.
+    Grid,
+    /// Lines that bound the data.
+    Axis,
+    /// The other servers, behind the one that a panel is about.
+    Others,
+    /// The server at this place.
+    Server(usize),
+    /// A part of a stacked bar.
+    Part(Shade),
+    /// A step of a heat map.
+    Heat(usize),
+    /// What is not significantly different, behind the data.
+    Band,
+    /// Better.
+    Good,
+    /// Worse.
+    Bad,
+}
+
+impl Ink {
+    /// The class that colours it on a page.
+    pub(super) fn class(self) -> String {
+        match self {
+            Self::Text => "it".to_owned(),
+            Self::Quiet => "iq".to_owned(),
+            Self::Grid => "ig".to_owned(),
+            Self::Axis => "ia".to_owned(),
+            Self::Others => "io".to_owned(),
+            Self::Server(place) => look(place).class(),
+            Self::Part(shade) => shade.class(),
+            Self::Heat(step) => format!("h{step}"),
+            Self::Band => "ib".to_owned(),
+            Self::Good => "ok".to_owned(),
+            Self::Bad => "no".to_owned(),
+        }
+    }
+
+    /// Its colour on white.
+    pub(super) fn light(self) -> Rgb {
+        match self {
+            Self::Text => (28, 33, 40),
+            Self::Quiet => (87, 96, 106),
+            Self::Grid => (228, 231, 235),
+            Self::Axis => (139, 148, 158),
+            Self::Others => (208, 214, 220),
+            Self::Server(place) => look(place).light,
+            Self::Part(shade) => shade.colours().0,
+            Self::Heat(step) => HEAT[step.min(HEAT.len() - 1)].1,
+            Self::Band => (232, 239, 247),
+            Self::Good => (13, 110, 55),
+            Self::Bad => (163, 38, 27),
+        }
+    }
+}
+
+/// Where a text lies beside its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shape {
+    /// A line through places.
+    Line {
+        points: Vec<At>,
+        width: f64,
+        dashed: bool,
+    },
+    /// Filled boxes: from the upper left to the lower right corner.
+    Boxes(Vec<(At, At)>),
+    /// Words; the place is on their base line.
+    Text {
+        at: At,
+        text: String,
+        size: f64,
+        anchor: Anchor,
+        bold: bool,
+    },
+    Marker {
+        at: At,
+        marker: Marker,
+        hollow: bool,
+    },
+}
+
+/// A shape with what is known of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Item {
+    pub(super) shape: Shape,
+    pub(super) ink: Ink,
+    pub(super) opacity: f64,
+    /// The place of the server that it is about.
+    pub(super) server: Option<usize>,
+    /// What it says when it is pointed at.
+    pub(super) tip: String,
+    /// Of a line with many points: the value at each, as it is shown.
+    pub(super) values: Vec<String>,
+}
+
+/// How places across turn into values again, for lines with many points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Across {
+    pub(super) values: (f64, f64),
+    pub(super) places: (f64, f64),
+    pub(super) log: bool,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scene {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    pub(super) items: Vec<Item>,
+    /// The place of the server that all of it is about.
+    pub(super) server: Option<usize>,
+    /// What it is called where it cannot be seen.
+    pub(super) name: String,
+    pub(super) across: Option<Across>,
+    /// What a line with many points says of a place: before the value of x, and after it.
+    pub(super) words: (String, String),
+}
+
+impl Scene {
+    pub(super) fn new(width: f64, height: f64) -> Self {
+        Self {
+            width,
+            height,
+            items: Vec::new(),
+            server: None,
+            name: String::new(),
+            across: None,
+            words: Default::default(),
+        }
+    }
+
+    /// Draws; the caller may add to what is known of it.
+    pub(super) fn draw(&mut self, shape: Shape, ink: Ink) -> &mut Item {
+        self.items.push(Item {
+            shape,
+            ink,
+            opacity: 1.0,
+            server: None,
+            tip: String::new(),
+            values: Vec::new(),
+        });
+        let last = self.items.len() - 1;
+        &mut self.items[last]
+    }
+
+    pub(super) fn line(&mut self, points: Vec<At>, width: f64, ink: Ink) -> &mut Item {
+        let dashed = false;
+        let shape = Shape::Line {
+            points,
+            width,
+            dashed,
+        };
+        self.draw(shape, ink)
+    }
+
+    pub(super) fn text(
+        &mut self,
+        text: impl Into<String>,
+        at: At,
+        size: f64,
+        anchor: Anchor,
+        ink: Ink,
+    ) -> &mut Item {
+        let shape = Shape::Text {
+            at,
+            text: text.into(),
+            size,
+            anchor,
+            bold: false,
+        };
+        self.draw(shape, ink)
+    }
+
+    pub(super) fn bold(&mut self, text: impl Into<String>, at: At, size: f64) {
+        let shape = Shape::Text {
+            at,
+            text: text.into(),
+            size,
+            anchor: Anchor::Start,
+            bold: true,
+        };
+        self.draw(shape, Ink::Text);
+    }
+
+    /// Puts another picture into this one.
+    pub(super) fn put(&mut self, other: &Self, (right, down): At, scale: f64) {
+        let moved = |(x, y): At| (right + x * scale, down + y * scale);
+        for item in &other.items {
+            let shape = match &item.shape {
+                Shape::Line {
+                    points,
+                    width,
+                    dashed,
+                } => Shape::Line {
+                    points: points.iter().copied().map(moved).collect(),
+                    width: width * scale.sqrt(),
+                    dashed: *dashed,
+                },
+                Shape::Boxes(boxes) => {
+                    let boxes = boxes.iter().map(|(from, to)| (moved(*from), moved(*to)));
+                    Shape::Boxes(boxes.collect())
+                }
+                Shape::Text {
+                    at,
+                    text,
+                    size,
+                    anchor,
+                    bold,
+                } => Shape::Text {
+                    at: moved(*at),
+                    text: text.clone(),
+                    size: size * scale,
+                    anchor: *anchor,
+                    bold: *bold,
+                },
+                Shape::Marker { at, marker, hollow } => Shape::Marker {
+                    at: moved(*at),
+                    marker: *marker,
+                    hollow: *hollow,
+                },
+            };
+            self.items.push(Item {
+                shape,
+                ..item.clone()
+            });
+        }
+    }
+}
+
+/// About how wide a text is; rather too wide than too narrow.
+pub(super) fn width(text: &str, size: f64) -> f64 {
+    let letters = text.chars().map(|c| match c {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | ' ' | '(' | ')' | '/' => 0.36,
+        'f' | 't' | 'r' | 'I' | '-' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.93,
+        'A'..='Z' => 0.71,
+        c if c.is_ascii() => 0.61,
+        _ => 0.75,
+    });
+    letters.sum::<f64>() * size
+}
+
+/// The text as far as there is room for it.
+pub(super) fn cut(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for c in text.chars() {
+        if width(&short, size) + size > room {
+            break;
+        }
+        short.push(c);
+    }
+    short.push('…');
+    short
+}

@@ -1,0 +1,241 @@
+//! Shapes as SVG, coloured by classes or by themselves.
+
+use std::fmt::Write as _;
+
+use super::scene::{Anchor, At, Item, Shape};
+use crate::palette::{Marker, hex};
+use throng_record::format::shown;
+
+/// Where colours come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colours {
+    /// The style of a page.
+    Page,
+    /// The picture itself, on white.
+    Own,
+}
+
+/// Half of what a marker takes.
+const MARKER: f64 = 4.0;
+/// The same in a file, whose pictures are larger.
+const LARGE_MARKER: f64 = 5.5;
+
+/// Text that neither ends what it stands in nor is obeyed.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\r' | '\t' => escaped.push(' '),
+            _ => escaped.push(shown(c)),
+        }
+    }
+    escaped
+}
+
+/// A tenth of a pixel is enough: "12.3", "-0.4", "7".
+pub(super) fn short(value: f64) -> String {
+    let tenths = (value * 10.0).round() as i64;
+    let (sign, tenths) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
+    match tenths % 10 {
+        0 => format!("{sign}{}", tenths / 10),
+        rest => format!("{sign}{}.{rest}", tenths / 10),
+    }
+}
+
+fn path(points: &[At], closed: bool) -> String {
+    let mut text = String::new();
+    for (place, (x, y)) in points.iter().enumerate() {
+        let _ = match place {
+            0 => write!(text, "M{} {}", short(*x), short(*y)),
+            1 => write!(text, "L{} {}", short(*x), short(*y)),
+            _ => write!(text, " {} {}", short(*x), short(*y)),
+        };
+    }
+    if closed {
+        text.push('Z');
+    }
+    text
+}
+
+/// Every marker, for the page to use by its name.
+pub(super) fn markers() -> String {
+    let symbol = |marker: &Marker| {
+        let corners = marker.corners().into_iter();
+        let corners: Vec<At> = corners.map(|(x, y)| (x * MARKER, y * MARKER)).collect();
+        format!(
+            "<path id=\"{}\" d=\"{}\"/>",
+            marker.id(),
+            path(&corners, true)
+        )
+    };
+    Marker::ALL.iter().map(symbol).collect()
+}
+
+/// Shapes in order; those of one server together.
+pub(super) fn items(all: &[Item], colours: Colours) -> String {
+    let mut text = String::new();
+    let mut within = None;
+    for item in all {
+        if colours == Colours::Page && item.server != within {
+            if within.is_some() {
+                text.push_str("</g>");
+            }
+            if let Some(place) = item.server {
+                let _ = write!(text, "<g data-s=\"{place}\">");
+            }
+            within = item.server;
+        }
+        one(&mut text, item, colours);
+    }
+    if within.is_some() {
+        text.push_str("</g>");
+    }
+    text
+}
+
+fn one(text: &mut String, item: &Item, colours: Colours) {
+    let known = known(item, colours);
+    let look = |kind, property| look(item, colours, kind, property);
+    let _ = match &item.shape {
+        Shape::Line {
+            points,
+            width,
+            dashed,
+        } => {
+            let (width, d) = (short(*width), path(points, false));
+            let dashes = if *dashed {
+                " stroke-dasharray=\"5 3\""
+            } else {
+                ""
+            };
+            let look = look("l ", "stroke");
+            write!(
+                text,
+                "<path{look} fill=\"none\" stroke-width=\"{width}\"{dashes} d=\"{d}\"{known}/>"
+            )
+        }
+        Shape::Boxes(boxes) => {
+            let outline: String = boxes.iter().copied().map(outline).collect();
+            let look = look("f ", "fill");
+            write!(text, "<path{look} d=\"{outline}\"{known}/>")
+        }
+        Shape::Text {
+            at: (x, y),
+            text: words,
+            size,
+            anchor,
+            bold,
+        } => {
+            let anchor = match anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            };
+            let bold = if *bold { " font-weight=\"600\"" } else { "" };
+            let (look, words) = (look("f ", "fill"), escaped(words));
+            let (x, y, size) = (short(*x), short(*y), short(*size));
+            write!(
+                text,
+                "<text{look} x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{anchor}{bold}{known}>{words}</text>"
+            )
+        }
+        Shape::Marker {
+            at: (x, y),
+            marker,
+            hollow,
+        } if colours == Colours::Page => {
+            let look = look(if *hollow { "o " } else { "m " }, "fill");
+            let (d, x, y) = (outlined(*marker, (*x, *y)), short(*x), short(*y));
+            write!(text, "<path{look} d=\"{d}\" data-at=\"{x} {y}\"{known}/>")
+        }
+        Shape::Marker { at, marker, hollow } => {
+            let outline = path(&corners(*marker, *at), true);
+            let own = hex(item.ink.light());
+            let (fill, rim) = if *hollow {
+                ("#ffffff", own.as_str())
+            } else {
+                (own.as_str(), "#ffffff")
+            };
+            write!(
+                text,
+                "<path fill=\"{fill}\" stroke=\"{rim}\" d=\"{outline}\"/>"
+            )
+        }
+    };
+}
+
+/// What is to be known of a shape, as attributes.
+fn known(item: &Item, colours: Colours) -> String {
+    let mut known = String::new();
+    if item.opacity < 1.0 {
+        // Of the paint alone: a group that is transparent as a whole costs a browser a layer.
+        let what = match item.shape {
+            Shape::Line { .. } => "stroke",
+            _ => "fill",
+        };
+        let _ = write!(known, " {what}-opacity=\"{}\"", short(item.opacity));
+    }
+    if colours == Colours::Page && !item.tip.is_empty() {
+        let _ = write!(known, " data-t=\"{}\"", escaped(&item.tip));
+    }
+    if colours == Colours::Page && !item.values.is_empty() {
+        let _ = write!(known, " data-y=\"{}\"", escaped(&item.values.join("|")));
+    }
+    known
+}
+
+/// Its colour: by a class of this kind on a page, or as a property of its own.
+fn look(item: &Item, colours: Colours, kind: &str, property: &str) -> String {
+    match colours {
+        Colours::Page => format!(" class=\"{kind}{}\"", item.ink.class()),
+        Colours::Own => format!(" {property}=\"{}\"", hex(item.ink.light())),
+    }
+}
+
+fn outline(((left, top), (right, bottom)): (At, At)) -> String {
+    let (x, y) = (short(left), short(top));
+    let (wide, tall) = (short(right - left), short(bottom - top));
+    format!("M{x} {y}h{wide}v{tall}H{x}z")
+}
+
+/// A marker at a place. Not by `<use>`, of which each costs a browser a layer.
+fn outlined(marker: Marker, (x, y): At) -> String {
+    if marker == Marker::Circle {
+        let (from, radius, across) = (short(x - MARKER), short(MARKER), short(2.0 * MARKER));
+        let half = format!("a{radius} {radius} 0 1 0");
+        return format!("M{from} {}{half} {across} 0{half} -{across} 0z", short(y));
+    }
+    let corners = marker.corners().into_iter();
+    let corners = corners.map(|(right, down)| (x + right * MARKER, y + down * MARKER));
+    path(&corners.collect::<Vec<_>>(), true)
+}
+
+/// The corners of a marker in a file.
+pub(super) fn corners(marker: Marker, (x, y): At) -> Vec<At> {
+    let corners = marker.corners().into_iter();
+    let corner = |(right, down): At| (x + right * LARGE_MARKER, y + down * LARGE_MARKER);
+    corners.map(corner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        let shorts = [12.34, -0.44, 7.0, 0.04, -0.04, 100.0].map(short);
+        assert_eq!(shorts, ["12.3", "-0.4", "7", "0", "0", "100"]);
+    }
+
+    #[test]
+    fn nothing_ends_what_it_stands_in() {
+        assert_eq!(
+            escaped("<a b=\"c\">&\n\u{1b}"),
+            "&lt;a b=&quot;c&quot;&gt;&amp; \u{fffd}"
+        );
+    }
+}
