@@ -138,15 +138,7 @@ fn see(stats: &mut LoadStats, event: &Event) {
             client,
         } => {
             stats.error(&kind.to_string(), at_ns, (kind & 1 == 1).then_some("so"));
-            let failed = FailedClient {
-                at_ns,
-                client,
-                kind: kind.to_string(),
-                connected: kind == 0,
-            };
-            let jobs = stats.jobs.get_or_insert_default();
-            jobs.failed += 1;
-            jobs.first_failure = least(jobs.first_failure.take(), Some(failed));
+            see_failure(stats, at_ns, client, kind);
         }
         Event::Done { .. } | Event::Sampled { .. } => {
             see_job(stats.jobs.get_or_insert_default(), event);
@@ -189,6 +181,18 @@ fn see(stats: &mut LoadStats, event: &Event) {
             stats.clients += 1;
         }
     }
+}
+
+fn see_failure(stats: &mut LoadStats, at_ns: i64, client: u32, kind: u8) {
+    let failed = FailedClient {
+        at_ns,
+        client,
+        kind: kind.to_string(),
+        connected: kind == 0,
+    };
+    let jobs = stats.jobs.get_or_insert_default();
+    jobs.failed += 1;
+    jobs.first_failure = least(jobs.first_failure.take(), Some(failed));
 }
 
 fn see_job(jobs: &mut JobStats, event: &Event) {
