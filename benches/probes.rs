@@ -110,7 +110,7 @@ mod linux {
             let mut panel = Panel::prepare(&by_default(), subject, Purpose::Timed);
             panel.attach(Target {
                 tree: Tree::of(process.0.id()),
-                server: address,
+                server: address.into(),
                 clients,
                 files: std::path::PathBuf::new(),
                 crowd: throng::measure::probes::Crowd::default(),

@@ -33,7 +33,7 @@ fn server(protocol: usize, size: usize) -> &'static Server {
     static SERVERS: OnceLock<Vec<Server>> = OnceLock::new();
     let servers = SERVERS.get_or_init(|| {
         let listener = Listener::bind(&Options {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into(),
             backlog: 1,
             reuse_port: false,
             nodelay: false,

@@ -115,6 +115,10 @@ fn session(name: &str, sizes: &[usize], data: &[u8]) {
     if size > OUTPUT_LIMIT {
         wire = &wire[..wire.len().min(100)]; // a few replies of that size are enough
     }
+    says_the_same(name, size, room, &cuts, wire);
+}
+
+fn says_the_same(name: &str, size: usize, room: usize, cuts: &Cuts<'_>, wire: &[u8]) {
     let protocol = protocol(name);
     let offer = offer(size);
     let whole = hear(&mut *protocol.session(&offer), std::iter::once(wire), 0);
@@ -149,6 +153,25 @@ pub fn top_session(data: &[u8]) {
 /// The server half of `http`.
 pub fn http_session(data: &[u8]) {
     session("http", &[20, 0, 1000, OUTPUT_LIMIT + 1], data);
+}
+
+/// The server half of `websocket`, most often with the opening handshake over.
+pub fn websocket_session(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let is_open = choices.byte() > 20;
+    let room = usize::from(choices.byte()) + 1;
+    let cuts = Cuts::choose(&mut choices);
+    let mut wire = if is_open { handshake() } else { Vec::new() };
+    wire.extend_from_slice(choices.rest());
+    says_the_same("websocket", 1, room, &cuts, &wire);
+}
+
+/// What a client of `websocket` opens a connection with.
+fn handshake() -> Vec<u8> {
+    let mut wire = Vec::new();
+    let mut requester = protocol("websocket").requester(&Settings::default(), 0);
+    requester.request(&mut wire);
+    wire
 }
 
 /// What a requester made of what came.
@@ -218,12 +241,31 @@ fn listen<'a>(requester: &mut dyn Requester, pieces: impl Iterator<Item = &'a [u
     heard
 }
 
+/// Whether a connection was opened before what is looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Opened {
+    No,
+    /// By an exchange for which a request was begun.
+    ByRequest,
+}
+
+/// Opens a connection of `websocket`.
+fn open(requester: &mut dyn Requester) {
+    let mut wire = Vec::new();
+    requester.request(&mut wire);
+    let mut session = protocol("websocket").session(&offer(1));
+    let reply = hear(&mut *session, std::iter::once(&wire[..]), 0).answers;
+    let heard = requester.receive(&reply).expect("it is the right reply");
+    assert!(heard.completed == 0 && !requester.pending().is_empty());
+}
+
 /// Replies that clients hear, cut, say what they say at once. `answer` gives right replies to what is asked.
 fn requester(
     dialogue: &dyn Dialogue,
     settings: &Settings,
     answer: impl Fn(&[u8]) -> Vec<u8>,
     mut choices: Choices<'_>,
+    opened: Opened,
 ) {
     let client = u64::from(choices.byte());
     let most = if dialogue.closes() { 1 } else { 8 };
@@ -232,6 +274,10 @@ fn requester(
     let cuts = Cuts::choose(&mut choices);
     let mut patient = dialogue.requester(settings, client);
     let mut eager = dialogue.requester(settings, client);
+    if opened == Opened::ByRequest {
+        open(&mut *patient);
+        open(&mut *eager);
+    }
     let asked = ask(&mut *patient, count, &Cuts::choose(&mut Choices::new(&[])));
     let again = ask(&mut *eager, count, &cuts);
     assert!(asked == again, "what is asked depends on how it leaves");
@@ -247,7 +293,7 @@ fn requester(
     );
     let cut = listen(&mut *eager, cuts.pieces(&wire));
     assert!(
-        cut.completed as usize <= count,
+        cut.completed as usize <= count + usize::from(opened == Opened::ByRequest),
         "more replies than requests"
     );
     assert_eq!(whole.refused, cut.refused, "refusal depends on the cuts");
@@ -277,7 +323,8 @@ fn own_requester(name: &str, settings: &[Settings], size: usize, data: &[u8]) {
     let mut choices = Choices::new(data);
     let settings = &settings[choices.below(settings.len())];
     let protocol = protocol(name);
-    requester(protocol, settings, own_answer(protocol, size), choices);
+    let answer = own_answer(protocol, size);
+    requester(protocol, settings, answer, choices, Opened::No);
 }
 
 fn sized(size: Mix<usize>) -> Settings {
@@ -344,6 +391,30 @@ pub fn http_requester(data: &[u8]) {
     own_requester("http", all, 100, data);
 }
 
+/// The client half of `websocket`, with the opening handshake and behind it.
+pub fn websocket_requester(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let sizes = [Mix::One(20), Mix::One(1), Mix::Several(&[(5, 3), (200, 1)])];
+    let settings = Settings {
+        text: choices.byte() < 128,
+        ..sized(sizes[choices.below(sizes.len())])
+    };
+    let opened = if choices.byte() < 60 {
+        Opened::No
+    } else {
+        Opened::ByRequest
+    };
+    let answer = |asked: &[u8]| {
+        let mut session = protocol("websocket").session(&offer(1));
+        if opened == Opened::ByRequest {
+            hear(&mut *session, std::iter::once(&handshake()[..]), 0);
+        }
+        hear(&mut *session, std::iter::once(asked), 0).answers
+    };
+    let dialogue = protocol("websocket");
+    requester(dialogue, &settings, answer, choices, opened);
+}
+
 /// What is expected, and a reply that is right.
 const EXPECTED: [(&str, &[u8]); 10] = [
     ("bytes:5", b"12345"),
@@ -371,5 +442,6 @@ pub fn custom_requester(data: &[u8]) {
     let mut choices = Choices::new(data);
     let which = choices.below(EXPECTED.len());
     let answer = |asked: &[u8]| EXPECTED[which].1.repeat(asked.len() / b"PING\r\n".len());
-    requester(&all[which], &Settings::default(), answer, choices);
+    let settings = Settings::default();
+    requester(&all[which], &settings, answer, choices, Opened::No);
 }

@@ -18,13 +18,13 @@ use super::request::{self, RequestFlags};
 use super::thresholds::Thresholds;
 use super::tls_flags::TlsFlags;
 use super::traffic::TrafficFlags;
-use super::values::{self, CpuList, Destination};
+use super::values::{self, CpuList};
 use super::{Exit, Usage, output};
 use crate::load::preflight::{self, Workers};
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, socket};
 use crate::measure::host;
-use crate::record::spec::{Assignment, LoadSpec, Network, Paths, Share};
+use crate::record::spec::{Assignment, Endpoint, LoadSpec, Network, Share, Target, UnixPath};
 use crate::record::{Load, LoadEvent};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
@@ -45,6 +45,9 @@ Examples:
   throng load 127.0.0.1:7777 --clients 100000 --each 1 --at-once 1000
   throng load http://127.0.0.1:8080/index.html --clients 100
   throng load http://127.0.0.1:8080 --path /:3 --path /news:1
+  throng load unix:/run/app.sock --clients 100
+  throng load http://localhost/index.html --unix-socket /run/nginx.sock
+  throng load ws://localhost:8080/chat --clients 1000 --size 100
   throng load https://127.0.0.1:8443 --insecure
   throng load http://127.0.0.1:8080/api -H 'Accept: application/json' --data '{\"name\": \"x\"}'
   throng load http://127.0.0.1:8080/items/{n} --variables --cookies
@@ -58,9 +61,13 @@ byte of it was checked. Each rests after its first answer until all have theirs;
 begins, and then the time that counts. With --each, clients come, make so many requests and go, and all
 of that counts.")]
 pub(super) struct Arguments {
-    /// The server, as HOST:PORT, or as http://HOST:PORT/PATH or https://...; clients take several in turn.
-    #[arg(required_unless_present = "controlled", value_name = "ADDRESS")]
-    addresses: Vec<String>,
+    /// The server: HOST:PORT, http://HOST:PORT/PATH (or https://), ws://HOST:PORT/PATH (or wss://), or unix:/PATH
+    /// for a unix socket. Clients take several in turn.
+    #[arg(required_unless_present_any = ["controlled", "unix_socket"], value_name = "ADDRESS")]
+    addresses: Vec<Target>,
+    /// Connect to this unix socket instead; a URL then only names the protocol and the path.
+    #[arg(long, value_name = "PATH")]
+    unix_socket: Option<UnixPath>,
     #[command(flatten)]
     request: RequestFlags,
     /// Clients, each with one connection.
@@ -144,7 +151,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.thresholds.check_of_load()?;
-    let assignment = if arguments.addresses.is_empty() {
+    let assignment = if arguments.addresses.is_empty() && arguments.unix_socket.is_none() {
         Assignment::read(&mut std::io::stdin().lock())?
     } else {
         assignment(arguments)?
@@ -235,16 +242,15 @@ fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
 
 /// What was typed, as a parent would say it.
 fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
-    let destinations = destinations(arguments)?;
-    let load = request::complete(spec(arguments, &destinations[0])?).map_err(Usage::from)?;
+    let servers = servers(arguments)?;
+    let load = request::complete(spec(arguments, &servers[0])?).map_err(Usage::from)?;
     let threads = match (arguments.threads, &arguments.cpus) {
         (Some(threads), _) => threads,
         (None, Some(CpuList(cpus))) => cpus.len() as u32,
         (None, None) => host::usable_cpus().len() as u32,
     };
-    let servers = destinations.into_iter().map(|to| to.address);
     Ok(Assignment {
-        servers: servers.collect(),
+        servers,
         allow_remote: arguments.allow_remote,
         clients_csv: arguments.clients_csv.clone(),
         ..Assignment::new(load, threads)
@@ -252,7 +258,7 @@ fn assignment(arguments: &Arguments) -> anyhow::Result<Assignment> {
 }
 
 /// The load that the flags say.
-fn spec(arguments: &Arguments, server: &Destination) -> Result<LoadSpec, Usage> {
+fn spec(arguments: &Arguments, server: &Target) -> Result<LoadSpec, Usage> {
     let mut load = LoadSpec {
         clients: arguments.clients,
         duration: arguments.duration,
@@ -271,45 +277,10 @@ fn spec(arguments: &Arguments, server: &Destination) -> Result<LoadSpec, Usage> 
     arguments.traffic.apply(&mut load);
     arguments.tls.apply(&mut load);
     arguments.request.apply(&mut load)?;
-    if server.is_url {
-        encrypted::of_url(&mut load, server)?;
-        ask_for(&mut load, server)?;
-    } else if load.send.is_none() {
-        load.protocol.get_or_insert_with(|| "echo".to_owned());
-    }
+    load.ask_for(server)?;
     let load = load.checked()?;
     load.check_arrival()?;
     Ok(load)
-}
-
-/// Has a load ask for what a URL names.
-fn ask_for(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
-    let (host, path) = (&url.address, &url.path);
-    if load.send.is_some() {
-        return Err(Usage(format!(
-            "http://{host}{path} is a URL, but --send says what to ask; write HOST:PORT"
-        )));
-    }
-    let protocol = load.protocol.get_or_insert_with(|| "http".to_owned());
-    if protocol != "http" {
-        return Err(Usage(format!(
-            "http://{host}{path} is for http, not for {protocol}; write HOST:PORT"
-        )));
-    }
-    if load.request_file.is_some() {
-        if path != "/" {
-            return Err(Usage(format!(
-                "{path} stands behind the address and --request-file names others; leave it out"
-            )));
-        }
-    } else if load.path.is_none() {
-        load.path = Some(Paths::one(path.clone()));
-    } else if path != "/" {
-        return Err(Usage(format!(
-            "{path} stands behind the address and --path names others; write all of them with --path"
-        )));
-    }
-    Ok(())
 }
 
 /// A load in slices ends when its runner says so.
@@ -318,7 +289,9 @@ const LONGEST_IN_SLICES: Duration = Duration::from_hours(1000);
 /// The load as it is on this machine.
 fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     let load = &assignment.load;
-    let (dialogue, settings) = load.dialogue(&assignment.servers[0]).map_err(Usage::from)?;
+    let (dialogue, settings) = load
+        .dialogue(&assignment.servers[0].host())
+        .map_err(Usage::from)?;
     let room = room(assignment, dialogue.closes())?;
     if !cpus.is_empty() {
         host::bind_to(&cpus)?;
@@ -346,24 +319,32 @@ fn plan(assignment: &Assignment, cpus: Vec<u32>) -> anyhow::Result<Plan> {
     })
 }
 
-/// Where the load goes: all of them URLs, or none, and all with the same path.
-fn destinations(arguments: &Arguments) -> anyhow::Result<Vec<Destination>> {
-    let addresses = arguments.addresses.iter();
-    let destinations: Vec<Destination> = addresses
-        .map(|address| values::destination(address))
-        .collect::<Result<_, _>>()?;
-    let first = &destinations[0];
-    let is_other = |to: &Destination| {
-        (to.is_url, to.is_tls, &to.path) != (first.is_url, first.is_tls, &first.path)
-    };
-    match destinations.iter().position(is_other) {
-        None => Ok(destinations),
-        Some(place) => Err(Usage(format!(
-            "{} is not asked for the same as {}; write the same path behind each address",
-            arguments.addresses[place], arguments.addresses[0]
-        ))
-        .into()),
+/// Where the load goes: to servers of whom the same is asked.
+fn servers(arguments: &Arguments) -> Result<Vec<Target>, Usage> {
+    let mut servers = arguments.addresses.clone();
+    if let Some(socket) = &arguments.unix_socket {
+        servers = match servers.pop() {
+            None => vec![Endpoint::Unix(socket.clone()).into()],
+            Some(url) if servers.is_empty() && url.is_url() => vec![url.over(socket.clone())],
+            Some(_) => {
+                let why =
+                    "--unix-socket says where to connect; beside it, write one URL or no address";
+                return Err(Usage(why.to_owned()));
+            }
+        };
     }
+    let first = &servers[0];
+    if let Some(other) = servers.iter().find(|server| !server.asks_the_same(first)) {
+        return Err(Usage(format!(
+            "{other} is not asked for the same as {first}; write the same path behind each address"
+        )));
+    }
+    Ok(servers)
+}
+
+/// The address of a server, and a word about which one was chosen of several.
+fn endpoint(server: &Target, allow_remote: bool) -> Result<Endpoint, Usage> {
+    server.endpoint(allow_remote).map_err(Usage)
 }
 
 /// What this machine has for the clients.
@@ -383,8 +364,8 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
     let targets = assignment
         .servers
         .iter()
-        .map(|server| values::target(server, assignment.allow_remote))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+        .map(|server| endpoint(server, assignment.allow_remote))
+        .collect::<Result<Vec<_>, _>>()?;
     host::raise_descriptor_limit();
     let resources = host::load_resources();
     let part = assignment.share.unwrap_or(Share::WHOLE);
@@ -447,7 +428,7 @@ fn print(arguments: &Arguments, plan: &Plan, load: &Load) -> anyhow::Result<()> 
 
 /// The targets in words.
 fn targets(plan: &Plan) -> String {
-    let targets = plan.routes.targets().map(|target| target.to_string());
+    let targets = plan.routes.targets().map(ToString::to_string);
     targets.collect::<Vec<_>>().join(", ")
 }
 

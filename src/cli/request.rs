@@ -23,13 +23,16 @@ pub(super) struct RequestFlags {
     /// for one size [default: 1000].
     #[arg(long, value_name = "BYTES[:WEIGHT],...")]
     size: Option<Sizes>,
-    /// A path to ask for by http; several times for a mix, each with a weight, like /:3 and /news:1.
+    /// A path to ask for by http or websocket; several times for a mix, each with a weight, like /:3 and /news:1.
     #[arg(long = "path", value_name = "PATH[:WEIGHT]", value_parser = weighted_path)]
     paths: Vec<(String, u32)>,
+    /// Send text messages by websocket instead of binary ones.
+    #[arg(long, conflicts_with = "send")]
+    text: bool,
     /// The method of requests by http [default: GET, or POST with --data].
     #[arg(short = 'X', long, value_name = "NAME", conflicts_with = "send")]
     http_method: Option<String>,
-    /// A header of requests by http, like 'Accept: text/html'; several times for more. The record keeps it.
+    /// A header of requests by http or websocket, like 'Accept: text/html'; several times for more. The record keeps it.
     #[arg(
         short = 'H',
         long = "header",
@@ -116,6 +119,7 @@ impl RequestFlags {
             let paths = Paths::new(self.paths.clone());
             load.path = Some(paths.map_err(|why| Usage(format!("the mix of --path: {why}")))?);
         }
+        load.text |= self.text;
         if let Some(method) = &self.http_method {
             load.http_method = Some(method.clone());
         }

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use super::servers::{Kind, each};
-use super::values::Destination;
 use super::{Usage, output, values};
 use crate::measure;
 use crate::record::format::list;
-use crate::record::spec::{LoadSpec, Paths, TlsSpec};
+use crate::record::spec::{LoadSpec, Target, TlsSpec};
 use crate::record::{Running, ServerInfo};
 
 /// What names the processes of servers that run already.
@@ -56,9 +55,9 @@ pub(super) fn some(kinds: &[Kind]) -> bool {
 }
 
 /// Those that are named by a URL.
-fn urls(kinds: &[Kind]) -> impl Iterator<Item = &Destination> {
+fn urls(kinds: &[Kind]) -> impl Iterator<Item = &Target> {
     kinds.iter().filter_map(|kind| match kind {
-        Kind::Running(to) if to.is_url => Some(to),
+        Kind::Running(to) if to.is_url() => Some(to),
         _ => None,
     })
 }
@@ -70,14 +69,13 @@ fn paths(kinds: &[Kind]) -> Vec<&str> {
 
 /// Has a load encrypt as URLs of servers say: all clients of a comparison are alike.
 fn encrypt(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> {
-    if urls(kinds).any(|to| to.is_tls) {
+    if urls(kinds).any(|to| to.scheme.is_encrypted()) {
         load.tls.get_or_insert_with(TlsSpec::default);
     }
-    match urls(kinds).find(|to| !to.is_tls) {
+    match urls(kinds).find(|to| !to.scheme.is_encrypted()) {
         Some(to) if load.tls.is_some() => Err(Usage(format!(
-            "http://{}{} is not encrypted, but this comparison is (https://, or a flag for TLS); write https:// \
-             everywhere, or compare without TLS",
-            to.address, to.path
+            "{to} is not encrypted, but this comparison is (https://, or a flag for TLS); write https:// \
+             everywhere, or compare without TLS"
         ))),
         _ => Ok(()),
     }
@@ -94,18 +92,7 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
     let Some(first) = paths.first() else {
         return Ok(());
     };
-    if load.send.is_some() {
-        return Err(Usage(
-            "a server is named by a URL, but --send says what to ask; write HOST:PORT".to_owned(),
-        ));
-    }
     encrypt(load, kinds)?;
-    let protocol = load.protocol.as_deref().unwrap_or("http");
-    if protocol != "http" {
-        return Err(Usage(format!(
-            "a server is named by a URL, which is for http, not for {protocol}; write HOST:PORT"
-        )));
-    }
     let named = paths.iter().find(|path| **path != "/");
     if let (Some(path), true) = (named, load.request_file.is_some()) {
         return Err(Usage(format!(
@@ -117,8 +104,20 @@ pub(super) fn ask_for(load: &mut LoadSpec, kinds: &[Kind]) -> Result<(), Usage> 
             "{path} stands behind an address and --path names others; write all of them with --path"
         )));
     }
-    if !differ(&paths) && *first != "/" {
-        load.path = Some(Paths::one((*first).to_owned()));
+    let mut urls = urls(kinds);
+    let Some(url) = urls.next() else {
+        return Ok(());
+    };
+    let asks_otherwise = |other: &&Target| (other.scheme, &other.user) != (url.scheme, &url.user);
+    if let Some(other) = urls.find(asks_otherwise) {
+        return Err(Usage(format!(
+            "{other} is asked in another way than {url}; write the same scheme and user for all"
+        )));
+    }
+    let had = load.path.clone();
+    load.ask_for(url)?;
+    if differ(&paths) || *first == "/" {
+        load.path = had;
     }
     Ok(())
 }
@@ -189,13 +188,10 @@ fn unit(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::spec::Paths;
+
     fn url(path: &str) -> Kind {
-        Kind::Running(Destination {
-            address: "127.0.0.1:1".to_owned(),
-            is_url: true,
-            is_tls: false,
-            path: path.to_owned(),
-        })
+        Kind::Running(format!("http://127.0.0.1:1{path}").parse().unwrap())
     }
 
     #[test]

@@ -4,7 +4,6 @@ mod turned_away;
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use anyhow::Context as _;
 use super::values::{self, CpuList};
 use super::{Exit, Usage, output, tuning};
 use crate::protocol::{self, PROTOCOLS};
+use crate::record::spec::Endpoint;
 use crate::registry::{self, Entry as _};
 #[cfg(target_os = "linux")]
 use crate::serve::Model;
@@ -36,15 +36,16 @@ use crate::sys::signal::Stop;
 Examples:
   throng serve epoll
   throng serve prefork --workers 64 --listen 127.0.0.1:0 --log clients.csv
+  throng serve epoll --listen unix:/run/app.sock --protocol http
 
 The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT or SIGTERM ends
 it: last answers go out, then totals are printed.")]
 pub(super) struct Arguments {
     /// How to wait for and divide I/O; `throng list models` says what there is.
     model: String,
-    /// Where to listen; port 0 lets the kernel choose.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777")]
-    listen: SocketAddr,
+    /// Where to listen: HOST:PORT, where port 0 lets the kernel choose, or unix:/PATH for a unix socket.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777", value_parser = Endpoint::to_listen_on)]
+    listen: Endpoint,
     /// Allow an address that is not on this machine's loopback: everybody who reaches it may connect then.
     #[arg(long)]
     allow_remote: bool,
@@ -123,13 +124,20 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let protocol = registry::find("protocol", PROTOCOLS, &arguments.protocol)?;
     protocol.supported()?;
     let tuning = arguments.tuning.resolve(model)?;
-    let address = arguments.listen.ip();
-    if !address.is_loopback() && !arguments.allow_remote {
+    if let Some(address) = arguments.listen.tcp()
+        && !arguments.listen.is_local()
+        && !arguments.allow_remote
+    {
+        let address = address.ip();
         return Err(Usage(format!(
             "{address} is not on this machine's loopback: everybody who reaches it could connect; say \
              --allow-remote if that network is yours"
         ))
         .into());
+    }
+    if arguments.reuse_port && arguments.listen.tcp().is_none() {
+        let why = "--reuse-port is for ports; of a unix socket there is only one";
+        return Err(Usage(why.to_owned()).into());
     }
     let log = arguments.log.as_ref().map(create).transpose()?;
     if let Some(CpuList(cpus)) = &arguments.cpus {
@@ -164,7 +172,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     // What all connections share is made now, so that children have it too.
     drop(protocol.session(&offer));
-    (model.run)(Server {
+    let ran = (model.run)(Server {
         listener,
         listeners,
         stop,
@@ -176,7 +184,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         tuning,
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
-    })?;
+    });
+    listener.remove_file();
+    ran?;
     finish(arguments, stats, log)?;
     Ok(Exit::Done)
 }
@@ -184,13 +194,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 /// Makes so many sockets that listen on the same port.
 fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> {
     let options = Options {
-        address: arguments.listen,
+        address: arguments.listen.clone(),
         backlog: arguments.backlog,
         reuse_port: arguments.reuse_port || count > 1,
         nodelay: !arguments.delay,
     };
     let mut listeners =
-        vec![Listener::bind(&options).map_err(|e| cannot_listen(options.address, &e))?];
+        vec![Listener::bind(&options).map_err(|e| cannot_listen(&options.address, &e))?];
     while listeners.len() < count {
         let another = listeners[0].sibling();
         listeners.push(another.map_err(|e| cannot_listen(listeners[0].address(), &e))?);
@@ -199,7 +209,15 @@ fn listen(arguments: &Arguments, count: usize) -> anyhow::Result<Vec<Listener>> 
 }
 
 /// Why nobody can be heard there, and what to do about it.
-pub(super) fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Usage {
+pub(super) fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> Usage {
+    let Some(address) = endpoint.tcp() else {
+        let why = match error.kind() {
+            std::io::ErrorKind::AddrInUse => "another server listens there".to_owned(),
+            std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+            _ => error.to_string(),
+        };
+        return Usage(format!("cannot listen on {endpoint}: {why}"));
+    };
     let why = match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             format!("port {} is taken; choose another, or 0", address.port())

@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use super::values::{self, Destination};
 use super::{Usage, lab, runner, serve};
 use crate::measure::provenance::executable;
+use crate::record::spec::Target;
 use crate::record::{Foreign, Running, ServerInfo, Settings};
 use crate::registry::{self, Unsupported};
 use crate::serve::models::MODELS;
@@ -83,7 +83,7 @@ pub(super) enum Kind {
     /// A command line, in words.
     Foreign(Vec<String>),
     /// One that runs already.
-    Running(Destination),
+    Running(Target),
 }
 
 impl Kind {
@@ -108,17 +108,21 @@ pub(super) fn kinds(
 }
 
 /// Where a server is that runs already, if the text is an address: a URL, or HOST:PORT.
-fn address(text: &str) -> Option<Result<Destination, Usage>> {
+fn address(text: &str) -> Option<Result<Target, Usage>> {
     let text = text.trim();
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let is_place = text.rsplit_once(':').is_some_and(|(host, port)| {
         is_port(port) && !host.contains(|c: char| c.is_whitespace() || "/{".contains(c))
     });
     let is_url = text.split_once("://").is_some_and(|(scheme, _)| {
-        !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        let may_be = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+';
+        !scheme.is_empty() && scheme.bytes().all(may_be)
     });
-    if is_url || is_place {
-        Some(values::destination(text))
+    if is_url || is_place || text.starts_with("unix:") {
+        Some(
+            text.parse()
+                .map_err(|why| Usage(format!("`{text}`: {why}"))),
+        )
     } else {
         None
     }
@@ -251,7 +255,7 @@ impl Wanted {
                 summary: "running already".to_owned(),
                 foreign: Some(Foreign {
                     running: Some(Running {
-                        address: to.address.clone(),
+                        address: to.alone().to_string(),
                         named_by: self.named_by.clone(),
                         allow_remote: self.allow_remote,
                         ..Running::default()
@@ -271,8 +275,8 @@ pub(super) fn short_name(text: &str, kind: &Kind) -> String {
     let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     match kind {
         Kind::Own(..) => text.split_whitespace().collect::<Vec<_>>().join(" "),
-        Kind::Running(to) if to.is_url && to.path != "/" => format!("{}{}", to.address, to.path),
-        Kind::Running(to) => to.address.clone(),
+        Kind::Running(to) if to.is_url() && to.path != "/" => format!("{}{}", to.alone(), to.path),
+        Kind::Running(to) => to.alone().to_string(),
         Kind::Foreign(_) => {
             let words = shlex::split(text).unwrap_or_default();
             let program = words
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn an_address_is_a_server_that_runs_already() {
         let address = |text: &str| match kind(text, false, None) {
-            Ok(Kind::Running(to)) => Some((to.address, to.path, to.is_url)),
+            Ok(Kind::Running(to)) => Some((to.alone().to_string(), to.path.clone(), to.is_url())),
             _ => None,
         };
         let there =
@@ -384,7 +388,7 @@ mod tests {
         assert_eq!(found, there("127.0.0.1:8080", "/a?b", true));
         assert_eq!(
             address("localhost:6379"),
-            there("localhost:6379", "/", false)
+            there("localhost:6379", "", false)
         );
         assert_eq!(address("http://[::1]"), there("[::1]:80", "/", true));
         assert_eq!(address("node a.js 1:2"), None);

@@ -117,8 +117,8 @@ pub(super) fn settings(
     care.check(kinds)?;
     flags.apply(&mut load)?;
     let all_ours = kinds.iter().all(|kind| matches!(kind, Kind::Own(..)));
-    default_protocol(&mut load, all_ours);
     running::ask_for(&mut load, kinds)?;
+    default_protocol(&mut load, all_ours);
     let ours = kinds.iter().find(|kind| matches!(kind, Kind::Own(..)));
     if let (Some(Kind::Own(model, _)), Some(key)) = (ours, load.only_for_others()) {
         return Err(Usage(format!(

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return Err(Usage(format!("cannot read {shown}: {error}{more}")).into());
     }
     let viewer =
-        Viewer::bind(directory, address).map_err(|error| cannot_listen(address, &error))?;
+        Viewer::bind(directory, address).map_err(|error| cannot_listen(&address.into(), &error))?;
     let stop = Stop::install().context("cannot handle signals")?;
     output::text(&format!("listening on http://{}/", viewer.address()))?;
     let _ = std::io::stdout().flush();

@@ -28,11 +28,17 @@ pub(crate) const FULL: Pace = Pace {
 };
 
 /// One client, over as many connections as its protocol needs.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a fact of its own"
+)]
 pub(crate) struct Client {
     address: SocketAddr,
     buffer_bytes: Option<usize>,
     /// Whether the server closes after each reply.
     closes: bool,
+    /// Whether a connection begins with an exchange of its own.
+    has_handshake: bool,
     stream: TcpStream,
     requester: Box<dyn Requester>,
     /// Whether this connection has been asked something.
@@ -74,6 +80,7 @@ impl Client {
             address,
             buffer_bytes,
             closes: protocol.closes(),
+            has_handshake: protocol.has_handshake(),
             stream: connect(address, buffer_bytes)?,
             requester: protocol.requester(&settings, number),
             used: false,
@@ -98,9 +105,18 @@ impl Client {
         if self.closes && self.used {
             self.stream = connect(self.address, self.buffer_bytes)?;
         }
-        self.used = true;
+        let is_new = !std::mem::replace(&mut self.used, true);
         for _ in 0..requests {
             self.requester.request(&mut self.unsent);
+        }
+        if is_new && self.has_handshake && requests > 0 {
+            self.send()?;
+            let deadline = Instant::now() + LIMIT;
+            while self.unsent.is_empty() {
+                self.wait(PollFlags::IN, deadline)
+                    .context("the handshake")?;
+                self.read(FULL.read_bytes)?;
+            }
         }
         Ok(())
     }
@@ -189,6 +205,7 @@ impl Client {
             Ok(0) => bail!("the server closed the connection before its replies were whole"),
             Ok(count) => {
                 let replies = self.requester.receive(&input[..count])?;
+                self.requester.leave(&mut self.unsent);
                 self.was_refused = replies.refused > 0;
                 if self.was_refused {
                     self.unsent.clear();

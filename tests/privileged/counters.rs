@@ -58,7 +58,7 @@ fn counted(kind: &'static ProbeKind, mut command: Command) -> Side {
         let mut panel: Panel = panel.recv().expect("the panel can be prepared");
         panel.attach(Target {
             tree: Tree::of(std::process::id()),
-            server: SocketAddr::from(([127, 0, 0, 1], 9)),
+            server: SocketAddr::from(([127, 0, 0, 1], 9)).into(),
             clients: 1,
             files: PathBuf::new(),
             crowd: Crowd::default(),

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ struct Service {
     is_there: &'static str,
     /// Before the port, in what a load is given.
     scheme: &'static str,
+    /// Whether it is given the path of a unix socket instead of a port.
+    has_socket: bool,
     /// What is said, if it is not HTTP.
     dialogue: &'static [&'static str],
     counted: Counted,
@@ -51,6 +54,7 @@ const fn web(name: &'static str, is_there: &'static str) -> Service {
         name,
         is_there,
         scheme: "http://",
+        has_socket: false,
         dialogue: &[],
         counted: ACCESS_LOG,
     }
@@ -65,11 +69,24 @@ const fn encrypted(name: &'static str, is_there: &'static str) -> Service {
     }
 }
 
-const SERVICES: [Service; 16] = [
+const SERVICES: [Service; 18] = [
     web("nginx", "command -v nginx"),
     encrypted("nginx-tls", "command -v nginx && command -v openssl"),
     encrypted("node-tls", "command -v node && command -v openssl"),
     web("nginx-proxy", "command -v nginx"),
+    Service {
+        scheme: "http+unix://",
+        has_socket: true,
+        ..web("nginx-unix", "command -v nginx")
+    },
+    Service {
+        scheme: "ws://",
+        dialogue: &["--protocol", "websocket", "--text"],
+        ..web(
+            "websocket",
+            "python3 -c 'import websockets' || /usr/bin/python3 -c 'import websockets'",
+        )
+    },
     Service {
         counted: Counted::Log("access.log", "HTTP/1.1"),
         ..web("haproxy", "command -v haproxy")
@@ -138,22 +155,31 @@ fn free_port() -> u16 {
 /// One that runs in a directory of its own.
 struct Running {
     child: Child,
-    port: u16,
+    /// Its port, or the path of its socket.
+    place: String,
     marked: Marked,
 }
 
 impl Running {
     fn start(service: &Service, directory: &Path) -> Result<Self, String> {
-        let port = free_port();
+        let place = if service.has_socket {
+            directory.join("server.sock").display().to_string()
+        } else {
+            free_port().to_string()
+        };
         let mut command = Command::new(start_script());
-        command.args([service.name, &port.to_string()]);
+        command.args([service.name, &place]);
         command.env("SERVICE_DIR", directory).env("ACCESS_LOG", "1");
         let marked = Marked::by(directory, &mut command);
         let output = fs::File::create(directory.join("output")).expect("it can be made");
         command.stdout(output.try_clone().expect("a descriptor"));
         let mut child = command.stderr(output).spawn().expect("it can be started");
         let deadline = Instant::now() + LIMIT;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let listens = || match place.parse::<u16>() {
+            Ok(port) => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            Err(_) => UnixStream::connect(&place).is_ok(),
+        };
+        while !listens() {
             let ended = child.try_wait().expect("it is our child");
             if ended.is_some() || Instant::now() > deadline {
                 let said = fs::read_to_string(directory.join("output")).unwrap_or_default();
@@ -164,7 +190,7 @@ impl Running {
         }
         Ok(Self {
             child,
-            port,
+            place,
             marked,
         })
     }
@@ -194,7 +220,12 @@ impl Service {
 
     /// What `start` says throng has to run.
     fn command(&self) -> String {
-        format!("{} {} {{port}}", start_script().display(), self.name)
+        let place = if self.has_socket {
+            "{socket}"
+        } else {
+            "{port}"
+        };
+        format!("{} {} {place}", start_script().display(), self.name)
     }
 
     /// How many requests it has counted.
@@ -231,7 +262,12 @@ impl Service {
             let directory = tempfile::tempdir().expect("a directory");
             Running::start(self, directory.path()).map(|running| (running, directory))
         });
-        let target = format!("{}127.0.0.1:{}", self.scheme, running.port);
+        let host = if self.has_socket {
+            running.place.replace('/', "%2F")
+        } else {
+            format!("127.0.0.1:{}", running.place)
+        };
+        let target = format!("{}{host}", self.scheme);
         let requests = REQUESTS.to_string();
         let mut command = assert_cmd::Command::new(THRONG);
         command.args(["load", &target, "-n", &requests, "--clients", "8", "--json"]);
@@ -242,7 +278,7 @@ impl Service {
         let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(result["verified"], REQUESTS, "{}: {result}", self.name);
         assert_eq!(result["errors"], json!({}), "{}: {result}", self.name);
-        let port = running.port;
+        let port = running.place.parse().unwrap_or(0);
         let asked = matches!(self.counted, Counted::Asked(..));
         let early = asked.then(|| self.count(directory.path(), port));
         running.stop();
@@ -326,6 +362,8 @@ macro_rules! tries {
 tries! {
     nginx: "nginx";
     nginx_before_an_old_server: "nginx-proxy";
+    nginx_on_a_unix_socket: "nginx-unix";
+    websocket: "websocket";
     haproxy: "haproxy";
     apache: "apache";
     lighttpd: "lighttpd";

@@ -48,6 +48,8 @@ pub(super) enum ErrorKind {
     ConnectTimeout,
     /// No way there.
     Unreachable,
+    /// Its unix socket is not for this user.
+    Denied,
     /// No local port left.
     NoPort,
     /// No descriptor left.
@@ -76,6 +78,7 @@ impl ErrorKind {
             Errno::CONNREFUSED => Self::Refused,
             Errno::TIMEDOUT => Self::ConnectTimeout,
             Errno::NETUNREACH | Errno::HOSTUNREACH => Self::Unreachable,
+            Errno::ACCESS | Errno::PERM => Self::Denied,
             Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Self::NoPort,
             Errno::MFILE | Errno::NFILE => Self::NoDescriptor,
             Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Self::Reset,
@@ -96,6 +99,7 @@ impl ErrorKind {
             Self::Named(name) => name,
             Self::RequestTimeout => "request-timeout",
             Self::Unanswered => "unanswered",
+            Self::Denied => "permission-denied",
             Self::Tls(kind) => kind.name(),
             Self::Other(errno) => return format!("errno-{errno}"),
         };

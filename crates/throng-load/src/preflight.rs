@@ -230,7 +230,7 @@ pub fn most(wanted: u32, threads: usize, resources: &Resources) -> (u32, Option<
     // Each pass finds less than the one before, by another resource: there are six of them.
     for _ in 0..6 {
         let workers = workers(most, threads, resources.descriptors);
-        let Ok(routes) = Routes::new(&[target], &[], most, resources.ports) else {
+        let Ok(routes) = Routes::new(&[target.into()], &[], most, resources.ports) else {
             break;
         };
         match check(most, workers, &routes, false, resources) {
@@ -285,7 +285,7 @@ mod tests {
         clients: u32,
         resources: &Resources,
     ) -> Result<Option<Crowded>, Shortage> {
-        let target: SocketAddr = target.parse().unwrap();
+        let target = target.parse().unwrap();
         let routes = Routes::new(&[target], &[], clients, resources.ports).unwrap();
         let workers = workers(clients, 2, resources.descriptors);
         check(clients, workers, &routes, false, resources)
@@ -331,6 +331,7 @@ mod tests {
         let crowded = checked("[::1]:7", 20_000, &RESOURCES).unwrap().unwrap();
         says(&crowded.to_string(), &["20000 clients", "28232 ports"]);
         assert_eq!(checked("[::1]:7", 14_000, &RESOURCES), Ok(None));
+        assert_eq!(checked("unix:@a", 1_000_000, &RESOURCES), Ok(None));
     }
 
     #[test]
@@ -390,7 +391,7 @@ mod tests {
     #[test]
     fn tls_needs_more_memory() {
         let target: SocketAddr = "127.0.0.1:7".parse().unwrap();
-        let routes = Routes::new(&[target], &[], 1_000_000, RESOURCES.ports).unwrap();
+        let routes = Routes::new(&[target.into()], &[], 1_000_000, RESOURCES.ports).unwrap();
         let workers = workers(1_000_000, 2, RESOURCES.descriptors);
         let resources = Resources {
             memory_bytes: Some(10_000_000_000),

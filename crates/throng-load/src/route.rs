@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use throng_record::spec::Network;
+use throng_record::spec::{Endpoint, Network};
 
 /// First and last ephemeral port where the system does not say.
 const USUAL_PORTS: (u16, u16) = (32_768, 60_999);
@@ -68,9 +68,9 @@ impl Row {
 
 /// How one client connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Route {
+pub struct Route<'a> {
     /// Where to.
-    pub target: SocketAddr,
+    pub target: &'a Endpoint,
     /// From which address; none: the kernel chooses.
     pub source: Option<IpAddr>,
 }
@@ -83,12 +83,12 @@ pub struct Routes {
 
 #[derive(Debug, Clone)]
 struct Target {
-    address: SocketAddr,
+    endpoint: Endpoint,
     /// Empty: the kernel chooses.
     sources: Vec<Row>,
     /// Addresses that are used of these.
     used: u64,
-    /// Clients that share a source address to this target.
+    /// Clients that share a source address, and its ports, to this target; 0: it takes no ports.
     clients_on_a_source: u64,
 }
 
@@ -118,7 +118,7 @@ impl Routes {
     /// # Errors
     /// When a target has no source of its kind.
     pub fn new(
-        targets: &[SocketAddr],
+        targets: &[Endpoint],
         sources: &[Network],
         clients: u32,
         ports: Option<(u16, u16)>,
@@ -129,16 +129,22 @@ impl Routes {
         for target in targets {
             *named.entry(target).or_insert(0) += 1;
         }
-        let route = |address: &SocketAddr| {
-            let clients = share * named[address];
+        let route = |endpoint: &Endpoint| {
+            let clients = share * named[endpoint];
             let target = Target {
-                address: *address,
+                endpoint: endpoint.clone(),
                 sources: Vec::new(),
                 used: 1,
                 clients_on_a_source: clients,
             };
+            let Some(address) = endpoint.tcp() else {
+                return Ok(Target {
+                    clients_on_a_source: 0,
+                    ..target
+                });
+            };
             if sources.is_empty() {
-                return Ok(target.with_loopback_sources(quick));
+                return Ok(target.with_loopback_sources(address, quick));
             }
             let rows = sources.iter().map(|network| Row::of_hosts(*network));
             let fitting: Vec<Row> = rows
@@ -147,7 +153,7 @@ impl Routes {
             let count = fitting.iter().map(|row| u128::from(row.count));
             let count: u64 = count.sum::<u128>().try_into().unwrap_or(u64::MAX);
             if count == 0 {
-                return Err(NoSource(*address));
+                return Err(NoSource(address));
             }
             Ok(target.with_sources(fitting, count.min(share.max(1))))
         };
@@ -156,18 +162,18 @@ impl Routes {
     }
 
     /// How client `number` connects.
-    pub fn route(&self, number: u64) -> Route {
+    pub fn route(&self, number: u64) -> Route<'_> {
         let count = self.targets.len() as u64;
         let target = &self.targets[(number % count) as usize];
         Route {
-            target: target.address,
+            target: &target.endpoint,
             source: target.source(number / count % target.used),
         }
     }
 
     /// The targets, as they were named.
-    pub fn targets(&self) -> impl Iterator<Item = SocketAddr> {
-        self.targets.iter().map(|target| target.address)
+    pub fn targets(&self) -> impl Iterator<Item = &Endpoint> {
+        self.targets.iter().map(|target| &target.endpoint)
     }
 
     /// Every source address that is used and was chosen by us.
@@ -185,25 +191,25 @@ impl Routes {
         clients.max().unwrap_or(0)
     }
 
-    /// Pairs of a source and a target.
+    /// Pairs of a source and a target that have ports.
     pub fn pairs(&self) -> u64 {
-        let pairs: HashMap<_, _> = self
-            .targets
-            .iter()
-            .map(|target| (target.address, target.used))
-            .collect();
+        let with_ports = self.targets.iter().filter_map(|target| {
+            let address = target.endpoint.tcp()?;
+            Some((address, target.used))
+        });
+        let pairs: HashMap<_, _> = with_ports.collect();
         pairs.values().sum()
     }
 
     /// Whether all targets are on this machine, as far as their addresses say.
     pub fn stay_here(&self) -> bool {
-        self.targets().all(|target| target.ip().is_loopback())
+        self.targets().all(Endpoint::is_local)
     }
 }
 
 impl Target {
-    fn with_loopback_sources(self, quick: u64) -> Self {
-        let is_local = matches!(self.address.ip(), IpAddr::V4(address) if address.is_loopback());
+    fn with_loopback_sources(self, address: SocketAddr, quick: u64) -> Self {
+        let is_local = address.is_ipv4() && address.ip().is_loopback();
         let clients = self.clients_on_a_source;
         if !is_local || clients <= quick {
             return self;
@@ -258,7 +264,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn targets(names: &[&str]) -> Vec<SocketAddr> {
+    fn targets(names: &[&str]) -> Vec<Endpoint> {
         names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
@@ -350,6 +356,19 @@ mod tests {
         assert_eq!((routes.pairs(), routes.most_on_a_pair()), (1, 1000));
         let routes = Routes::new(&targets, &[], 28_000, PORTS).unwrap();
         assert_eq!((routes.pairs(), routes.most_on_a_pair()), (4, 7000));
+    }
+
+    #[test]
+    fn unix_sockets_take_no_ports() {
+        let targets = targets(&["unix:@one", "127.0.0.1:7"]);
+        let sources = [network("127.0.1.0/30")];
+        let routes = Routes::new(&targets, &sources, 100_000, PORTS).unwrap();
+        assert_eq!(source(&routes, 0), "");
+        assert_eq!(source(&routes, 1), "127.0.1.1");
+        assert_eq!((routes.pairs(), routes.most_on_a_pair()), (2, 25_000));
+        assert!(routes.stay_here());
+        let routes = Routes::new(&targets[..1], &[], 1_000_000, PORTS).unwrap();
+        assert_eq!((routes.pairs(), routes.most_on_a_pair()), (0, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use throng_record::spec::{Endpoint, UnixPath};
 
 use super::route::{Route, Routes};
 use throng_sys::socket::{leave_port_to_connect, set_syn_retries};
@@ -24,9 +25,14 @@ pub struct Options {
 /// first one.
 ///
 /// # Errors
-/// `ADDRNOTAVAIL` where no port is left, and what else the calls give.
-pub(super) fn open(route: &Route, options: Options) -> Result<OwnedFd, Errno> {
-    let socket = unconnected(route.target.is_ipv4())?;
+/// `ADDRNOTAVAIL` where no port is left, `AGAIN` where a unix socket's accept queue is full, and what else the
+/// calls give.
+pub(super) fn open(route: &Route<'_>, options: Options) -> Result<OwnedFd, Errno> {
+    let target = match route.target {
+        Endpoint::Tcp(address) => address,
+        Endpoint::Unix(path) => return open_unix(path),
+    };
+    let socket = unconnected(target.is_ipv4())?;
     if options.nodelay {
         sockopt::set_tcp_nodelay(&socket, true)?;
     }
@@ -36,8 +42,20 @@ pub(super) fn open(route: &Route, options: Options) -> Result<OwnedFd, Errno> {
     if let Some(source) = route.source {
         take_source(&socket, source)?;
     }
-    match net::connect(&socket, &route.target) {
+    match net::connect(&socket, target) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_unix(path: &UnixPath) -> Result<OwnedFd, Errno> {
+    let address = path.address().map_err(|_| Errno::AFNOSUPPORT)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match net::connect(&socket, &address) {
+        Ok(()) => Ok(socket),
+        // Nobody listens there: the file is missing, or what it was has ended.
+        Err(Errno::NOENT | Errno::NOTSOCK) => Err(Errno::CONNREFUSED),
         Err(error) => Err(error),
     }
 }
@@ -76,7 +94,7 @@ mod tests {
     fn connects_from_the_source_of_its_route() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let route = Route {
-            target: listener.local_addr().unwrap(),
+            target: &listener.local_addr().unwrap().into(),
             source: Some([127, 9, 8, 7].into()),
         };
         let options = Options {
@@ -90,8 +108,32 @@ mod tests {
     }
 
     #[test]
+    fn a_unix_socket_is_full_or_away_at_once() {
+        let options = Options {
+            nodelay: true,
+            syn_retries: Some(2),
+        };
+        let name = format!("throng-test-away-{}", std::process::id());
+        let path = UnixPath::new(&format!("@{name}")).unwrap();
+        let target = Endpoint::Unix(path.clone());
+        let route = Route {
+            target: &target,
+            source: None,
+        };
+        assert_eq!(open(&route, options).unwrap_err(), Errno::CONNREFUSED);
+        let socket = net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        net::bind(&socket, &path.address().unwrap()).unwrap();
+        net::listen(&socket, 1).unwrap();
+        let waiting: Vec<_> = (0..2).map(|_| open(&route, options).unwrap()).collect();
+        assert_eq!(open(&route, options).unwrap_err(), Errno::AGAIN);
+        drop(net::accept(&socket).unwrap());
+        assert!(open(&route, options).is_ok());
+        drop(waiting);
+    }
+
+    #[test]
     fn an_address_of_another_machine_is_no_source() {
-        let target = [([127, 0, 0, 1], 7).into()];
+        let target = ["127.0.0.1:7".parse().unwrap()];
         let networks = ["127.0.0.4", "192.0.2.1"].map(|name| name.parse().unwrap());
         let routes = Routes::new(&target, &networks, 10, None).unwrap();
         let unusable = unusable_source(&routes);

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::client::State;
 use super::client_stats::Worked;
 use super::engine::{self, Engine};
 use super::pool::{Action, ClientPool};
 use super::shared::Shared;
-use super::{Plan, now};
+use super::{Close, Plan, now};
 
 /// Connections begun before those already there are looked after again.
 const CONNECTS_A_ROUND: usize = 64;
@@ -75,10 +76,24 @@ impl Worker {
             }
         }
         let time = now();
+        self.say_farewells();
         self.engine.end(&mut self.pool);
         let (mut stats, clients) = self.pool.finish(time);
         stats.longest_gap_ns = gaps.longest;
         Ok((stats, clients))
+    }
+
+    /// Connections that are open when the load is over are closed in order.
+    fn say_farewells(&mut self) {
+        if !self.pool.has_farewells() {
+            return;
+        }
+        for slot in 0..self.pool.len() {
+            if self.pool.state(slot) == State::Open {
+                let close = Action::Close(Close::Orderly);
+                self.engine.apply(&mut self.pool, slot, close);
+            }
+        }
     }
 
     fn connect_some(&mut self, time: u64) {

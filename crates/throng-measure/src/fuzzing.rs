@@ -3,13 +3,13 @@
 
 use std::io;
 
+use super::announced::{listening_address, says_taken};
 use super::control_group::{count, mounted};
 use super::host::cpu::{fields, mean_of};
 use super::host::details::{of_process, threads_in, without_secrets};
 use super::network::counters::{named, paired, socket_slab_pages};
 use super::network::message::{self, Message};
 use super::probes::machine::Ticks;
-use super::server::{listening_address, says_taken};
 
 /// A text, as if it were that of each file of the kernel in turn, and what a server writes; gives how many values were
 /// found in it.

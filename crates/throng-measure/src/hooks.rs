@@ -2,20 +2,26 @@
 //! their end, before and after its trials, or each of them.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ports;
 use super::process::{Captured, Process};
+use super::socket_file::SocketFile;
 use super::stage::{Halt, Stage, failed};
 use throng_record::ServerInfo;
+use throng_record::spec::Endpoint;
 use throng_sys::signal::Stop;
 
 /// Most ports that a server can ask for.
 pub const MOST_PORTS: usize = 9;
 /// How often a port is asked for until one comes that is not among the others.
 const TRIES: u32 = 100;
+
+/// What stands in a command line for the path of a unix socket.
+const SOCKET: &str = "{socket}";
 
 /// Where a server listens, or is asked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +30,8 @@ pub(super) struct Place {
     pub(super) address: String,
     /// The port of that, and further free ones: `{port}`, `{port2}`, `{port3}`, ...
     pub(super) ports: Vec<u16>,
+    /// The unix socket on which it is to take clients instead.
+    socket: Option<Arc<SocketFile>>,
 }
 
 impl Place {
@@ -40,9 +48,12 @@ impl Place {
                 return Err(io::ErrorKind::AddrNotAvailable.into());
             }
         }
+        let wants_socket = info.command.iter().any(|word| word.contains(SOCKET));
+        let socket = wants_socket.then(SocketFile::new).transpose()?;
         Ok(Self {
             address: SocketAddr::new(at, ports[0]).to_string(),
             ports,
+            socket: socket.map(Arc::new),
         })
     }
 
@@ -55,12 +66,40 @@ impl Place {
         Self {
             address: address.to_owned(),
             ports: port.into_iter().collect(),
+            socket: None,
+        }
+    }
+
+    /// Where it may take clients. Many servers listen on one of both loopback addresses only.
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        if let Some(socket) = &self.socket {
+            return vec![socket.endpoint()];
+        }
+        let Ok(address) = self.address.parse::<SocketAddr>() else {
+            return Vec::new();
+        };
+        let mut addresses = vec![address];
+        if address.ip() == IpAddr::V4(Ipv4Addr::LOCALHOST) {
+            addresses.push((Ipv6Addr::LOCALHOST, address.port()).into());
+        }
+        addresses.into_iter().map(Endpoint::from).collect()
+    }
+
+    /// That in words.
+    pub(super) fn in_words(&self) -> String {
+        match (&self.socket, self.ports.first()) {
+            (Some(socket), _) => format!("the unix socket {}", socket.written()),
+            (None, Some(port)) => format!("port {port}"),
+            (None, None) => self.address.clone(),
         }
     }
 
     /// A word with what stands for it put in.
     pub(super) fn put_into(&self, word: &str) -> String {
         let mut word = word.replace("{address}", &self.address);
+        if let Some(socket) = &self.socket {
+            word = word.replace(SOCKET, &socket.written());
+        }
         for (place, port) in self.ports.iter().enumerate() {
             word = word.replace(&name_of(place), &port.to_string());
         }

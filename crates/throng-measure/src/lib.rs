@@ -3,6 +3,7 @@
 //! Servers and loads run as processes of their own, so that a reference server and anybody's own
 //! are measured by the same code, and nothing of the measuring runs in what is measured.
 
+mod announced;
 pub mod cluster;
 mod control_group;
 mod follow;
@@ -38,8 +39,10 @@ mod served;
 mod server;
 mod side_by_side;
 mod slices;
+mod socket_file;
 mod spin;
 mod stage;
+mod stream;
 pub mod trace;
 mod trial;
 mod validity;

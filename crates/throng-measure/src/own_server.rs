@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 
+use super::announced::listening_address;
 use super::process::{Captured, Process, Signalled};
 use super::queue::NoLine;
-use super::server::listening_address;
 use throng_sys::signal::Stop;
 
 /// How long it may take to listen, on a machine that is busy with much else.
@@ -56,7 +56,8 @@ impl OwnServer {
         loop {
             match process.line(deadline.min(Instant::now() + LOOK)) {
                 Ok(line) => {
-                    if let Some(address) = listening_address(&line) {
+                    let address = listening_address(&line);
+                    if let Some(address) = address.and_then(|address| address.tcp()) {
                         return Ok(Self { process, address });
                     }
                 }

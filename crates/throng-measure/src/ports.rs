@@ -2,23 +2,40 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use procfs::net::{TcpState, tcp, tcp6};
 use procfs::process::{FDTarget, Process, all_processes};
 use socket2::{Domain, Socket, Type};
+use throng_record::spec::UnixPath;
+
+/// How many ports are tried that somebody uses in IPv6.
+const PORTS_TRIED: u32 = 100;
 
 /// A port that nothing uses at this moment on any address.
 ///
 /// Somebody else may take it before the server does; then the server is started again with another.
 pub(super) fn free() -> io::Result<u16> {
-    // Without SO_REUSEADDR, so that not even a connection that rests in TIME_WAIT has it.
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    socket.bind(&std::net::SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
-    let address = socket.local_addr()?.as_socket();
-    address
-        .map(|address| address.port())
-        .ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    for _ in 0..PORTS_TRIED {
+        // Without SO_REUSEADDR, so that not even a connection that rests in TIME_WAIT has it.
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)).into())?;
+        let address = socket.local_addr()?.as_socket();
+        let port = address.map_or(0, |address| address.port());
+        if port > 0 && is_free_in_v6(port) {
+            return Ok(port);
+        }
+    }
+    Err(io::ErrorKind::AddrNotAvailable.into())
+}
+
+/// Whether nothing uses a port on any address of IPv6, where there is IPv6.
+fn is_free_in_v6(port: u16) -> bool {
+    let taken = Socket::new(Domain::IPV6, Type::STREAM, None).and_then(|socket| {
+        socket.set_only_v6(true)?;
+        socket.bind(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)).into())
+    });
+    !matches!(taken, Err(error) if error.kind() == io::ErrorKind::AddrInUse)
 }
 
 /// The ports on which these processes listen; none when that cannot be told of all of them.
@@ -48,6 +65,14 @@ pub(super) fn listening_on(address: SocketAddr) -> BTreeSet<u64> {
     all.filter(|(_, listener)| is_it(*listener))
         .map(|(inode, _)| inode)
         .collect()
+}
+
+/// The sockets of this network namespace that have this path, those of its connections included.
+pub(super) fn unix_sockets(path: &UnixPath) -> BTreeSet<u64> {
+    let is_it = |found: &std::path::Path| found.to_str() == Some(&path.written());
+    let all = procfs::net::unix().into_iter().flatten();
+    let named = all.filter(|entry| entry.path.as_deref().is_some_and(is_it));
+    named.map(|entry| entry.inode).collect()
 }
 
 /// The processes that have one of these sockets open, as far as that may be seen.

@@ -2,7 +2,7 @@
 //! anything.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,9 @@ use super::control_group;
 use super::ports;
 use super::probes::Tree;
 use super::stage::{Halt, Stage, failed};
+use super::stream::connect;
 use super::watchdog::ENDED;
+use throng_record::spec::{Endpoint, Target, UnixPath};
 use throng_record::{Running, ServerInfo};
 use throng_registry::Unsupported;
 use throng_sys::signal::Stop;
@@ -25,7 +27,7 @@ const REST: Duration = Duration::from_millis(20);
 /// A server that ran already, as far as it can be seen.
 #[derive(Debug, Clone)]
 pub(super) struct Attached {
-    pub(super) address: SocketAddr,
+    pub(super) address: Endpoint,
     /// Its processes, or why they are not known.
     pub(super) processes: Result<Tree, Unsupported>,
 }
@@ -35,7 +37,7 @@ impl Attached {
     pub(super) fn find(running: &Running, limit: Duration, stop: Stop) -> Stage<Self> {
         let address = address(running).or_else(|why| failed("start", why, String::new()))?;
         let deadline = Instant::now() + limit;
-        while let Err(error) = TcpStream::connect_timeout(&address, LOOK) {
+        while let Err(error) = connect(&address, LOOK) {
             if stop.requested() {
                 return Err(Halt::Interrupted);
             }
@@ -46,7 +48,7 @@ impl Attached {
             }
             std::thread::sleep(REST);
         }
-        let processes = processes(running, address);
+        let processes = processes(running, &address);
         if let (Err(why), Some(_)) = (&processes, &running.named_by) {
             return failed("start", why.to_string(), String::new());
         }
@@ -73,28 +75,18 @@ impl Attached {
 }
 
 /// Where a server is; refuses other hosts unless they are allowed.
-fn address(running: &Running) -> Result<SocketAddr, String> {
-    let text = &running.address;
-    let mut found = text
-        .to_socket_addrs()
-        .map_err(|error| format!("`{text}` is not an address (HOST:PORT): {error}"))?;
-    let address = found
-        .next()
-        .ok_or_else(|| format!("`{text}` has no address"))?;
-    if !address.ip().is_loopback() && !running.allow_remote {
-        return Err(format!(
-            "{} is not on this machine's loopback; a load can do harm there, so say --allow-remote if the \
-             server is yours",
-            address.ip()
-        ));
-    }
-    Ok(address)
+fn address(running: &Running) -> Result<Endpoint, String> {
+    let target: Target = running.address.parse()?;
+    target.endpoint(running.allow_remote)
 }
 
 /// The processes of a server, or why they are not known.
-fn processes(running: &Running, address: SocketAddr) -> Result<Tree, Unsupported> {
+fn processes(running: &Running, address: &Endpoint) -> Result<Tree, Unsupported> {
     let Some(named) = &running.named_by else {
-        return by_port(address);
+        return match address {
+            Endpoint::Tcp(address) => by_port(*address),
+            Endpoint::Unix(path) => by_socket(path),
+        };
     };
     let (kind, name) = named.split_once(' ').unwrap_or((named, ""));
     let group = |found: Option<PathBuf>| {
@@ -155,6 +147,18 @@ fn by_port(address: SocketAddr) -> Result<Tree, Unsupported> {
     Ok(Tree::of_all(owners))
 }
 
+/// Whoever has a unix socket of this path.
+fn by_socket(path: &UnixPath) -> Result<Tree, Unsupported> {
+    let owners = topmost(ports::holders(&ports::unix_sockets(path)));
+    if owners.is_empty() {
+        return Err(Unsupported {
+            reason: format!("the process that listens on {path} cannot be seen"),
+            remedy: "run throng as root or as its user, or name the process with --pid".to_owned(),
+        });
+    }
+    Ok(Tree::of_all(owners))
+}
+
 /// Whether an address is one of this machine.
 fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
@@ -194,9 +198,9 @@ pub fn look(server: &ServerInfo) -> Result<Running, String> {
         return Err(format!("{} does not run already", server.name));
     };
     let address = address(running)?;
-    TcpStream::connect_timeout(&address, LOOK)
+    connect(&address, LOOK)
         .map_err(|error| format!("nothing accepts connections on {address} ({error})"))?;
-    let found = processes(running, address);
+    let found = processes(running, &address);
     match (found, &running.named_by) {
         (Err(why), Some(_)) => Err(why.to_string()),
         (Err(why), None) => Ok(Running {

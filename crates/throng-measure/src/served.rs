@@ -1,16 +1,15 @@
 //! The server of a trial as it is there: started by throng, and ended by it, or running already, and left as it is.
 
-use std::net::SocketAddr;
-
 use super::probes::Tree;
 use super::process::{Process, Signalled, StopOrder, Stopped};
 use super::running::Attached;
 use super::sayings::Heard;
+use throng_record::spec::Endpoint;
 use throng_registry::Unsupported;
 
 /// A server that takes clients.
 pub(super) struct Served {
-    pub(super) address: SocketAddr,
+    pub(super) address: Endpoint,
     pub(super) processes: Processes,
 }
 

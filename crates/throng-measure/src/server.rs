@@ -1,7 +1,7 @@
 //! The server of a trial: started, ours or anybody's, until it takes clients; or found, where it ran before.
 
 use std::cell::{Cell, RefCell};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::IpAddr;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Signal};
 
+use super::announced::{listening_address, says_taken};
 use super::hooks::{self, Place};
 use super::logs::Log;
 use super::orphans;
@@ -21,6 +22,8 @@ use super::running::Attached;
 use super::sayings::Heard;
 use super::served::{Processes, Served, signalled};
 use super::stage::{Halt, Stage, failed};
+use super::stream::connect;
+use throng_record::spec::Endpoint;
 use throng_record::{Foreign, Running, ServerInfo};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
@@ -131,7 +134,7 @@ impl Launch<'_> {
         self.prepare(stop)?;
         let attached = Attached::find(running, self.limit, stop)?;
         Ok(Served {
-            address: attached.address,
+            address: attached.address.clone(),
             processes: Processes::Running(attached),
         })
     }
@@ -282,13 +285,10 @@ impl Launch<'_> {
         let command = self.command(&self.info.command);
         let (mut process, first) = self.spawn(command, Captured::Both, before)?;
         let deadline = Instant::now() + self.limit;
-        let port = self
-            .state
-            .place
-            .borrow()
-            .as_ref()
-            .map_or(0, |place| place.ports[0]);
-        let address = SocketAddr::new(self.address, port);
+        let places = self.state.place.borrow().as_ref().map(Place::endpoints);
+        let places = places.unwrap_or_default();
+        let answers = |place: &&Endpoint| connect(place, LOOK).is_ok();
+        let mut found = None;
         let mut missing = match ready {
             Ready::Output(_) => Missing::Word,
             Ready::Tcp | Ready::Url(..) => Missing::Connection,
@@ -310,7 +310,8 @@ impl Launch<'_> {
                 }
             }
             let waits_for_word = matches!(missing, Missing::Word);
-            if !waits_for_word && TcpStream::connect_timeout(&address, LOOK).is_ok() {
+            if !waits_for_word && let Some(place) = places.iter().find(answers) {
+                found = Some(place.clone());
                 missing = match ready {
                     Ready::Url(host, path) => match ready::answers(host, path) {
                         Ok(()) => Missing::Nothing,
@@ -319,16 +320,17 @@ impl Launch<'_> {
                     Ready::Tcp | Ready::Output(_) => Missing::Nothing,
                 };
             }
-            if let Missing::Nothing = missing {
-                let owns = check_owner(&process, port);
+            if let (Missing::Nothing, Some(address)) = (&missing, &found) {
+                let owns = check_owner(&process, address);
                 // Who has gone to the background meanwhile owns nothing any more.
                 if !process.has_ended() {
+                    let address = address.clone();
                     return owns.map(|()| (Some(first), served(process, address)));
                 }
                 continue;
             }
             if Instant::now() >= deadline {
-                return self.never_ready(&process, port, &missing);
+                return self.never_ready(&process, &missing);
             }
             if !waits_for_word {
                 std::thread::sleep(rest);
@@ -358,15 +360,17 @@ impl Launch<'_> {
         format!("{ending} and left {orphans} in the background; {STAY}")
     }
 
-    fn never_ready<T>(&self, process: &Process, port: u16, missing: &Missing) -> Stage<T> {
+    fn never_ready<T>(&self, process: &Process, missing: &Missing) -> Stage<T> {
         let limit = self.limit;
+        let place = self.state.place.borrow();
+        let place = place.as_ref().map(Place::in_words).unwrap_or_default();
         let mut reason = match missing {
             Missing::Word => format!("the server's output did not match --ready within {limit:?}"),
             Missing::Answer(why) => format!(
                 "the URL of --ready did not answer with 2xx or 3xx within {limit:?}; the last answer: {why}"
             ),
             Missing::Connection | Missing::Nothing => {
-                format!("the server accepted no connection on port {port} within {limit:?}")
+                format!("the server accepted no connection on {place} within {limit:?}")
             }
         };
         let elsewhere = ports_of(process).unwrap_or_default();
@@ -393,7 +397,7 @@ enum Missing {
     Nothing,
 }
 
-fn served(process: Process, address: SocketAddr) -> Served {
+fn served(process: Process, address: Endpoint) -> Served {
     Served {
         address,
         processes: Processes::Started(Box::new(process)),
@@ -434,7 +438,11 @@ fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
 }
 
 /// Makes sure that what answered is the server and nobody else who was quicker to take its port.
-fn check_owner(process: &Process, port: u16) -> Stage<()> {
+fn check_owner(process: &Process, address: &Endpoint) -> Stage<()> {
+    // Nobody else can use the directory of a socket.
+    let Some(port) = address.tcp().map(|address| address.port()) else {
+        return Ok(());
+    };
     match ports_of(process) {
         Some(ports) if !ports.contains(&port) => failed(
             "start",
@@ -450,50 +458,4 @@ fn ports_of(process: &Process) -> Option<std::collections::BTreeSet<u16>> {
     let mut tree = Tree::of(process.pid());
     tree.look();
     ports::listened_by(tree.pids())
-}
-
-/// Whether a server said that its port was not to be had.
-pub(super) fn says_taken(output: &str) -> bool {
-    let output = output.to_lowercase();
-    output.contains("eaddrinuse") || output.contains("address already in use")
-}
-
-/// The address in "listening on ADDRESS ...".
-pub(super) fn listening_address(line: &str) -> Option<SocketAddr> {
-    let (_, after) = line.split_once("listening on ")?;
-    after
-        .split_whitespace()
-        .next()?
-        .trim_end_matches(',')
-        .parse()
-        .ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_where_a_server_listens() {
-        let address = |line| listening_address(line).map(|address| address.to_string());
-        assert_eq!(
-            address("listening on 127.0.0.1:80 (epoll)").unwrap(),
-            "127.0.0.1:80"
-        );
-        assert_eq!(
-            address("now listening on [::1]:8080, ok").unwrap(),
-            "[::1]:8080"
-        );
-        assert_eq!(address("listening on all ports"), None);
-        assert_eq!(address("hello"), None);
-    }
-
-    #[test]
-    fn servers_say_in_their_ways_that_a_port_is_taken() {
-        assert!(says_taken(
-            "Error: listen EADDRINUSE: address already in use :::80"
-        ));
-        assert!(says_taken("OSError: [Errno 98] Address already in use"));
-        assert!(!says_taken("permission denied"));
-    }
 }

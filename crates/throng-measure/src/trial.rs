@@ -1,6 +1,5 @@
 //! One trial: start the server, verify it, load it, measure both sides, end both.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,7 @@ use super::server::{Launch, still};
 use super::stage::{Halt, Stage, failed};
 use super::verify::{Rigour, verify};
 use super::wire;
-use throng_record::spec::Assignment;
+use throng_record::spec::{Assignment, Endpoint, Target as Named};
 use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
 use throng_sys::signal::Stop;
 
@@ -57,9 +56,10 @@ pub(super) struct Setup<'a> {
 
 impl Setup<'_> {
     /// Where clients connect to, as it is named to them and to the server.
-    fn named(&self, address: SocketAddr) -> String {
+    fn named(&self, address: &Endpoint) -> Named {
         let running = self.launch.info.running();
-        running.map_or_else(|| address.to_string(), |running| running.address.clone())
+        let named = running.and_then(|running| running.address.parse().ok());
+        named.unwrap_or_else(|| address.clone().into())
     }
 }
 
@@ -142,14 +142,14 @@ impl<'a> Live<'a> {
         let (prepared, mut server) = launch.start(prepare(Subject::Processes), stop)?;
         let mut server_side = prepared
             .unwrap_or_else(|| Panel::of_running(&setup.probes, setup.purpose, server.unknown()));
-        let address = server.address;
-        let said = setup.load.load.dialogue(&setup.named(address));
+        let address = server.address.clone();
+        let said = setup.load.load.dialogue(&setup.named(&address).host());
         let (dialogue, settings) =
             said.or_else(|error| failed("verify", error.to_string(), String::new()))?;
-        let tls = wire::client(&setup.load.load, &setup.named(address));
+        let tls = wire::client(&setup.load.load, &setup.named(&address));
         let rigour = setup.rigour;
         if let Err(error) =
-            tls.and_then(|tls| verify(address, tls.as_ref(), dialogue, settings, rigour))
+            tls.and_then(|tls| verify(&address, tls.as_ref(), dialogue, settings, rigour))
         {
             let (ended, still) = match server.started() {
                 Some(process) if process.has_ended() => {
@@ -158,7 +158,7 @@ impl<'a> Live<'a> {
                 Some(process) => (String::new(), still(process)),
                 None => (String::new(), String::new()),
             };
-            let spoken = wire::spoken_instead(&setup.load.load, address);
+            let spoken = wire::spoken_instead(&setup.load.load, &address);
             return failed(
                 "verify",
                 format!("{ended}{error:#}{spoken}{still}"),
@@ -167,7 +167,7 @@ impl<'a> Live<'a> {
         }
         let target = || Target {
             tree: server.tree(),
-            server: address,
+            server: address.clone(),
             clients: setup.load.load.clients,
             files: setup.files.clone(),
             crowd: Crowd::of(&setup.load.load),
@@ -349,11 +349,11 @@ fn not_stopped(stopped: &Stopped, limit: Duration, signal: &str) -> Option<Strin
 fn begin_load<'a>(
     setup: &Setup<'_>,
     origin: &'a mut Origin,
-    address: SocketAddr,
+    address: Endpoint,
 ) -> Stage<(Loading<'a>, Panel)> {
     let target = |pid| Target {
         tree: Tree::of(pid),
-        server: address,
+        server: address.clone(),
         clients: setup.load.load.clients,
         files: setup.files.clone(),
         crowd: Crowd::of(&setup.load.load),
@@ -365,7 +365,7 @@ fn begin_load<'a>(
             let prepare = move || Panel::prepare(&probes, Subject::Processes, purpose);
             let running = setup.launch.info.running();
             let assignment = Assignment {
-                servers: vec![setup.named(address)],
+                servers: vec![setup.named(&address)],
                 allow_remote: running.is_some_and(|running| running.allow_remote),
                 ..setup.load.clone()
             };

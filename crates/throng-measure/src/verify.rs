@@ -1,13 +1,14 @@
 //! Right before fast: a server answers a few cases correctly before it is timed.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
 use super::wire::Wire;
 use throng_protocol::{Dialogue, ReplyCounts, Requester, Settings, Statuses};
+use throng_record::spec::Endpoint;
 use throng_tls::Client;
 
 /// Longest wait for any one reply.
@@ -33,7 +34,7 @@ pub(super) enum Rigour {
 /// # Errors
 /// Names the case that went wrong.
 pub(super) fn verify(
-    target: SocketAddr,
+    target: &Endpoint,
     tls: Option<&Client>,
     dialogue: &dyn Dialogue,
     settings: Settings,
@@ -43,6 +44,7 @@ pub(super) fn verify(
         target,
         tls,
         closes: dialogue.closes(),
+        has_handshake: dialogue.has_handshake(),
         requester: dialogue.requester(&settings, number),
         stream: None,
     };
@@ -102,9 +104,10 @@ enum Pace {
 
 /// One client, over as many connections as the protocol needs.
 struct Talk<'a> {
-    target: SocketAddr,
+    target: &'a Endpoint,
     tls: Option<&'a Client>,
     closes: bool,
+    has_handshake: bool,
     requester: Box<dyn Requester>,
     stream: Option<Wire>,
 }
@@ -116,11 +119,37 @@ impl Talk<'_> {
         for _ in 0..requests {
             self.requester.request(&mut wire);
         }
+        let is_new = self.stream.is_none();
         let stream = match &mut self.stream {
             Some(stream) => stream,
             none => none.insert(Wire::connect(self.target, self.tls, PATIENCE)?),
         };
-        Ok((wire, stream.try_clone()?))
+        let mut stream = stream.try_clone()?;
+        if is_new && self.has_handshake {
+            send(&mut stream, &wire, Pace::AtOnce, self.closes)?;
+            wire = self.hear_handshake().context("the opening handshake")?;
+        }
+        Ok((wire, stream))
+    }
+
+    /// Hears the server's half of a handshake; gives what may leave then.
+    fn hear_handshake(&mut self) -> anyhow::Result<Vec<u8>> {
+        let stream = self.stream.as_mut().context("it is connected")?;
+        let mut input = vec![0; 64 * 1024];
+        let mut wire = Vec::new();
+        while wire.is_empty() {
+            match stream.read(&mut input) {
+                Ok(0) => bail!("the server closed the connection"),
+                Ok(count) => drop(self.requester.receive(&input[..count])?),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    bail!("no whole reply within {} s", PATIENCE.as_secs())
+                }
+                Err(error) => return Err(error.into()),
+            }
+            self.requester.leave(&mut wire);
+        }
+        Ok(wire)
     }
 
     /// Asks once, of a server whose reply is short.
@@ -236,7 +265,7 @@ mod tests {
             size: Mix::One(16_000_000),
             ..Settings::default()
         };
-        verify(target, None, echo, settings, Rigour::All).unwrap();
+        verify(&target.into(), None, echo, settings, Rigour::All).unwrap();
         server.join().unwrap();
     }
 }

@@ -1,28 +1,30 @@
 //! A connection to a server that is verified, encrypted or not.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use throng_record::spec::LoadSpec;
+use super::stream::connect;
+use throng_record::spec::{Endpoint, LoadSpec, Target};
 use throng_tls::{Client, Stream, speaks_tls};
 
 /// How long a server may take to show that it speaks TLS.
 const QUICKLY: Duration = Duration::from_secs(1);
 
-/// What is needed to connect to a server, HOST:PORT, as the clients of a load do, if they encrypt.
+/// What is needed to connect to a server as the clients of a load do, if they encrypt.
 ///
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
-pub(super) fn client(load: &LoadSpec, server: &str) -> anyhow::Result<Option<Client>> {
+pub(super) fn client(load: &LoadSpec, server: &Target) -> anyhow::Result<Option<Client>> {
     let is_http = load.protocol.as_deref() == Some("http");
-    let client = |tls| Client::new(tls, is_http, &[server.to_owned()]);
+    let client = |tls| Client::new(tls, is_http, &[server.authority()]);
     load.tls.as_ref().map(client).transpose()
 }
 
 /// That a server which did not answer right speaks TLS, if it does and the clients of this load do not.
-pub(super) fn spoken_instead(load: &LoadSpec, server: SocketAddr) -> &'static str {
-    if load.tls.is_none() && speaks_tls(server, QUICKLY) {
+pub(super) fn spoken_instead(load: &LoadSpec, server: &Endpoint) -> &'static str {
+    let speaks = |address| speaks_tls(address, QUICKLY);
+    if load.tls.is_none() && server.tcp().is_some_and(speaks) {
         "; the server speaks TLS: pass --tls"
     } else {
         ""
@@ -38,12 +40,11 @@ pub(super) enum Wire {
 impl Wire {
     /// Connects, and agrees on keys where there is a `tls`; waits no longer than `patience` for anything.
     pub(super) fn connect(
-        target: SocketAddr,
+        target: &Endpoint,
         tls: Option<&Client>,
         patience: Duration,
     ) -> anyhow::Result<Self> {
-        let socket = TcpStream::connect_timeout(&target, patience)?;
-        socket.set_nodelay(true)?;
+        let socket = connect(target, patience)?;
         let wire = match tls {
             None => Self::Plain(socket),
             Some(client) => Self::Tls(Box::new(Stream::handshake(client, 0, socket, patience)?)),

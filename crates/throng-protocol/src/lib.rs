@@ -19,6 +19,7 @@ mod spoken;
 mod status;
 mod top;
 mod upload;
+mod websocket;
 
 use std::fmt;
 
@@ -37,6 +38,7 @@ pub const PROTOCOLS: &[&dyn Protocol] = &[
     &upload::Upload,
     &top::Top,
     &http::Http,
+    &websocket::Websocket,
 ];
 
 /// Most bytes a session adds to its output before it waits for them to leave.
@@ -71,6 +73,8 @@ pub struct Settings {
     pub length: Option<u64>,
     /// Which body a right reply of HTTP has; none: any.
     pub body: Option<&'static BodyRule>,
+    /// Whether messages of websocket are text.
+    pub text: bool,
 }
 
 impl Default for Settings {
@@ -85,6 +89,7 @@ impl Default for Settings {
             expected: Statuses::default(),
             length: None,
             body: None,
+            text: false,
         }
     }
 }
@@ -118,6 +123,12 @@ pub trait Dialogue: Sync {
 
     /// Whether the server closes the connection after each reply.
     fn closes(&self) -> bool {
+        false
+    }
+
+    /// Whether a connection begins with an exchange of its own, before which no request leaves, and what the server
+    /// says may call for an answer at any time: then what is [pending](Requester::pending) depends on what was heard.
+    fn has_handshake(&self) -> bool {
         false
     }
 
@@ -222,10 +233,16 @@ pub trait Requester: Send {
     /// from now on leaves over a new one.
     fn forget(&mut self);
 
-    /// Begins a request and appends all of it to `out`, after what was pending before.
+    /// Begins a request and appends all of it to `out`, after what was pending before. Where there is a
+    /// [handshake](Dialogue::has_handshake), only that can leave over a new connection.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
         out.extend(self.take_made());
+        self.leave(out);
+    }
+
+    /// Appends all that is pending to `out`.
+    fn leave(&mut self, out: &mut Vec<u8>) {
         while !self.pending().is_empty() {
             out.extend_from_slice(self.pending());
             self.advance(self.pending().len());
@@ -237,6 +254,12 @@ pub trait Requester: Send {
     /// # Errors
     /// [`ProtocolError`] when they are not what the server should have said.
     fn receive(&mut self, input: &[u8]) -> Result<Replies, ProtocolError>;
+
+    /// What a client says before it closes a connection in order, where there is a word for that and nothing else is
+    /// leaving.
+    fn farewell(&mut self) -> &'static [u8] {
+        &[]
+    }
 
     /// What kind of error the last one was, by the name that records have for it; none: a wrong reply.
     fn fault(&self) -> Option<&'static str> {
@@ -267,7 +290,7 @@ pub struct Replies {
     /// Of these, the ones in which the server refused what it was asked, or whose status was not expected.
     pub refused: u32,
     /// Whether the server is to close now. What else was asked over this connection is not
-    /// answered, and nothing of it is pending any more.
+    /// answered, and nothing of it is pending any more; the answer to a closing handshake may be.
     pub close: bool,
 }
 
@@ -299,6 +322,25 @@ mod tests {
         }
     }
 
+    /// Begins a request over a new connection and lets all of it leave that can before a reply comes, which is the
+    /// handshake where there is one; its answer is heard.
+    fn open(
+        dialogue: &dyn Dialogue,
+        requester: &mut dyn Requester,
+        session: &mut dyn Session,
+        wire: &mut Vec<u8>,
+    ) {
+        requester.begin();
+        if dialogue.has_handshake() {
+            let mut handshake = Vec::new();
+            drain(requester, usize::MAX, &mut handshake);
+            let heard = requester.receive(&answer(session, &handshake));
+            assert_eq!(heard, Ok(Replies::default()));
+            assert!(!requester.pending().is_empty());
+        }
+        drain(requester, usize::MAX, wire);
+    }
+
     /// What a server says to these bytes.
     fn answer(session: &mut dyn Session, mut wire: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -316,10 +358,13 @@ mod tests {
         for protocol in PROTOCOLS.iter().filter(|protocol| !protocol.closes()) {
             for piece in [1, 7, 100, usize::MAX] {
                 let mut patient = protocol.requester(&settings, 5);
-                let mut expected = Vec::new();
+                let (mut expected, mut wire) = (Vec::new(), Vec::new());
+                let mut session = protocol.session(&offer);
+                open(*protocol, &mut *patient, &mut *session, &mut expected);
                 (0..150).for_each(|_| patient.request(&mut expected));
                 let mut eager = protocol.requester(&settings, 5);
-                let mut wire = Vec::new();
+                let mut session = protocol.session(&offer);
+                open(*protocol, &mut *eager, &mut *session, &mut wire);
                 for at_once in [1, 2, 3, 64, 80] {
                     eager.begin();
                     wire.push(eager.pending()[0]);
@@ -330,9 +375,8 @@ mod tests {
                     drain(&mut *eager, piece, &mut wire);
                 }
                 assert_eq!(wire, expected, "{}", protocol.info().name);
-                let mut session = protocol.session(&offer);
                 let out = answer(&mut *session, &wire);
-                assert_eq!(eager.receive(&out).unwrap().completed, 150);
+                assert_eq!(eager.receive(&out).unwrap().completed, 151);
                 assert!(eager.receive(b"x").is_err());
             }
         }
@@ -355,8 +399,9 @@ mod tests {
                 requester.forget();
                 assert_eq!(requester.pending(), b"", "{name}");
                 let mut wire = Vec::new();
-                requester.request(&mut wire);
-                let out = answer(&mut *protocol.session(&offer), &wire);
+                let mut session = protocol.session(&offer);
+                open(*protocol, &mut *requester, &mut *session, &mut wire);
+                let out = answer(&mut *session, &wire);
                 let (head, tail) = out.split_at(out.len() / 2);
                 let mut completed = requester.receive(head).unwrap().completed;
                 completed += requester.receive(tail).unwrap().completed;

@@ -15,6 +15,7 @@ pub mod processes;
 pub mod server_stats;
 pub mod table;
 pub mod tuning;
+mod unix_socket;
 pub mod worker;
 mod worker_buffers;
 

@@ -14,6 +14,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::close_reason::Refusal;
 use super::server_stats::{ConnectionId, ServerStats};
+use super::unix_socket::SocketFile;
+use throng_record::spec::Endpoint;
 use throng_sys::flags::accept;
 
 /// Most clients accepted before those already here are looked after again.
@@ -33,10 +35,10 @@ pub enum Mode {
 }
 
 /// How to listen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Where; port 0 lets the kernel choose.
-    pub address: SocketAddr,
+    pub address: Endpoint,
     /// Accept-queue length asked for; the kernel caps it at net.core.somaxconn.
     pub backlog: u32,
     /// Let several sockets listen on the same port, the kernel dividing the clients among them.
@@ -50,6 +52,8 @@ pub struct Options {
 pub struct Listener {
     socket: Socket,
     options: Options,
+    /// What is to be removed at the end.
+    file: Option<SocketFile>,
     /// A descriptor kept back: given up for a moment to accept, and turn away, a client for whom
     /// there is no other.
     spare: Mutex<Option<OwnedFd>>,
@@ -67,16 +71,40 @@ impl Listener {
         Self::bind_among(options, Arc::default())
     }
 
-    /// Listens with another socket on the same port, which needs [`Options::reuse_port`].
+    /// Listens with another socket on the same port, which needs [`Options::reuse_port`]. Of a unix socket there is
+    /// only one, which both share.
     ///
     /// # Errors
     /// As bind(2) and listen(2) give them.
     pub fn sibling(&self) -> io::Result<Self> {
-        Self::bind_among(&self.options, Arc::clone(&self.accepting))
+        let accepting = Arc::clone(&self.accepting);
+        if self.options.address.tcp().is_some() {
+            return Self::bind_among(&self.options, accepting);
+        }
+        Ok(Self {
+            socket: self.socket.try_clone()?,
+            options: self.options.clone(),
+            file: None,
+            spare: Mutex::new(reserve()),
+            accepting,
+        })
     }
 
     fn bind_among(options: &Options, accepting: Arc<RwLock<()>>) -> io::Result<Self> {
-        let domain = Domain::for_address(options.address);
+        let address = match &options.address {
+            Endpoint::Tcp(address) => *address,
+            Endpoint::Unix(path) => {
+                let (socket, file) = SocketFile::listen(path, options.backlog)?;
+                return Ok(Self {
+                    socket,
+                    options: options.clone(),
+                    file,
+                    spare: Mutex::new(reserve()),
+                    accepting,
+                });
+            }
+        };
+        let domain = Domain::for_address(address);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         if options.reuse_port {
@@ -86,7 +114,7 @@ impl Listener {
         if options.nodelay {
             socket.set_tcp_nodelay(true)?;
         }
-        socket.bind(&options.address.into())?;
+        socket.bind(&address.into())?;
         socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
         let address = socket
             .local_addr()?
@@ -95,17 +123,25 @@ impl Listener {
         Ok(Self {
             socket,
             options: Options {
-                address, // with the port that the kernel chose
-                ..*options
+                address: address.into(), // with the port that the kernel chose
+                ..options.clone()
             },
+            file: None,
             spare: Mutex::new(reserve()),
             accepting,
         })
     }
 
     /// Where it listens, with the port the kernel chose.
-    pub fn address(&self) -> SocketAddr {
-        self.options.address
+    pub fn address(&self) -> &Endpoint {
+        &self.options.address
+    }
+
+    /// Removes the file of a unix socket. Only for the process that began to listen.
+    pub fn remove_file(&self) {
+        if let Some(file) = &self.file {
+            file.remove();
+        }
     }
 
     /// Clients waiting to be accepted, in order, until there are none or [`ACCEPT_BATCH`] came.
@@ -134,7 +170,8 @@ impl Listener {
     fn accept(&self, mode: Mode) -> Result<(OwnedFd, SocketAddr), Errno> {
         let (socket, peer) = accept(&self.socket, mode == Mode::NonBlocking)?;
         // Linux hands TCP_NODELAY down from the listening socket; POSIX does not promise it.
-        if self.options.nodelay && !cfg!(target_os = "linux") {
+        let is_tcp = self.options.address.tcp().is_some();
+        if self.options.nodelay && is_tcp && !cfg!(target_os = "linux") {
             rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
         }
         Ok((socket, address_of(peer)))

@@ -222,7 +222,13 @@ impl ServerStats {
             if state >> 8 & 1 == 1 {
                 ip = ip.to_canonical();
             }
+            // A unix socket has no address, nor has who was gone before.
             let peer = SocketAddr::new(ip, (state >> 16) as u16);
+            let peer = if ip.is_unspecified() {
+                String::new()
+            } else {
+                peer.to_string()
+            };
             let reason = CLOSE_REASONS[reason_in(state) as usize % CLOSE_REASONS.len()].1;
             write!(
                 to,

@@ -23,7 +23,7 @@ Examples:
 const SERVERS: &str = "\
     A server is a model (`throng list models`), a model with options of `throng serve`, or a command \
     line that takes its port from {port} or {address} (127.0.0.1:PORT) in it, or from PORT in its \
-    environment; {port2} to {port9} are further free ports. A command that is called like a model needs its \
+    environment; {port2} to {port9} are further free ports, and {socket} is the path of a unix socket to listen on instead. A command that is called like a model needs its \
     path: ./epoll. It stays in the foreground, is ready when it accepts a connection (or when --ready says \
     so), and is ended with all it started by SIGTERM (--stop-signal), after 30 s (--stop-timeout) by SIGKILL. A \
     server that runs already is named by its address, and left as it is. With --method trials each trial starts it afresh, \

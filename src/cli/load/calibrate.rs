@@ -56,7 +56,7 @@ pub(super) fn ceiling(plan: &Plan, options: &[String], stop: Stop) -> anyhow::Re
     let ports = host::load_resources().ports;
     let clients = plan.at_once.unwrap_or(plan.clients);
     let plan = Plan {
-        routes: Routes::new(&[server.address()], &[], clients, ports)?,
+        routes: Routes::new(&[server.address().into()], &[], clients, ports)?,
         clients,
         at_once: None,
         rate: None,

@@ -149,6 +149,10 @@ impl Dialogue for Overheard {
         self.dialogue.closes()
     }
 
+    fn has_handshake(&self) -> bool {
+        self.dialogue.has_handshake()
+    }
+
     fn makes(&self, settings: &Settings) -> bool {
         self.dialogue.makes(settings)
     }
@@ -209,6 +213,10 @@ impl Requester for OverheardRequester {
 
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
         self.requester.finish()
+    }
+
+    fn farewell(&mut self) -> &'static [u8] {
+        self.requester.farewell()
     }
 
     fn fault(&self) -> Option<&'static str> {

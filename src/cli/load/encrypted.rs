@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Usage;
-use super::super::values::Destination;
 use crate::load::Plan;
 use crate::record::Load;
-use crate::record::spec::{LoadSpec, TlsSpec};
+use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
 
 /// How long one handshake may take, beside the time that clients have.
@@ -16,27 +15,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same, to see whether a server speaks TLS at all.
 const QUICKLY: Duration = Duration::from_secs(1);
 
-/// Has a load encrypt as the scheme of a URL says.
-pub(super) fn of_url(load: &mut LoadSpec, url: &Destination) -> Result<(), Usage> {
-    if url.is_tls {
-        load.tls.get_or_insert_with(TlsSpec::default);
-    } else if load.tls.is_some() {
-        return Err(Usage(format!(
-            "http://{}{} is not encrypted, but there are flags for TLS; write https://",
-            url.address, url.path
-        )));
-    }
-    Ok(())
-}
-
 /// What clients of these servers need, if they are to encrypt.
 ///
 /// # Errors
 /// Names the file that cannot be read, or what the machine lacks.
-pub(super) fn client(load: &LoadSpec, servers: &[String]) -> anyhow::Result<Option<Arc<Client>>> {
+pub(super) fn client(load: &LoadSpec, servers: &[Target]) -> anyhow::Result<Option<Arc<Client>>> {
+    let servers: Vec<String> = servers.iter().map(Target::authority).collect();
     let is_http = load.protocol.as_deref() == Some("http");
     let client = load.tls.as_ref().map(|tls| {
-        let client = Client::new(tls, is_http, servers);
+        let client = Client::new(tls, is_http, &servers);
         client.map_err(|error| Usage(format!("{error:#}")))
     });
     Ok(client.transpose()?.map(Arc::new))
@@ -50,7 +37,10 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     };
     let patience = plan.connect_timeout.min(PATIENCE);
     for (number, target) in plan.routes.targets().enumerate() {
-        let Ok(socket) = TcpStream::connect_timeout(&target, patience) else {
+        let Some(address) = target.tcp() else {
+            continue;
+        };
+        let Ok(socket) = TcpStream::connect_timeout(&address, patience) else {
             continue;
         };
         match Stream::handshake(client, number as u64, socket, patience) {
@@ -71,7 +61,8 @@ pub(super) fn spoken_instead(plan: &Plan, load: &Load) -> &'static str {
         .any(|kind| load.errors.contains_key(*kind))
         || load.unexpected.contains_key("400");
     let speaks = |target| speaks_tls(target, QUICKLY);
-    if plan.tls.is_none() && may_be && plan.routes.targets().take(1).any(speaks) {
+    let mut addresses = plan.routes.targets().take(1).filter_map(Endpoint::tcp);
+    if plan.tls.is_none() && may_be && addresses.any(speaks) {
         "; the server speaks TLS: write https://, or pass --tls"
     } else {
         ""

@@ -294,7 +294,7 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     let clients = clients.div_ceil(common.client_hosts.len().max(1) as u32);
     // On loopback there are source addresses enough; if not, the load will say so.
-    if let Ok(routes) = Routes::new(&[target], &[], clients, common.resources.ports) {
+    if let Ok(routes) = Routes::new(&[target.into()], &[], clients, common.resources.ports) {
         let threads = common.cpus.1.len().max(1);
         let workers = preflight::workers(clients, threads, common.resources.descriptors);
         preflight::check(clients, workers, &routes, is_tls, &common.resources)?;

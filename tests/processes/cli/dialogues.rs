@@ -142,7 +142,7 @@ fn what_cannot_be_sent_or_expected_is_a_usage_error() {
     with(&["--protocol", "echo"]).is_usage_error(&["--protocol"]);
     with(&["--size", "5"]).is_usage_error(&["--size"]);
     let url = [&["load", "http://127.0.0.1:1"][..], &both].concat();
-    throng(&url).is_usage_error(&["write HOST:PORT"]);
+    throng(&url).is_usage_error(&["--send needs HOST:PORT, not a URL"]);
 }
 
 #[test]
@@ -202,6 +202,7 @@ fn mixes_that_make_no_sense_are_usage_errors() {
     let url = "http://127.0.0.1:1";
     throng(&["load", url, "--path", "/", "--path", "/"]).is_usage_error(&["is the same as part 1"]);
     let other = "http://127.0.0.1:1/b";
-    throng(&["load", other, "--path", "/"]).is_usage_error(&["/b stands behind the address"]);
+    throng(&["load", other, "--path", "/"])
+        .is_usage_error(&["the URL asks for /b and --path for other paths"]);
     throng(&["serve", "epoll", "--size", "1:1,2:1"]).is_usage_error(&["--size"]);
 }

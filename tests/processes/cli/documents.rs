@@ -118,7 +118,7 @@ fn smaller(mut words: Vec<String>) -> Vec<String> {
     let command = words[0].clone();
     fewer(&mut words);
     for word in words.iter_mut().skip(1) {
-        if word.contains("{port}") {
+        if word.contains("{port}") || word.contains("{socket}") {
             "./mine {port}".clone_into(word);
         }
     }
@@ -261,21 +261,27 @@ impl Reader {
         if pings {
             return pong().expect("a port is free");
         }
-        let is_url = words[1].starts_with("http://");
+        let scheme = words[1]
+            .split_once("://")
+            .map(|(scheme, _)| scheme.to_owned());
+        let of_scheme = match scheme.as_deref() {
+            None => "echo",
+            Some(scheme) if scheme.starts_with("ws") => "websocket",
+            Some(_) => "http",
+        };
         let named = words.iter().position(|word| word == "--protocol");
         let protocol = match named {
             Some(place) => words[place + 1].as_str(),
-            None if is_url => "http",
-            None => "echo",
+            None => of_scheme,
         };
         let server = self.servers.entry(protocol.to_owned()).or_insert_with(|| {
             Server::start(&["epoll", "--protocol", protocol]).expect("a server can be started")
         });
         let address = server.address();
-        if is_url {
-            format!("http://{address}/")
-        } else {
-            address.to_string()
+        match scheme {
+            Some(_) if of_scheme == "websocket" => format!("ws://{address}/"),
+            Some(_) => format!("http://{address}/"),
+            None => address.to_string(),
         }
     }
 
@@ -300,7 +306,12 @@ impl Reader {
                     code => Err(format!("it ended with {code:?}")),
                 };
             }
-            "load" => words[1] = self.address(&words),
+            "load" => {
+                words[1] = self.address(&words);
+                if let Some(place) = words.iter().position(|word| word == "--unix-socket") {
+                    words.drain(place..place + 2);
+                }
+            }
             // Servers that run already.
             "compare" | "measure" | "limit" => {
                 let named = |word: &&mut String| word.starts_with("http://127.0.0.1:");

@@ -1,6 +1,7 @@
 //! The command line as users meet it: wrong usage, what there is to choose from, and a load that
 //! counts right and ends by itself whatever the server does.
 
+mod addresses;
 mod arrivals;
 mod crowds;
 mod dialogues;
@@ -19,6 +20,7 @@ mod terminal;
 mod uploads;
 mod usage;
 mod views;
+mod websockets;
 
 use std::process::Output;
 use std::time::Duration;

@@ -184,7 +184,7 @@ fn what_is_wrong_with_requests_is_named_where_it_stands() {
     throng(&["load", url, "--request-file", &path, "--data", "x"])
         .is_usage_error(&["cannot be used with"]);
     throng(&["load", "http://127.0.0.1:1/a", "--request-file", &path])
-        .is_usage_error(&["/a stands behind the address"]);
+        .is_usage_error(&["the URL asks for /a and --request-file"]);
     throng(&["load", "127.0.0.1:1", "--protocol", "echo", "--cookies"])
         .is_usage_error(&["--cookies is for http, not for echo"]);
     throng(&["load", "http://127.0.0.1:1/{m}", "--variables"])

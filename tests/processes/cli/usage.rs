@@ -99,7 +99,7 @@ fn other_machines_are_not_loaded_unasked() {
         "192.0.2.1 is not on this machine's loopback",
         "--allow-remote",
     ]);
-    throng(&["load", "nonsense"]).is_usage_error(&["`nonsense` is no address"]);
+    throng(&["load", "nonsense"]).is_usage_error(&["the port is missing; write nonsense:PORT"]);
 }
 
 #[test]

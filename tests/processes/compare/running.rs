@@ -231,7 +231,7 @@ fn what_does_not_go_with_running_servers_is_refused() {
         ),
         (
             &[&url, "--protocol", "echo"],
-            "which is for http, not for echo",
+            "http:// is for http, not for echo",
         ),
         (&["http://192.0.2.1:80/"], "--allow-remote"),
         (

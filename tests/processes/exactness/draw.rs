@@ -117,7 +117,7 @@ fn random_protocol(random: &mut Rng) -> &'static str {
 fn size(random: &mut Rng, protocol: &str) -> usize {
     match (random.u8(..6), protocol) {
         (0, _) => 1 + random.usize(..20),
-        (1, "echo" | "upload" | "http") => 100_000 + random.usize(..900_000),
+        (1, "echo" | "upload" | "http" | "websocket") => 100_000 + random.usize(..900_000),
         (2, _) => 1 + random.usize(..60_000),
         _ => 1000,
     }

@@ -24,6 +24,9 @@ pub(crate) struct Verdict {
     pub(crate) strangers: u64,
 }
 
+/// Bytes of the answer to a close frame, for which no client waits.
+const CLOSE_FRAME: u64 = 4;
+
 /// Ends of a connection that a fault brings about.
 const CUTS: [&str; 6] = [
     "reset",
@@ -41,7 +44,7 @@ pub(crate) fn judge(
     (clients_csv, server_csv): (&str, &str),
     strangers: &[Strange],
 ) -> anyhow::Result<Verdict> {
-    let ledger = Ledger::read(clients_csv, server_csv)?;
+    let mut ledger = Ledger::read(clients_csv, server_csv)?;
     let mut verdict = Verdict {
         connections: number(counts, "accepted")?,
         requests: number(counts, "requests")?,
@@ -50,6 +53,13 @@ pub(crate) fn judge(
     };
     server_adds_up(&ledger, counts)?;
     clients_add_up(&ledger, reported)?;
+    if drawn.protocol == "websocket" {
+        for client in ledger.clients.values_mut() {
+            let ends = client.counted.outcomes.get("server-closed");
+            let unheard = ends.map_or(0, |ends| ends * CLOSE_FRAME);
+            client.counted.bytes_out = client.counted.bytes_out.saturating_sub(unheard);
+        }
+    }
     for (address, client) in &ledger.clients {
         if client.agree() {
             verdict.agreed += 1;

@@ -94,6 +94,7 @@ fn full_spec() -> LoadSpec {
     LoadSpec {
         protocol: Some("echo".to_owned()),
         path: Some(Paths::one("/a".to_owned())),
+        text: true,
         send: Some(Sent::Text(b"a".to_vec())),
         expect: Some("close".to_owned()),
         http_method: Some("PUT".to_owned()),

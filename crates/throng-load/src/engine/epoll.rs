@@ -18,8 +18,9 @@ use super::super::pool::{Action, ClientPool};
 use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
-use super::Engine;
+use super::full::FullQueues;
 use super::transport::Transport;
+use super::{Engine, say_farewell};
 use throng_sys::wait;
 
 /// Bytes read at once; the buffer is the worker's.
@@ -36,6 +37,9 @@ const LAST: epoll::EventFlags = epoll::EventFlags::RDHUP
     .union(epoll::EventFlags::HUP)
     .union(epoll::EventFlags::ERR);
 
+/// There is something to read, or no more will be.
+const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(LAST);
+
 /// What a socket is registered for, once and for good.
 const EDGES: epoll::EventFlags = epoll::EventFlags::IN
     .union(epoll::EventFlags::OUT)
@@ -49,6 +53,7 @@ pub(super) struct Epoll<T> {
     sockets: Vec<Option<OwnedFd>>,
     routes: Routes,
     options: Options,
+    full: FullQueues,
     input: Box<[MaybeUninit<u8>]>,
     events: Vec<epoll::Event>,
     /// Clients of whom more may be read at once.
@@ -73,6 +78,7 @@ impl<T: Transport> Epoll<T> {
             sockets: std::iter::repeat_with(|| None).take(clients).collect(),
             routes: plan.routes.clone(),
             options: plan.socket,
+            full: FullQueues::of(plan.routes.targets().count()),
             input: Box::new_uninit_slice(INPUT_BYTES),
             events: Vec::with_capacity(if plan.has_dues() {
                 EVENTS_BETWEEN_DUES
@@ -90,6 +96,34 @@ impl<T: Transport> Epoll<T> {
         let data = epoll::EventData::new_u64(slot as u64);
         epoll::add(&self.queue, &socket, data, EDGES)?;
         Ok(socket)
+    }
+
+    /// Begins to connect a client; whether it cannot, since the accept queue is full.
+    fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
+        match self.begin(pool, slot) {
+            Ok(socket) => self.sockets[slot] = Some(socket),
+            Err(Errno::AGAIN) => return true,
+            Err(error) => {
+                let action = pool.not_connected(slot, error, now());
+                self.apply(pool, slot, action);
+            }
+        }
+        false
+    }
+
+    /// Those whose accept queues were full try again.
+    fn try_again(&mut self, pool: &mut ClientPool) {
+        let mut tries = self.full.tries(now);
+        while tries > 0
+            && let Some(slot) = self.full.next()
+        {
+            // It may have given up, and even be back.
+            let waits = pool.state(slot) == State::Connecting && self.sockets[slot].is_none();
+            if waits && self.try_to_connect(pool, slot) {
+                self.full.put_back(slot);
+                tries -= 1;
+            }
+        }
     }
 
     fn has_connected(&mut self, pool: &mut ClientPool, slot: usize) {
@@ -119,13 +153,21 @@ impl<T: Transport> Epoll<T> {
     }
 
     /// Does what the readiness of a client's socket allows.
-    fn ready(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
+    fn ready(&mut self, pool: &mut ClientPool, slot: usize, flags: epoll::EventFlags) {
         if pool.state(slot) == State::Connecting && !self.transport.is_agreeing(slot) {
             self.has_connected(pool, slot);
             // The edge that says "connected" may be the only one for bytes already here.
         } else if T::LENDS || !pool.pending(slot).is_empty() {
             self.send(pool, slot);
         }
+        // A unix socket can be written to anew whenever its peer has read.
+        if flags.intersects(READABLE) {
+            self.read(pool, slot, flags.intersects(LAST));
+        }
+    }
+
+    /// Reads what is there, as far as it is this connection's turn.
+    fn read(&mut self, pool: &mut ClientPool, slot: usize, last: bool) {
         for _ in 0..READS_PER_EVENT {
             match self.read_once(pool, slot, last) {
                 Received::More => {}
@@ -165,12 +207,8 @@ impl<T: Transport> Epoll<T> {
 
 impl<T: Transport> Engine for Epoll<T> {
     fn connect(&mut self, pool: &mut ClientPool, slot: usize) {
-        match self.begin(pool, slot) {
-            Ok(socket) => self.sockets[slot] = Some(socket),
-            Err(error) => {
-                let action = pool.not_connected(slot, error, now());
-                self.apply(pool, slot, action);
-            }
+        if self.try_to_connect(pool, slot) {
+            self.full.join(slot);
         }
     }
 
@@ -190,6 +228,8 @@ impl<T: Transport> Engine for Epoll<T> {
                 } else if !last.is_empty() {
                     // For whoever is still there.
                     let _ = net::send(&socket, &last, SendFlags::NOSIGNAL);
+                } else if !T::LENDS {
+                    say_farewell(pool, slot, &socket);
                 }
             }
         }
@@ -197,7 +237,7 @@ impl<T: Transport> Engine for Epoll<T> {
 
     fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
         let wait = if self.unfinished.is_empty() {
-            patience
+            self.full.patience(patience)
         } else {
             Duration::ZERO
         };
@@ -212,12 +252,13 @@ impl<T: Transport> Engine for Epoll<T> {
         let unfinished = std::mem::take(&mut self.unfinished);
         for event in &events {
             let flags = event.flags;
-            self.ready(pool, event.data.u64() as usize, flags.intersects(LAST));
+            self.ready(pool, event.data.u64() as usize, flags);
         }
         for (slot, last) in unfinished {
-            self.ready(pool, slot as usize, last);
+            self.read(pool, slot as usize, last);
         }
         self.events = events;
+        self.try_again(pool);
         Ok(())
     }
 

@@ -21,8 +21,10 @@ use super::super::pool::{Action, ClientPool};
 use super::super::route::Routes;
 use super::super::socket::{self, Options};
 use super::super::{Close, Plan, now};
-use super::Engine;
+use super::full::FullQueues;
+use super::link::{Awaits, Link, Sending};
 use super::transport::Transport;
+use super::{Engine, say_farewell};
 use throng_sys::ring::{Awaited, Event, Notify, Patience, Ring, Turn};
 
 /// Longest request that is expected to leave at once; the end of a longer one is waited for.
@@ -38,7 +40,8 @@ pub(super) struct IoUring<T> {
     links: Vec<Link>,
     routes: Routes,
     options: Options,
-    /// Whether a request may leave while an earlier one is out.
+    full: FullQueues,
+    /// Whether something may leave while an earlier request is out.
     pipelined: bool,
     /// The time of what happened last.
     time: u64,
@@ -47,66 +50,6 @@ pub(super) struct IoUring<T> {
     /// Sockets over which something was begun that it was not given yet: their numbers must not
     /// become those of others.
     closed: Vec<OwnedFd>,
-}
-
-/// A client's connection. Its descriptor stays open until the kernel receives no more for it, so that
-/// no event of it is taken for one of the next.
-#[derive(Default)]
-struct Link {
-    socket: Option<OwnedFd>,
-    /// Tells it from the client's other ones.
-    turn: Turn,
-    /// What the kernel will tell of.
-    awaited: Awaits,
-    /// What was handed over last.
-    sending: Sending,
-    /// The same of the client's last connection.
-    was_sending: Sending,
-    /// Whether the kernel has a buffer of it, which it will give back.
-    is_lent: bool,
-    /// When its last send was begun, as [`IoUring::handed_over`] was then.
-    sent_in: u32,
-    /// Whether it is to be dropped as soon as the kernel is done with it.
-    ends: bool,
-    /// Whether the client is to connect anew then.
-    again: bool,
-}
-
-impl Link {
-    /// Whether a connection that ended was reset, of which the kernel tells only once: perhaps
-    /// the send that was under way, and that is heard of later.
-    fn was_reset(&self) -> bool {
-        let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        (self.sending.is_notified || self.is_lent) && self.socket.as_ref().is_some_and(is_gone)
-    }
-}
-
-/// What the kernel will tell of a connection.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Awaits {
-    #[default]
-    Nothing,
-    /// That it stands, or cannot.
-    Connection,
-    /// Bytes, or the end.
-    Bytes,
-}
-
-/// Bytes handed over to be sent.
-#[derive(Default)]
-struct Sending {
-    /// Whether the kernel will tell in any case that they have left, so that nothing is sent before.
-    is_notified: bool,
-    /// How many were counted as sent already; what the kernel says did not leave was not.
-    counted: usize,
-}
-
-impl Sending {
-    /// The kernel says how many have left: those that are to be counted yet, and those that were wrongly.
-    fn end(&mut self, left: usize) -> (usize, usize) {
-        let counted = std::mem::take(self).counted;
-        (left.saturating_sub(counted), counted.saturating_sub(left))
-    }
 }
 
 impl<T: Transport> IoUring<T> {
@@ -123,7 +66,8 @@ impl<T: Transport> IoUring<T> {
                 .collect(),
             routes: plan.routes.clone(),
             options: plan.socket,
-            pipelined: plan.pipeline > 1,
+            full: FullQueues::of(plan.routes.targets().count()),
+            pipelined: plan.pipeline > 1 || plan.dialogue.has_handshake(),
             time: now(),
             handed_over: 1,
             closed: Vec::new(),
@@ -144,6 +88,34 @@ impl<T: Transport> IoUring<T> {
             ..Link::default()
         };
         Ok(())
+    }
+
+    /// Begins to connect a client; whether it cannot, since the accept queue is full.
+    fn try_to_connect(&mut self, pool: &mut ClientPool, slot: usize) -> bool {
+        match self.begin(pool, slot) {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(error) => {
+                let action = pool.not_connected(slot, error, now());
+                self.apply(pool, slot, action);
+            }
+        }
+        false
+    }
+
+    /// Those whose accept queues were full try again.
+    fn try_again(&mut self, pool: &mut ClientPool) {
+        let mut tries = self.full.tries(now);
+        while tries > 0
+            && let Some(slot) = self.full.next()
+        {
+            // It may have given up, and even be back.
+            let waits = pool.state(slot) == State::Connecting && self.links[slot].socket.is_none();
+            if waits && self.try_to_connect(pool, slot) {
+                self.full.put_back(slot);
+                tries -= 1;
+            }
+        }
     }
 
     fn has_connected(&mut self, pool: &mut ClientPool, slot: usize) -> anyhow::Result<()> {
@@ -413,9 +385,8 @@ impl<T: Transport> Engine for IoUring<T> {
         if pool.state(slot) != State::Connecting {
             return; // it gave up meanwhile
         }
-        if let Err(error) = self.begin(pool, slot) {
-            let action = pool.not_connected(slot, error, now());
-            self.apply(pool, slot, action);
+        if self.try_to_connect(pool, slot) {
+            self.full.join(slot);
         }
     }
 
@@ -444,6 +415,9 @@ impl<T: Transport> Engine for IoUring<T> {
                     {
                         return;
                     }
+                } else if !T::LENDS {
+                    // What is encrypted ends with close_notify instead.
+                    say_farewell(pool, slot, socket);
                 }
                 // Ends what the kernel still does with it, which is told of.
                 let _ = shutdown(socket, Shutdown::Both);
@@ -454,7 +428,7 @@ impl<T: Transport> Engine for IoUring<T> {
 
     fn run_once(&mut self, pool: &mut ClientPool, patience: Duration) -> anyhow::Result<()> {
         self.ring
-            .wait(Awaited::News, Some(patience))
+            .wait(Awaited::News, Some(self.full.patience(patience)))
             .context("io_uring_enter failed")?;
         self.time = now();
         if self.ring.has_handed_over() {
@@ -462,6 +436,7 @@ impl<T: Transport> Engine for IoUring<T> {
             self.closed.clear();
         }
         while self.handle_event(pool)? {}
+        self.try_again(pool);
         Ok(())
     }
 

@@ -1,13 +1,18 @@
 //! What moves the bytes of a crowd.
 
 mod epoll;
+mod full;
 mod io_uring;
+mod link;
 #[cfg(test)]
 mod tests;
 mod tls;
 mod transport;
 
+use std::os::fd::OwnedFd;
 use std::time::Duration;
+
+use rustix::net::{SendFlags, send};
 
 use super::Plan;
 use super::pool::{Action, ClientPool};
@@ -50,4 +55,15 @@ pub(super) trait Engine {
 
     /// The load is over: ends what is under way, and tells the crowd what of it has left all the same.
     fn end(&mut self, _crowd: &mut ClientPool) {}
+}
+
+/// Sends what a client says before it closes its connection. What the socket does not take at once is not said.
+fn say_farewell(pool: &mut ClientPool, slot: usize, socket: &OwnedFd) {
+    let words = pool.farewell(slot);
+    if words.is_empty() {
+        return;
+    }
+    if let Ok(count) = send(socket, words, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        pool.sent_before(slot, count);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod slices;
 mod tls;
+mod unix;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,7 +19,7 @@ use super::super::{Close, Engine, LoadResult, Plan, Until, Watcher, run};
 use throng_protocol::{Mix, PROTOCOLS, Protocol, Settings};
 use throng_record::Load;
 use throng_record::Phase;
-use throng_record::spec::LoadSpec;
+use throng_record::spec::{Endpoint, LoadSpec};
 use throng_sys::ring;
 
 /// Longest that a load of these tests may take.
@@ -110,8 +111,8 @@ fn load(clients: u32, until: Until) -> LoadSpec {
     load.ending(until)
 }
 
-fn plan(address: SocketAddr, name: &str, size: usize, clients: u32, until: Until) -> Plan {
-    let routes = Routes::new(&[address], &[], clients, None).unwrap();
+fn plan(address: impl Into<Endpoint>, name: &str, size: usize, clients: u32, until: Until) -> Plan {
+    let routes = Routes::new(&[address.into()], &[], clients, None).unwrap();
     let settings = Settings {
         size: Mix::One(size),
         ..Settings::default()

@@ -9,7 +9,7 @@ use throng_record::spec::LoadSpec;
 pub(super) const MS: u64 = 1_000_000;
 
 pub(super) fn plan(until: Until) -> Plan {
-    let target = [([127, 0, 0, 1], 1).into()];
+    let target = ["127.0.0.1:1".parse().unwrap()];
     let routes = Routes::new(&target, &[], 10, None).unwrap();
     let load = LoadSpec {
         clients: 10,

@@ -66,6 +66,9 @@ impl ClientPool {
         let took = now.saturating_sub(client.since);
         self.stats.connect_time.record(took);
         client.state = State::Open;
+        if self.rules.has_handshake {
+            client.requester.forget(); // of the last connection
+        }
         client.since = now;
         client.made = 0;
         client.stats.connections += 1;

@@ -12,6 +12,7 @@
 mod connecting;
 mod dues;
 mod endings;
+mod handshake;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -92,6 +93,7 @@ pub(super) struct ClientPool {
 }
 
 /// What of the plan each request looks at, where it costs least.
+#[expect(clippy::struct_excessive_bools, reason = "rules are these")]
 #[derive(Debug)]
 struct Rules {
     /// Requests that a client may have out at once.
@@ -106,6 +108,8 @@ struct Rules {
     requests_per_connection: u32,
     /// And the time, in nanoseconds.
     lifetime: u64,
+    /// Whether what the server says may call for an answer.
+    has_handshake: bool,
 }
 
 /// A look at all clients for those that have waited too long, a few at a time.
@@ -172,6 +176,7 @@ impl ClientPool {
                 lifetime: plan
                     .lifetime
                     .map_or(u64::MAX, |time| time.as_nanos() as u64),
+                has_handshake: plan.dialogue.has_handshake(),
             },
             alarms: BinaryHeap::new(),
             idle: VecDeque::new(),
@@ -263,8 +268,9 @@ impl ClientPool {
     /// So much of it has left.
     pub(super) fn sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];
-        // A reply that came early has taken back what was pending.
-        if client.state == State::Open {
+        // A reply that came early has taken back what was pending. A handshake may end after the last reply.
+        let is_leaving = client.state == State::Leaving && self.rules.has_handshake;
+        if client.state == State::Open || is_leaving {
             client.unsent = client.requester.advance(count);
         }
         self.sent_before(slot, count);
@@ -305,14 +311,23 @@ impl ClientPool {
         if now >= self.from && now < self.until {
             self.stats.window_bytes_received += count;
         }
-        match client.requester.receive(bytes) {
+        let action = match client.requester.receive(bytes) {
             Ok(replies) if replies.completed > 0 => self.answered(slot, replies, now),
+            // What was asked meanwhile is asked again.
+            Ok(replies) if replies.close && client.made > u32::from(client.outstanding) => {
+                self.leave(slot);
+                Action::Keep
+            }
             Ok(_) => {
                 client.was_refused = false; // the next reply has begun
                 Action::Keep
             }
             Err(wrong) => self.fail_with_reply(slot, bytes, &wrong, now),
+        };
+        if self.rules.has_handshake && action == Action::Keep {
+            return self.answer(slot);
         }
+        action
     }
 
     #[expect(clippy::inline_always, reason = "part of one request's path")]

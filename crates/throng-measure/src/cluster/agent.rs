@@ -48,7 +48,7 @@ impl Agent {
         let (load, mut panel) = Process::start_load(program, &assignment, &order.cpus, prepare)?;
         panel.attach(Target {
             tree: Tree::of(load.pid()),
-            server: order.server,
+            server: order.server.clone(),
             clients: order.clients,
             // Only what looks at the network leaves files.
             files: PathBuf::new(),

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::HostAssignment;
-use throng_record::spec::{Assignment, LoadSpec, Network, Share};
+use throng_record::spec::{Assignment, Endpoint, LoadSpec, Network, Share};
 use throng_record::{ClientHost, Purpose};
 
 /// Most clients of a load whose rows are brought together.
@@ -15,7 +15,7 @@ pub(in super::super) struct WholeLoad<'a> {
     pub(in super::super) load: &'a LoadSpec,
     /// How often each part tells figures, if at all.
     pub(in super::super) figures_every: Option<Duration>,
-    pub(in super::super) server: SocketAddr,
+    pub(in super::super) server: Endpoint,
     pub(in super::super) probes: &'a [String],
     pub(in super::super) purpose: Purpose,
     /// CPUs for clients on the machine of this name, which leads; empty: not bound.
@@ -41,22 +41,23 @@ pub(in super::super) fn divide(load: &WholeLoad<'_>, hosts: &[ClientHost]) -> Ve
         };
         let share = Share::new(number as u32, parts as u32);
         let mut own = load.load.clone();
-        if load.server.ip().is_loopback() && load.server.is_ipv4() && parts > 1 {
+        let is_loopback = |address: SocketAddr| address.is_ipv4() && address.ip().is_loopback();
+        if load.server.tcp().is_some_and(is_loopback) && parts > 1 {
             // Hosts on one machine would compete for the ports of one address.
             own.source = vec![loopback(number)];
         }
         HostAssignment {
             host: number,
             load: Assignment {
-                servers: vec![load.server.to_string()],
-                allow_remote: !load.server.ip().is_loopback(),
+                servers: vec![load.server.clone().into()],
+                allow_remote: !load.server.is_local(),
                 share,
                 figures_every: load.figures_every,
                 ..Assignment::new(own, threads.max(1) as u32)
             },
             cpus,
             clients: share.unwrap_or(Share::WHOLE).of_clients(clients),
-            server: load.server,
+            server: load.server.clone(),
             probes: load.probes.to_vec(),
             purpose: load.purpose,
             rows: clients <= MOST_ROWS,
@@ -112,7 +113,7 @@ mod tests {
         let clients: Vec<u32> = orders.iter().map(|order| order.clients).collect();
         assert_eq!(clients, [4, 4, 3]);
         let second = Assignment {
-            servers: vec!["10.0.0.1:80".to_owned()],
+            servers: vec!["10.0.0.1:80".parse().unwrap()],
             allow_remote: true,
             share: Share::new(1, 3),
             ..Assignment::new(eleven.clone(), 8)
@@ -149,7 +150,7 @@ mod tests {
         );
         assert_eq!(orders[0].cpus, [2, 3]);
         assert_eq!((orders[0].load.threads, orders[2].load.threads), (1, 8));
-        assert_eq!(orders[0].load.servers, ["127.0.0.1:80"]);
+        assert_eq!(orders[0].load.servers, ["127.0.0.1:80".parse().unwrap()]);
         assert_eq!(
             orders[1].load.load.source,
             ["127.1.1.0/28".parse().unwrap()]

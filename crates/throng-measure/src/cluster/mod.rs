@@ -18,7 +18,6 @@ mod agent;
 mod divide;
 mod gather;
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,7 @@ pub(super) use divide::{WholeLoad, divide};
 pub(super) use gather::{Gathering, News};
 
 use super::host;
-use throng_record::spec::Assignment;
+use throng_record::spec::{Assignment, Endpoint};
 use throng_record::{ClientHost, LoadEvent, LoadStats, Purpose, Side};
 
 /// The client hosts of a run, implemented by whoever launches them.
@@ -98,7 +97,7 @@ pub struct HostAssignment {
     /// Its share of the clients.
     pub clients: u32,
     /// Where the server listens.
-    pub server: SocketAddr,
+    pub server: Endpoint,
     /// The probes that look at it, by name.
     pub probes: Vec<String>,
     /// What the trial is for.

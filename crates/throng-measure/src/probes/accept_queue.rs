@@ -102,6 +102,7 @@ fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Option<Queue
 
 impl Probe for AcceptQueueProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let server = target.tcp()?;
         let mut sources = Sources {
             diag: SockDiag::open()?,
             counters: Counters::open()?,
@@ -110,7 +111,7 @@ impl Probe for AcceptQueueProbe {
             reason: format!("the listening socket cannot be looked at: {error}"),
             remedy: "see whether `ss -ltn` shows it".to_owned(),
         };
-        self.queue = look(&mut sources.diag, target.server).map_err(unsupported)?;
+        self.queue = look(&mut sources.diag, server).map_err(unsupported)?;
         if self.queue.is_none() {
             return Err(unsupported(std::io::ErrorKind::NotFound.into()));
         }
@@ -130,7 +131,7 @@ impl Probe for AcceptQueueProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        let Some(sources) = &mut self.sources else {
+        let (Some(sources), Some(server)) = (&mut self.sources, target.server.tcp()) else {
             return Ok(());
         };
         if moment == Moment::After
@@ -141,9 +142,7 @@ impl Probe for AcceptQueueProbe {
         if !self.pace.is_due(at) {
             return Ok(());
         }
-        let seen = self
-            .pace
-            .look(at, || look(&mut sources.diag, target.server));
+        let seen = self.pace.look(at, || look(&mut sources.diag, server));
         // A server may close its listening socket when it takes nobody any more.
         let Some(queue) = seen? else {
             return Ok(());

@@ -90,6 +90,7 @@ struct Capturing {
 
 impl Probe for Capturing {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        let server = target.tcp()?;
         self.one_in = one_in(target.clients);
         let file = capture_file(target);
         if let Some(directory) = file.parent() {
@@ -100,7 +101,7 @@ impl Probe for Capturing {
         }
         let started = Process::start(
             "tcpdump",
-            command(target, &file),
+            command(server, target.clients, &file),
             &usable_cpus(),
             Captured::Both,
         );
@@ -143,7 +144,7 @@ impl Probe for Capturing {
         let name = || path.display().to_string();
         let file = File::open(&path).with_context(name)?;
         let settings = Settings {
-            port: Some(target.server.port()),
+            port: target.server.tcp().map(|server| server.port()),
             ..Settings::default()
         };
         let report = analyse(file, settings).with_context(name)?;
@@ -210,8 +211,8 @@ impl Probe for Capturing {
 /// What captures the headers of all packets from and to the server. Addresses of this machine, which
 /// are all that a server of ours can have, are reached over loopback; else every device is watched, and
 /// what is seen on two counts once.
-fn command(target: &Target, file: &Path) -> Command {
-    let local = std::net::UdpSocket::bind((target.server.ip(), 0)).is_ok();
+fn command(server: SocketAddr, clients: u32, file: &Path) -> Command {
+    let local = std::net::UdpSocket::bind((server.ip(), 0)).is_ok();
     let mut command = Command::new("tcpdump");
     command.args([
         "-i",
@@ -226,7 +227,7 @@ fn command(target: &Target, file: &Path) -> Command {
         command.args(["-Z", "root"]);
     }
     command.arg("-w").arg(file);
-    command.arg(filter(target));
+    command.arg(filter(server, clients));
     command
 }
 
@@ -262,14 +263,14 @@ fn one_in(clients: u32) -> u32 {
 
 /// What tcpdump is to look for. The last bit of a client's port does not take part in the choice: the
 /// kernel gives out even ports first.
-fn filter(target: &Target) -> String {
-    let port = target.server.port();
-    let others = one_in(target.clients) - 1;
+fn filter(server: SocketAddr, clients: u32) -> String {
+    let port = server.port();
+    let others = one_in(clients) - 1;
     if others == 0 {
         return format!("tcp port {port}");
     }
     // pcap-filter(7) knows no `tcp[]` of IPv6; without extension headers TCP begins at its byte 40.
-    let (source, destination) = match target.server {
+    let (source, destination) = match server {
         SocketAddr::V4(_) => ("tcp[0:2]", "tcp[2:2]"),
         SocketAddr::V6(_) => ("ip6[40:2]", "ip6[42:2]"),
     };
@@ -340,16 +341,10 @@ mod tests {
         for (clients, one) in [(1, 1), (1000, 1), (1001, 2), (3000, 4), (10_000, 16)] {
             assert_eq!(one_in(clients), one, "{clients}");
         }
-        let target = |server: &str, clients| Target {
-            tree: crate::probes::Tree::of(std::process::id()),
-            server: server.parse().unwrap(),
-            clients,
-            files: PathBuf::new(),
-            crowd: crate::probes::Crowd::default(),
-        };
-        assert_eq!(filter(&target("127.0.0.1:80", 100)), "tcp port 80");
+        let filter = |server: &str, clients| filter(server.parse().unwrap(), clients);
+        assert_eq!(filter("127.0.0.1:80", 100), "tcp port 80");
         for server in ["127.0.0.1:80", "[::1]:80"] {
-            let filter = filter(&target(server, 3000));
+            let filter = filter(server, 3000);
             assert!(filter.contains(">> 1 & 3 = 0"), "{filter}");
             // Compiling takes no right to capture.
             let compiled = Command::new("tcpdump")
@@ -370,7 +365,7 @@ mod tests {
         let stem = Path::new("run/captures/0001-my.server-10-r1");
         let target = Target {
             tree: crate::probes::Tree::of(std::process::id()),
-            server: std::net::SocketAddr::from(([127, 0, 0, 1], 7)),
+            server: SocketAddr::from(([127, 0, 0, 1], 7)).into(),
             clients: 1,
             files: stem.to_owned(),
             crowd: crate::probes::Crowd::default(),

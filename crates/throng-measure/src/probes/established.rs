@@ -177,7 +177,8 @@ impl States {
 }
 
 impl Probe for EstablishedProbe {
-    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        target.tcp()?;
         self.files = Some(Files::open()?);
         // Without it, the counters tell less, but enough.
         self.diag = SockDiag::open().ok();
@@ -191,7 +192,7 @@ impl Probe for EstablishedProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        let Some(files) = &mut self.files else {
+        let (Some(files), Some(server)) = (&mut self.files, target.server.tcp()) else {
             return Ok(());
         };
         let patient = matches!(moment, Moment::Before | Moment::After);
@@ -204,7 +205,7 @@ impl Probe for EstablishedProbe {
         }
         let mut seen = self.glance.look(at, || files.glance(target.clients))?;
         if let Some(diag) = self.diag.as_mut().filter(|_| looks) {
-            let states = self.look.look(at, || look(diag, target.server))?;
+            let states = self.look.look(at, || look(diag, server))?;
             seen = States {
                 time_wait: seen.time_wait,
                 ..states
@@ -272,9 +273,10 @@ mod tests {
     #[test]
     fn figures_are_the_most_and_the_last_that_were_seen() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
         let target = Target {
             tree: Tree::of(std::process::id()),
-            server: listener.local_addr().unwrap(),
+            server: server.into(),
             clients: 8,
             files: std::path::PathBuf::new(),
             crowd: crate::probes::Crowd::default(),
@@ -283,7 +285,7 @@ mod tests {
         probe.attach(&target).unwrap();
         let mut out = Vec::new();
         let mut clients: Vec<TcpStream> = (0..8)
-            .map(|_| TcpStream::connect(target.server).unwrap())
+            .map(|_| TcpStream::connect(server).unwrap())
             .collect();
         let mut sample = |moment| {
             let now = Instant::now();
@@ -292,10 +294,9 @@ mod tests {
         sample(Moment::Before);
         clients.truncate(3);
         let mut diag = SockDiag::open().unwrap();
-        assert!(become_so(|| look(&mut diag, target.server)
-            .unwrap()
-            .close_wait
-            == 5));
+        assert!(become_so(
+            || look(&mut diag, server).unwrap().close_wait == 5
+        ));
         sample(Moment::After);
         let mut figures = std::collections::BTreeMap::new();
         probe.figures(&mut |name, value| {

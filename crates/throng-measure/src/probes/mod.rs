@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use throng_record::metrics::Metric;
-use throng_record::spec::LoadSpec;
+use throng_record::spec::{Endpoint, LoadSpec};
 use throng_record::{Purpose, Side};
 use throng_registry::{self as registry, Entry, Info, UnknownName, Unsupported};
 use throng_sys::clock::thread_cpu_time;
@@ -125,13 +125,29 @@ pub struct Target {
     /// The side's processes; for a [`Subject::Network`], the server's.
     pub tree: Tree,
     /// Where the server listens.
-    pub server: SocketAddr,
+    pub server: Endpoint,
     /// Clients of the load.
     pub clients: u32,
     /// Where a probe may leave files of its own, without their ending: `DIR/captures/STEM`.
     pub files: PathBuf,
     /// Who of the clients is there.
     pub crowd: Crowd,
+}
+
+impl Target {
+    /// Where the server listens, for probes of TCP.
+    ///
+    /// # Errors
+    /// When it is a unix socket.
+    fn tcp(&self) -> Result<SocketAddr, Unsupported> {
+        self.server.tcp().ok_or_else(|| Unsupported {
+            reason: format!(
+                "the server listens on a unix socket ({}), without TCP",
+                self.server
+            ),
+            remedy: "let it listen on a port".to_owned(),
+        })
+    }
 }
 
 /// The clients that are there.

@@ -5,6 +5,7 @@
 //! them is taken when the clients are connected and idle, and costs the time that counts nothing.
 //! Counters are of the whole network namespace and taken over the steady part.
 
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -108,11 +109,11 @@ fn page_bytes() -> f64 {
 }
 
 /// Some of the clients' sockets: those that the kernel's table has first, which is by chance.
-fn sample_of_sockets(diag: &mut SockDiag, target: &Target) -> std::io::Result<Vec<Socket>> {
+fn sample_of_sockets(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Vec<Socket>> {
     let question = Question {
-        ipv6: target.server.is_ipv6(),
+        ipv6: server.is_ipv6(),
         states: State::Established.bit(),
-        remote_port: target.server.port(),
+        remote_port: server.port(),
         info: true,
         memory: true,
         ..Question::default()
@@ -130,7 +131,8 @@ fn sample_of_sockets(diag: &mut SockDiag, target: &Target) -> std::io::Result<Ve
 }
 
 impl Probe for TcpProbe {
-    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+    fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
+        target.tcp()?;
         self.sources = Some(Sources {
             counters: Counters::open()?,
             sockstat: ProcFile::open("/proc/net/sockstat")?,
@@ -155,8 +157,8 @@ impl Probe for TcpProbe {
             Moment::End => self.end = Some(sources.counters.read(KERNEL_COUNTERS)?),
             Moment::After => {
                 self.slab_after = slab_pages();
-                if let Some(diag) = &mut sources.diag {
-                    self.sockets = sample_of_sockets(diag, target)?;
+                if let (Some(diag), Some(server)) = (&mut sources.diag, target.server.tcp()) {
+                    self.sockets = sample_of_sockets(diag, server)?;
                 }
             }
             Moment::Connect | Moment::Before | Moment::Tick => {}

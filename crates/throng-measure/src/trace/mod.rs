@@ -335,7 +335,14 @@ impl Client {
         let mut input = [0; 16 * 1024];
         match self.stream.read(&mut input) {
             Ok(0) => anyhow::bail!("the server closed the connection before its reply was whole"),
-            Ok(count) => Ok(self.requester.receive(&input[..count])?.completed > 0),
+            Ok(count) => {
+                let heard = self.requester.receive(&input[..count])?;
+                // After a handshake, the request itself.
+                let mut wire = Vec::new();
+                self.requester.leave(&mut wire);
+                self.stream.write_all(&wire)?;
+                Ok(heard.completed > 0)
+            }
             Err(error)
                 if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) =>
             {

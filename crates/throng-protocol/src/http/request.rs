@@ -147,7 +147,7 @@ impl HttpRequest {
     }
 
     /// What it asks for.
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use super::{LoadSpec, Share, optional_time};
+use super::{LoadSpec, Share, Target, optional_time};
 
 /// A load, or a process's part of it, and where it goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,8 +15,8 @@ use super::{LoadSpec, Share, optional_time};
 pub struct Assignment {
     /// All of the load.
     pub load: LoadSpec,
-    /// The servers, as HOST:PORT; clients take them in turn.
-    pub servers: Vec<String>,
+    /// The servers; clients take them in turn.
+    pub servers: Vec<Target>,
     /// Whether they may be beyond this machine's loopback.
     pub allow_remote: bool,
     /// Load-generating threads.
@@ -93,7 +93,7 @@ mod tests {
                 share: Share::new(1, 3).filter(|_| part),
                 clients_csv: Some("a b/c\n.csv".into()),
                 figures_every: Some(Duration::from_micros(seed % 1_000_000)),
-                servers: vec!["[::1]:5".to_owned()],
+                servers: vec!["[::1]:5".parse().unwrap(), "unix:@a b".parse().unwrap()],
                 ..Assignment::new(made_up(seed), 2)
             };
             let line = assignment.line().unwrap();

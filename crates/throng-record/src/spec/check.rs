@@ -59,6 +59,7 @@ const KEYS: &[&str] = &[
     "clients",
     "protocol",
     "path",
+    "text",
     "http-method",
     "header",
     "data",
@@ -355,9 +356,18 @@ impl LoadSpec {
             registry::find("protocol", PROTOCOLS, name)
                 .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
         }
+        if self.text && self.protocol.as_deref() != Some("websocket") {
+            let why = "`text` is for websocket; add `protocol` websocket";
+            return Err(SpecError::key("text", why));
+        }
         for (key, is_there) in self.of_http() {
-            if is_there && let Some(name) = self.protocol.as_deref().filter(|name| *name != "http")
-            {
+            // A websocket begins with a request of http.
+            let is_of = |name: &str| match name {
+                "http" => true,
+                "websocket" => ["path", "header"].contains(&key),
+                _ => false,
+            };
+            if is_there && let Some(name) = self.protocol.as_deref().filter(|name| !is_of(name)) {
                 let why = format!("`{key}` is for http, not for {name}; add `protocol` http");
                 return Err(SpecError::key(key, why));
             }

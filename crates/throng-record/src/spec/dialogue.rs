@@ -8,11 +8,11 @@ use throng_protocol::{
 use throng_registry as registry;
 
 impl LoadSpec {
-    /// What is said to a server at this address, HOST:PORT, and how. It lives as long as the program.
+    /// What is said to a server of this [name](super::Target::host), and how. It lives as long as the program.
     ///
     /// # Errors
     /// Names the key of the load that is wrong.
-    pub fn dialogue(&self, address: &str) -> Result<(&'static dyn Dialogue, Settings), SpecError> {
+    pub fn dialogue(&self, host: &str) -> Result<(&'static dyn Dialogue, Settings), SpecError> {
         if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
             let expectation = Expectation::parse(expect);
             let expectation = expectation.map_err(|why| SpecError::value("expect", why))?;
@@ -25,7 +25,7 @@ impl LoadSpec {
             .map_err(|unknown| SpecError::value("protocol", unknown.to_string()))?;
         // A port that is usual is not named.
         let usual = if self.tls.is_some() { ":443" } else { ":80" };
-        let host = address.strip_suffix(usual).unwrap_or(address);
+        let host = host.strip_suffix(usual).unwrap_or(host);
         let settings = Settings {
             size: Mix::new(self.size.parts()).map_err(|why| SpecError::value("size", why))?,
             host: host.to_owned().leak(),
@@ -36,6 +36,7 @@ impl LoadSpec {
             expected: self.expected_statuses()?,
             length: self.expect_length,
             body: self.body_rule()?.map(|rule| &*Box::leak(Box::new(rule))),
+            text: self.text,
         };
         Ok((protocol, settings))
     }

@@ -96,7 +96,13 @@ fn say(load: &mut LoadSpec, random: &mut Rng) {
                 .flatten()
                 .map(str::to_owned);
         }
-        2 => load.protocol = Some("factorial".to_owned()),
+        2 if random.bool() => load.protocol = Some("factorial".to_owned()),
+        2 => {
+            load.protocol = Some("websocket".to_owned());
+            load.path = maybe(random, |_| Paths::one("/chat".to_owned()));
+            load.header = vec!["Origin: x".to_owned(); random.usize(..2)];
+            load.text = random.bool();
+        }
         _ => {
             load.protocol = maybe(random, |_| "echo".to_owned());
             let count = random.usize(1..5);

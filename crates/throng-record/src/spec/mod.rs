@@ -16,6 +16,7 @@ mod number;
 mod request_file;
 mod sent;
 mod share;
+mod target;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -39,6 +40,7 @@ pub use number::{at_least_one, count, number, optional_whole, whole, whole_numbe
 pub use request_file::RequestFile;
 pub use sent::Sent;
 pub use share::Share;
+pub use target::{Endpoint, Place, Scheme, Target, UnixPath};
 pub use text::{optional_time, read_time, write_time};
 use throng_protocol::Statuses;
 pub use tls::TlsSpec;
@@ -66,9 +68,12 @@ pub struct LoadSpec {
     pub protocol: Option<String>,
     /// Bytes in a request, for protocols that let one choose.
     pub size: Sizes,
-    /// What is asked for by http; absent: `/`.
+    /// What is asked for by http or websocket; absent: `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Paths>,
+    /// Whether messages by websocket are text instead of binary.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub text: bool,
     /// The method of requests by http; absent: GET, or POST with data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
@@ -216,6 +221,7 @@ impl Default for LoadSpec {
             protocol: None,
             size: Sizes::one(1000),
             path: None,
+            text: false,
             http_method: None,
             header: Vec::new(),
             data: None,

@@ -2,13 +2,14 @@
 //! about I/O models.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use ::tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use ::tokio::net::unix::pipe;
-use ::tokio::net::{TcpListener, TcpStream};
+use ::tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use ::tokio::runtime::{Builder, Runtime};
 use ::tokio::sync::{mpsc, watch};
 use ::tokio::time::timeout;
@@ -53,7 +54,14 @@ pub(super) const MODEL: Model = Model {
 fn run(server: Server) -> anyhow::Result<()> {
     check_threads(server.workers).context("cannot start the threads of the runtime")?;
     let runtime = runtime(server.workers).context("cannot start the runtime")?;
-    runtime.block_on(accept(server))?;
+    runtime.block_on(async {
+        let listener = server.listener.as_fd().try_clone_to_owned()?;
+        if server.listener.address().tcp().is_some() {
+            accept(server, TcpListener::from_std(listener.into())?).await
+        } else {
+            accept(server, UnixListener::from_std(listener.into())?).await
+        }
+    })?;
     // What did not end in time ends here.
     runtime.shutdown_timeout(Duration::ZERO);
     Ok(())
@@ -85,14 +93,47 @@ fn runtime(threads: usize) -> std::io::Result<Runtime> {
     }
 }
 
-async fn accept(server: Server) -> anyhow::Result<()> {
-    let listener = server.listener.as_fd().try_clone_to_owned()?;
-    let listener = TcpListener::from_std(listener.into())?;
+/// What the runtime calls a listening socket of one kind, and its connections.
+trait Accept {
+    type Stream: AsyncRead + AsyncWrite + AsFd + Unpin + Send + 'static;
+
+    async fn accept(&self) -> io::Result<(Self::Stream, SocketAddr)>;
+
+    /// A connection that was accepted elsewhere.
+    fn adopt(socket: OwnedFd) -> io::Result<Self::Stream>;
+}
+
+impl Accept for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        Self::accept(self).await
+    }
+
+    fn adopt(socket: OwnedFd) -> io::Result<TcpStream> {
+        TcpStream::from_std(socket.into())
+    }
+}
+
+impl Accept for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let (socket, _) = Self::accept(self).await?;
+        Ok((socket, (Ipv4Addr::UNSPECIFIED, 0).into()))
+    }
+
+    fn adopt(socket: OwnedFd) -> io::Result<UnixStream> {
+        UnixStream::from_std(socket.into())
+    }
+}
+
+async fn accept<L: Accept>(server: Server, listener: L) -> anyhow::Result<()> {
     let stop = pipe::Receiver::from_owned_fd(server.stop.fd().try_clone_to_owned()?)?;
     let (stopping, stopped) = watch::channel(false);
     // Every task holds a sender; nothing is sent: the channel ends when the last task does.
     let (task, mut last_task) = mpsc::channel::<()>(1);
-    let start = |client: Client<TcpStream>| {
+    let start = |client: Client<L::Stream>| {
         let (task, stopped) = (task.clone(), stopped.clone());
         ::tokio::spawn(async move {
             serve(Conn::open(client, &server), &server, stopped).await;
@@ -114,7 +155,7 @@ async fn accept(server: Server) -> anyhow::Result<()> {
         // turn clients away.
         for client in server.listener.arrivals(server.stats, Mode::NonBlocking) {
             let Client { socket, id } = client;
-            match TcpStream::from_std(socket.into()) {
+            match L::adopt(socket) {
                 Ok(socket) => start(Client { socket, id }),
                 Err(_) => server.stats.give_up(id, Refusal::Descriptors),
             }
@@ -127,7 +168,11 @@ async fn accept(server: Server) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(mut conn: Conn<TcpStream>, server: &Server, mut stopped: watch::Receiver<bool>) {
+async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
+    mut conn: Conn<S>,
+    server: &Server,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut input = vec![0; INPUT_BYTES];
     let stop = stopped.wait_for(|stopped| *stopped);
     ::tokio::pin!(stop);

@@ -15,11 +15,7 @@ fn trusting(authority: &Authority) -> TlsSpec {
 
 /// A load over TLS.
 fn encrypted(tls: &TlsSpec, plan: Plan) -> Plan {
-    let servers: Vec<String> = plan
-        .routes
-        .targets()
-        .map(|target| target.to_string())
-        .collect();
+    let servers: Vec<String> = plan.routes.targets().map(ToString::to_string).collect();
     let is_http = plan.dialogue.spoken().is_some();
     let client = Client::new(tls, is_http, &servers).unwrap();
     Plan {

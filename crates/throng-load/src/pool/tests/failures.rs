@@ -28,7 +28,8 @@ fn each_way_not_to_connect_has_its_name() {
         (Errno::ADDRNOTAVAIL, ErrorKind::NoPort),
         (Errno::MFILE, ErrorKind::NoDescriptor),
         (Errno::CONNRESET, ErrorKind::Reset),
-        (Errno::ACCESS, ErrorKind::Other(libc::EACCES)),
+        (Errno::ACCESS, ErrorKind::Denied),
+        (Errno::PROTOTYPE, ErrorKind::Other(libc::EPROTOTYPE)),
     ] {
         let mut world = World::new("echo", plan("echo", 2, seconds(1)));
         world.connects = Box::new(move |_, _| Connect::Fails(MILLISECOND, errno));

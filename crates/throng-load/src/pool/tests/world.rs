@@ -33,7 +33,7 @@ fn load(clients: u32, until: Until) -> LoadSpec {
 
 /// A load of clients that all speak this protocol, without limits but a long patience.
 pub(super) fn plan(name: &str, clients: u32, until: Until) -> Plan {
-    let target = [([127, 0, 0, 1], 1).into()];
+    let target = ["127.0.0.1:1".parse().unwrap()];
     let routes = Routes::new(&target, &[], clients, None).unwrap();
     let settings = Settings {
         size: Mix::One(100),

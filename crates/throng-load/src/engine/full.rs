@@ -1,0 +1,102 @@
+//! Clients that wait for room in a server's accept queue.
+//!
+//! Over TCP the kernel waits for it. A unix socket that does not block gives EAGAIN instead, with nothing to wait
+//! for: these clients try again and again, in order, until they are connected or their time to connect is over.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Time between two tries.
+const PAUSE: Duration = Duration::from_micros(250);
+
+/// The line of those who wait.
+#[derive(Debug)]
+pub(super) struct FullQueues {
+    line: VecDeque<u32>,
+    /// Accept queues that may be full.
+    targets: usize,
+    tried_at: u64,
+}
+
+impl FullQueues {
+    /// Nobody waits for any of so many servers.
+    pub(super) fn of(targets: usize) -> Self {
+        Self {
+            line: VecDeque::new(),
+            targets,
+            tried_at: 0,
+        }
+    }
+
+    /// A client's server has no room.
+    pub(super) fn join(&mut self, slot: usize) {
+        self.line.push_back(slot as u32);
+    }
+
+    /// How long to wait for events at most, when it would be `patience` otherwise.
+    pub(super) fn patience(&self, patience: Duration) -> Duration {
+        if self.line.is_empty() {
+            patience
+        } else {
+            patience.min(PAUSE)
+        }
+    }
+
+    /// How many tries may fail now, before the next ones are due.
+    pub(super) fn tries(&mut self, now: impl FnOnce() -> u64) -> usize {
+        if self.line.is_empty() {
+            return 0;
+        }
+        let now = now();
+        if now.saturating_sub(self.tried_at) < PAUSE.as_nanos() as u64 {
+            return 0;
+        }
+        self.tried_at = now;
+        self.targets
+    }
+
+    /// The next client to try.
+    pub(super) fn next(&mut self) -> Option<usize> {
+        self.line.pop_front().map(|slot| slot as usize)
+    }
+
+    /// It had no room again.
+    pub(super) fn put_back(&mut self, slot: usize) {
+        if self.targets == 1 {
+            self.line.push_front(slot as u32);
+        } else {
+            // The next one may want to go to another server.
+            self.line.push_back(slot as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_wait_in_order_and_pauses_lie_between_tries() {
+        let second = Duration::from_secs(1);
+        let mut full = FullQueues::of(1);
+        assert_eq!((full.patience(second), full.tries(|| 0)), (second, 0));
+        full.join(5);
+        full.join(6);
+        assert_eq!(full.patience(second), PAUSE);
+        assert_eq!(full.tries(|| 1_000_000), 1);
+        assert_eq!(full.next(), Some(5));
+        full.put_back(5);
+        assert_eq!(full.tries(|| 1_000_001), 0);
+        assert_eq!(full.tries(|| 2_000_000), 1);
+        assert_eq!(
+            [full.next(), full.next(), full.next()],
+            [Some(5), Some(6), None]
+        );
+        let mut full = FullQueues::of(2);
+        full.join(5);
+        full.join(6);
+        assert_eq!(full.next(), Some(5));
+        full.put_back(5);
+        assert_eq!(full.next(), Some(6));
+    }
+}

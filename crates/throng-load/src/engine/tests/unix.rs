@@ -1,0 +1,63 @@
+//! Loads over unix sockets.
+
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{accept, bind, listen, socket};
+use throng_record::spec::{Endpoint, UnixPath};
+
+use super::*;
+
+/// An abstract socket of this name with room for two who wait.
+fn listener(name: &str) -> (std::os::fd::OwnedFd, Endpoint) {
+    let name = format!("@throng-test-{name}-{}", std::process::id());
+    let path = UnixPath::new(&name).unwrap();
+    let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    bind(&listener, &path.address().unwrap()).unwrap();
+    listen(&listener, 1).unwrap();
+    (listener, Endpoint::Unix(path))
+}
+
+#[test]
+fn clients_wait_for_room_in_the_accept_queue() {
+    let (listener, endpoint) = listener("room");
+    std::thread::spawn(move || {
+        while let Ok(client) = accept(&listener) {
+            std::thread::spawn(move || {
+                let mut stream = UnixStream::from(client);
+                let mut bytes = [0; 1000];
+                while let Ok(count @ 1..) = stream.read(&mut bytes) {
+                    if stream.write_all(&bytes[..count]).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    for requests_per_connection in [None, Some(2)] {
+        let plan = Plan {
+            requests_per_connection,
+            ..plan(endpoint.clone(), "echo", 100, 60, Until::Requests(600))
+        };
+        on_each(&plan, all_verified(600));
+    }
+}
+
+#[test]
+fn who_finds_no_room_in_time_does_not_connect() {
+    let (_listener, endpoint) = listener("full");
+    let plan = Plan {
+        connect_timeout: Duration::from_millis(100),
+        ..plan(endpoint, "echo", 100, 5, Until::Requests(5))
+    };
+    for engine in engines() {
+        // Those who are in the queue stay there, for the next engine too.
+        let plan = Plan {
+            engine,
+            ..plan.clone()
+        };
+        let result = run(&plan, &mut Limit(Instant::now())).unwrap();
+        let errors = result.stats.summary().errors;
+        let late = errors.get("connect-timeout").copied();
+        assert!(late >= Some(3), "{}: {errors:?}", engine.name());
+    }
+}

@@ -1,0 +1,122 @@
+//! `websocket`: messages over one connection in both directions, after an opening handshake by HTTP.
+//!
+//! The server half (`session`) echoes every message frame by frame, so that it keeps none of them, answers pings
+//! and closes when asked to. The client half (`requester`) sends a message, checks that the same one comes back,
+//! in however many frames, and answers pings and closing handshakes. Extensions are never offered.
+//!
+//! RFC 6455 is the reference. Heads of frames are read and written by `tungstenite`.
+
+mod frame;
+mod opening;
+mod request_set;
+mod requester;
+mod session;
+mod utf8;
+
+use super::{
+    Dialogue, HttpRequest, Offer, Protocol, ProtocolError, Requester, Session, Settings, Spoken,
+};
+use throng_registry::{Entry, Info};
+
+/// The protocol `websocket`.
+pub(super) struct Websocket;
+
+impl Entry for Websocket {
+    fn info(&self) -> Info {
+        Info {
+            name: "websocket",
+            summary: "every message comes back; the client also works against other echo servers",
+        }
+    }
+}
+
+impl Protocol for Websocket {
+    fn session(&self, _: &Offer) -> Box<dyn Session> {
+        Box::<session::WebsocketSession>::default()
+    }
+}
+
+impl Dialogue for Websocket {
+    fn describe(&self, settings: &Settings) -> String {
+        let kind = if settings.text { "text" } else { "binary" };
+        let paths = settings.requests.in_words(HttpRequest::path);
+        let sizes = settings.size.sizes_in_words();
+        format!("websocket {paths}, echo of {kind} messages of {sizes}")
+    }
+
+    fn has_handshake(&self) -> bool {
+        true
+    }
+
+    fn spoken(&self) -> Option<Spoken> {
+        Some(Spoken::Http) // until the handshake is over
+    }
+
+    fn requester(&self, settings: &Settings, client: u64) -> Box<dyn Requester> {
+        Box::new(requester::WebsocketRequester::new(settings, client))
+    }
+}
+
+/// What a peer did that RFC 6455 does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    ReservedBits,
+    ReservedOpcode,
+    /// The length of a frame takes more bytes than it needs, or has its first bit set.
+    BadLength,
+    Unmasked,
+    Masked,
+    LongControl,
+    FragmentedControl,
+    /// A frame that continues a message, where there is none.
+    NothingToContinue,
+    /// A message that begins in another one.
+    Interleaved,
+    TooLong,
+    InvalidUtf8,
+    BadClose,
+}
+
+impl Fault {
+    fn what(self) -> &'static str {
+        match self {
+            Self::ReservedBits => "a frame has reserved bits set, and no extension was agreed on",
+            Self::ReservedOpcode => "a frame has a reserved opcode",
+            Self::BadLength => "a frame's length is not in its shortest form",
+            Self::Unmasked => "a frame of the client is not masked",
+            Self::Masked => "a frame of the server is masked",
+            Self::LongControl => "a control frame has more than 125 bytes",
+            Self::FragmentedControl => "a control frame is fragmented",
+            Self::NothingToContinue => "a frame continues a message where there is none",
+            Self::Interleaved => "a message begins within another one",
+            Self::TooLong => "a message is longer than 64 MiB",
+            Self::InvalidUtf8 => "a text message is not UTF-8",
+            Self::BadClose => "a close frame has a wrong code or reason",
+        }
+    }
+
+    /// The kind of error it is for a client.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::InvalidUtf8 => "invalid-utf8",
+            _ => "bad-frame",
+        }
+    }
+
+    /// The status with which a connection is closed for it (section 7.4.1).
+    fn status(self) -> u16 {
+        match self {
+            Self::InvalidUtf8 => 1007,
+            Self::TooLong => 1009,
+            _ => 1002,
+        }
+    }
+}
+
+impl From<Fault> for ProtocolError {
+    fn from(fault: Fault) -> Self {
+        Self {
+            what: fault.what().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What clients send, laid out once for all of them.
+//!
+//! A frame of a client is to be masked with four bytes that nobody can foresee. What clients send lives as long as
+//! the program, so masks and keys are drawn once a process for a number of frames and openings that are sent again
+//! and again: each frame stands in memory as it leaves.
+
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use super::super::mix::scatter;
+use super::super::pattern::{Kept, noise};
+use super::super::{HttpRequest, Mix, Settings};
+use super::frame::{self, Kind};
+use super::opening::Opening;
+
+/// Openings of all clients where all ask for the same.
+const OPENINGS: usize = 64;
+/// Frames of one size: at most, and at least.
+const FRAMES: (usize, usize) = (64, 2);
+/// Bytes that they take together, unless even the fewest take more.
+const FRAMES_BYTES: usize = 1 << 20;
+/// How far apart the contents of neighbouring frames begin in the noise.
+const STRIDE: usize = 389;
+/// Different control frames that a process answers pings with, at most: each is kept.
+const MOST_PONGS: usize = 1 << 18;
+
+/// What clients say.
+pub(super) struct RequestSet {
+    pub(super) openings: Vec<Opening>,
+    /// For each size in the order in which they are sent.
+    pub(super) order: Vec<&'static Frames>,
+    pub(super) kind: Kind,
+    /// Whether not all openings ask for the same path.
+    is_mixed: bool,
+}
+
+/// Frames of one size, each with another content.
+pub(super) struct Frames {
+    /// As clients send them, and as servers do.
+    requests: Vec<u8>,
+    replies: Vec<u8>,
+    pub(super) count: usize,
+    /// Bytes of a reply's head.
+    pub(super) head: usize,
+}
+
+impl Frames {
+    /// The frame of this number, masked.
+    pub(super) fn request(&self, number: usize) -> &[u8] {
+        let size = self.requests.len() / self.count;
+        &self.requests[number * size..][..size]
+    }
+
+    /// The same one as it comes back.
+    pub(super) fn reply(&self, number: usize) -> &[u8] {
+        let size = self.replies.len() / self.count;
+        &self.replies[number * size..][..size]
+    }
+
+    fn new(size: usize, kind: Kind) -> Self {
+        let count = (FRAMES_BYTES / size.max(1)).clamp(FRAMES.1, FRAMES.0);
+        let is_text = kind == (Kind::Message { is_text: true });
+        let content: Vec<u8> = noise()
+            .map(|byte| if is_text { b' ' + byte % 95 } else { byte })
+            .take(size + count * STRIDE)
+            .collect();
+        let (mut requests, mut replies) = (Vec::new(), Vec::new());
+        for number in 0..count {
+            let content = &content[number * STRIDE..][..size];
+            frame::write(&mut requests, kind, Some(mask(number)), content);
+            frame::write(&mut replies, kind, None, content);
+        }
+        Self {
+            head: replies.len() / count - size,
+            requests,
+            replies,
+            count,
+        }
+    }
+}
+
+impl RequestSet {
+    /// Which opening a client begins with.
+    pub(super) fn first_opening(&self, client: u64) -> usize {
+        if self.is_mixed {
+            scatter(client, self.openings.len())
+        } else {
+            (client % self.openings.len() as u64) as usize
+        }
+    }
+}
+
+/// What clients with these settings say.
+pub(super) fn request_set(settings: &Settings) -> &'static RequestSet {
+    type Key = (&'static str, Mix<&'static HttpRequest>, Mix<usize>, bool);
+    static REQUEST_SETS: Kept<Key, RequestSet> = Kept::new();
+    static FRAMES: Kept<(usize, bool), Frames> = Kept::new();
+    let key = (
+        settings.host,
+        settings.requests,
+        settings.size,
+        settings.text,
+    );
+    REQUEST_SETS.get(key, |&(host, requests, sizes, is_text)| {
+        let kind = Kind::Message { is_text };
+        let asked = requests.order();
+        let is_mixed = asked.len() > 1;
+        let count = if is_mixed { asked.len() } else { OPENINGS };
+        let openings = (0..count).map(|number| {
+            let wire = asked[number % asked.len()].wire(host);
+            let nonce = u128::from(drawn(0, number)) << 64 | u128::from(drawn(1, number));
+            Opening::new(&wire, nonce)
+        });
+        let frames = |size| FRAMES.get((size, is_text), |_| Box::new(Frames::new(size, kind)));
+        Box::new(RequestSet {
+            openings: openings.collect(),
+            order: sizes.order().into_iter().map(frames).collect(),
+            kind,
+            is_mixed,
+        })
+    })
+}
+
+/// Bits that nobody outside this process can foresee.
+fn drawn(what: u8, number: usize) -> u64 {
+    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    STATE.hash_one((what, number))
+}
+
+/// The mask of a frame.
+fn mask(number: usize) -> [u8; 4] {
+    let [a, b, c, d, ..] = drawn(2, number).to_ne_bytes();
+    [a, b, c, d]
+}
+
+/// A control frame with this content; none when there are too many different ones.
+pub(super) fn control(kind: Kind, content: &[u8]) -> Option<&'static [u8]> {
+    static KEPT: LazyLock<Mutex<HashSet<&'static [u8]>>> = LazyLock::new(Mutex::default);
+    let mut wire = Vec::new();
+    frame::write(&mut wire, kind, Some(mask(0)), content);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(frame) = kept.get(&wire[..]) {
+        return Some(frame);
+    }
+    if kept.len() >= MOST_PONGS {
+        return None;
+    }
+    let frame: &'static [u8] = wire.leak();
+    kept.insert(frame);
+    Some(frame)
+}

@@ -1,0 +1,197 @@
+//! Where a server listens, when its name has been looked up.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use rustix::net::SocketAddrUnix;
+
+use super::super::text::as_text;
+
+/// Most bytes of a unix socket's path: `sun_path` less its end.
+const LONGEST_PATH: usize = 107;
+
+/// What a unix socket is reached by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UnixPath {
+    name: String,
+    /// Whether it is a name without a file, which Linux alone has.
+    is_abstract: bool,
+}
+
+impl UnixPath {
+    /// The socket at this path, or with `@` in front the abstract one of this name.
+    ///
+    /// # Errors
+    /// When no socket can have it.
+    pub fn new(written: &str) -> Result<Self, String> {
+        let (name, is_abstract) = match written.strip_prefix('@') {
+            Some(name) => (name, true),
+            None => (written, false),
+        };
+        if name.is_empty() {
+            return Err("the path of the unix socket is missing".to_owned());
+        }
+        if name.contains('\0') {
+            return Err("the path of a unix socket cannot have a zero byte".to_owned());
+        }
+        if name.len() > LONGEST_PATH {
+            return Err(format!(
+                "the path of a unix socket has at most {LONGEST_PATH} bytes, and this one {}",
+                name.len()
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            is_abstract,
+        })
+    }
+
+    /// As it is written: `/run/app.sock`, `@name`.
+    pub fn written(&self) -> String {
+        let mark = if self.is_abstract { "@" } else { "" };
+        format!("{mark}{}", self.name)
+    }
+
+    /// The file it is; none of an abstract one.
+    pub fn file(&self) -> Option<PathBuf> {
+        (!self.is_abstract).then(|| PathBuf::from(&self.name))
+    }
+
+    /// As calls take it.
+    ///
+    /// # Errors
+    /// When this system has no such sockets.
+    pub fn address(&self) -> io::Result<SocketAddrUnix> {
+        if !self.is_abstract {
+            return Ok(SocketAddrUnix::new(self.name.as_str())?);
+        }
+        #[cfg(target_os = "linux")]
+        return Ok(SocketAddrUnix::new_abstract_name(self.name.as_bytes())?);
+        #[cfg(not(target_os = "linux"))]
+        Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "abstract unix sockets exist only on Linux",
+        ))
+    }
+}
+
+impl fmt::Display for UnixPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unix:{}", self.written())
+    }
+}
+
+impl FromStr for UnixPath {
+    type Err = String;
+
+    /// Reads `unix:/path`, `unix:@name` or the path alone.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = text.strip_prefix("unix:").unwrap_or(text);
+        // As a URL: unix:///path.
+        Self::new(path.strip_prefix("//").unwrap_or(path))
+    }
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// At an address and a port.
+    Tcp(SocketAddr),
+    /// At a unix socket.
+    Unix(UnixPath),
+}
+
+impl Endpoint {
+    /// Where a server is to listen: an address or a name with a port, 0 included, `:PORT` for one of this machine,
+    /// or a unix socket.
+    ///
+    /// # Errors
+    /// When it is none of these.
+    pub fn to_listen_on(text: &str) -> Result<Self, String> {
+        let (name, port) = match (text.parse::<Self>(), text.rsplit_once(':')) {
+            (Ok(endpoint), _) => return Ok(endpoint),
+            (Err(why), _) if text.starts_with("unix:") => return Err(why),
+            (Err(_), Some((name, port))) if !name.contains([':', '/', '[']) => (name, port),
+            (Err(why), _) => return Err(why),
+        };
+        let port: u16 = port
+            .parse()
+            .map_err(|_| format!("{port} is not a port, which is a number from 0 to 65535"))?;
+        if name.is_empty() {
+            return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into());
+        }
+        let found = (name, port).to_socket_addrs();
+        let found: Vec<SocketAddr> = found
+            .map_err(|error| format!("cannot look up {name}: {}", super::resolve::plainly(&error)))?
+            .collect();
+        let address = found.iter().find(|address| address.is_ipv4());
+        let address = address.or(found.first());
+        let address = address.ok_or_else(|| format!("{name} has no address"))?;
+        Ok((*address).into())
+    }
+
+    /// Its address, if it is one of TCP.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// Its name as requests of HTTP say it.
+    pub fn host(&self) -> String {
+        super::Target::from(self.clone()).host()
+    }
+
+    /// Whether nobody beyond this machine is reached there.
+    pub fn is_local(&self) -> bool {
+        self.tcp()
+            .is_none_or(|address| address.ip().to_canonical().is_loopback())
+    }
+}
+
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("unix:") {
+            return text.parse().map(Self::Unix);
+        }
+        text.parse()
+            .map(Self::Tcp)
+            .map_err(|_| format!("`{text}` is not an address like 127.0.0.1:7777 or [::1]:7777"))
+    }
+}
+
+as_text!(
+    Endpoint,
+    "an address and a port, like \"127.0.0.1:7777\", or a unix socket, like \"unix:/run/app.sock\""
+);
+
+/// An address without its port, as it stands in a target.
+pub(super) fn host_of(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(of_v6) if of_v6.scope_id() != 0 => {
+            format!("{}%{}", of_v6.ip(), of_v6.scope_id())
+        }
+        address => IpAddr::to_string(&address.ip()),
+    }
+}
