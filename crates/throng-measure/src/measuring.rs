@@ -197,6 +197,7 @@ fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
     match &server.foreign {
         None => Rigour::All,
         Some(_) if settings.load.pipeline > 1 => Rigour::Pipelined,
+        Some(_) if settings.load.requests_per_connection == Some(1) => Rigour::OneEach,
         Some(_) => Rigour::OneByOne,
     }
 }

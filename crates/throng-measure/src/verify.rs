@@ -26,6 +26,8 @@ pub(super) enum Rigour {
     OneByOne,
     /// And several at once.
     Pipelined,
+    /// Whole and cut requests, over a connection each.
+    OneEach,
 }
 
 /// Asks one connection after the other, encrypted where there is a `tls`, and checks the answers: every byte where the
@@ -52,6 +54,9 @@ pub(super) fn verify(
     first
         .exchange(1, Pace::AtOnce)
         .context("a single request")?;
+    if rigour == Rigour::OneEach {
+        first.stream = None;
+    }
     first
         .exchange(1, Pace::Split)
         .context("a request in pieces")?;
@@ -63,7 +68,7 @@ pub(super) fn verify(
         for other in &mut others {
             other.receive(1).context("several clients at once")?;
         }
-    } else if rigour != Rigour::OneByOne {
+    } else if matches!(rigour, Rigour::All | Rigour::Pipelined) {
         first
             .exchange(BURST, Pace::AtOnce)
             .context("several requests at once")?;

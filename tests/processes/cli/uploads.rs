@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
@@ -11,6 +12,7 @@ use serde_json::Value;
 use super::{Finished, full, throng};
 use crate::support::program::THRONG;
 use crate::support::server::Server;
+use crate::support::sockets;
 
 /// The servers whose uploads are compared. Sets of `select` hold more than the C library's on purpose,
 /// since crowds are larger.
@@ -195,7 +197,12 @@ fn too_many_open_files_are_reported_and_service_goes_on() {
         let count = |kind: &str| errors[kind].as_u64().unwrap_or(0);
         assert_eq!(count("closed-early") + count("reset"), 10, "{errors}");
         drop(silent);
-        // Whoever comes before the server has seen all of them leave tries again.
+        // Until the server has seen all of them leave.
+        let deadline = Instant::now() + Duration::from_mins(2);
+        while sockets::connections(server.address().port()).unwrap() > 0 {
+            assert!(Instant::now() < deadline, "{options:?}: still there");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let finished = load(&server, 10, 10, "1000", &["--reconnect"]);
         assert_eq!(finished.json()["verified"], 10, "{options:?}: {finished:?}");
         let counts = server.stop().unwrap();

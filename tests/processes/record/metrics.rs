@@ -35,8 +35,10 @@ fn not_expected(name: &str) -> bool {
         "reply_min_bytes",
         "reply_max_bytes",
     ];
-    let of_others =
-        name.starts_with("response_") || name.starts_with("status_") || of_http.contains(&name);
+    let of_others = name.starts_with("response_")
+        || name.starts_with("status_")
+        || name.starts_with("tls_")
+        || of_http.contains(&name);
     of_others || by_chance.contains(&name) || of_jobs.contains(&name)
 }
 

@@ -1,6 +1,7 @@
 //! An MPI job of throng-mpi, on this host or over a lab, ended whatever happens.
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -153,6 +154,8 @@ impl Job {
             SILENCE_S
         };
         command.env(MARK, &mark).env("THRONG_SILENCE", silence);
+        // Jobs of one host otherwise share a directory, which the first to end removes.
+        command.env("OMPI_MCA_orte_tmpdir_base", directory);
         command.envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -190,10 +193,13 @@ impl Job {
     /// Waits until a trial is on disk.
     pub(crate) fn wait_for_a_trial(&mut self) {
         self.until("a trial", |job| {
-            assert!(
-                !matches!(job.child.try_wait(), Ok(Some(_))),
-                "it ended before"
-            );
+            if let Ok(Some(status)) = job.child.try_wait() {
+                let mut said = String::new();
+                if let Some(stderr) = &mut job.child.stderr {
+                    let _ = stderr.read_to_string(&mut said);
+                }
+                panic!("it ended before, with {status}: {said}");
+            }
             (!job.trials().is_empty()).then_some(())
         });
     }
