@@ -37,6 +37,8 @@ struct Service {
     /// What is said, if it is not HTTP.
     dialogue: &'static [&'static str],
     counted: Counted,
+    /// What its output says once it is ready, if it accepts connections before.
+    ready: Option<&'static str>,
 }
 
 /// How the server itself counts requests.
@@ -57,6 +59,7 @@ const fn web(name: &'static str, is_there: &'static str) -> Service {
         has_socket: false,
         dialogue: &[],
         counted: ACCESS_LOG,
+        ready: None,
     }
 }
 
@@ -139,6 +142,7 @@ const POSTGRES: Service = Service {
         "1",
     ],
     counted: Counted::Log("postgres.log", "connection authorized"),
+    ready: Some("ready to accept connections"),
     ..web("postgres", "ls /usr/lib/postgresql/*/bin/initdb")
 };
 
@@ -171,20 +175,24 @@ impl Running {
         command.args([service.name, &place]);
         command.env("SERVICE_DIR", directory).env("ACCESS_LOG", "1");
         let marked = Marked::by(directory, &mut command);
-        let output = fs::File::create(directory.join("output")).expect("it can be made");
+        let output_file = directory.join("output");
+        let output = fs::File::create(&output_file).expect("it can be made");
         command.stdout(output.try_clone().expect("a descriptor"));
         let mut child = command.stderr(output).spawn().expect("it can be started");
         let deadline = Instant::now() + LIMIT;
-        let listens = || match place.parse::<u16>() {
-            Ok(port) => TcpStream::connect(("127.0.0.1", port)).is_ok(),
-            Err(_) => UnixStream::connect(&place).is_ok(),
+        let is_ready = || match (service.ready, place.parse::<u16>()) {
+            (Some(words), _) => {
+                fs::read_to_string(&output_file).is_ok_and(|text| text.contains(words))
+            }
+            (None, Ok(port)) => TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            (None, Err(_)) => UnixStream::connect(&place).is_ok(),
         };
-        while !listens() {
+        while !is_ready() {
             let ended = child.try_wait().expect("it is our child");
             if ended.is_some() || Instant::now() > deadline {
-                let said = fs::read_to_string(directory.join("output")).unwrap_or_default();
+                let said = fs::read_to_string(&output_file).unwrap_or_default();
                 let _ = child.kill();
-                return Err(format!("{} does not listen: {said}", service.name));
+                return Err(format!("{} is not ready: {said}", service.name));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -298,6 +306,9 @@ impl Service {
         command.args(["--warm-up-limit", "1s", "--probes", "cpu", "--retries", "0"]);
         command.args(["--allow-rough", "--ready-timeout", "60s"]);
         command.args(self.dialogue).arg("-o").arg(&record);
+        if let Some(words) = self.ready {
+            command.args(["--ready", words]);
+        }
         command.env("SERVICE_DIR", &service).env("ACCESS_LOG", "1");
         let marked = Marked::by(directory.path(), &mut command);
         let output = assert_cmd::Command::from_std(command)
