@@ -142,7 +142,7 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
             .traffic
             .seed()
             .unwrap_or_else(|| fastrand::u64(..1 << 32)),
-        arguments: std::env::args().collect(),
+        arguments: runner::arguments(),
         host: host::look(),
         client_hosts: origin.hosts().to_vec(),
         settings,

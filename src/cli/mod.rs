@@ -242,6 +242,17 @@ pub fn main_with(
 }
 
 fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Command::Run(_)
+    | Command::Compare(_)
+    | Command::Limit(_)
+    | Command::Load(_)
+    | Command::Reproduce(_) = &command
+        && let Err(why) = runner::refuse_what_is_no_text()
+    {
+        output::error(&why.into());
+        return ExitCode::from(Exit::Usage as u8);
+    }
     let result = match command {
         #[cfg(target_os = "linux")]
         Command::Run(arguments) => run::run(&arguments, origin),

@@ -1,8 +1,11 @@
 //! Printing: errors with their causes, JSON, and text that respects `NO_COLOR` and pipes.
 
 use std::io::{self, Write as _};
+use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::record::format::shown;
@@ -24,18 +27,27 @@ pub(super) fn error(error: &anyhow::Error) {
         }
         message.push_str(&cause);
     }
-    anstream::eprintln!("{ERROR}error:{ERROR:#} {}", harmless(&message));
+    aside(&format!("{ERROR}error:{ERROR:#} {}", harmless(&message)));
 }
 
 /// Prints what the user should know beside the result.
 pub(super) fn warning(message: &str) {
-    anstream::eprintln!("{WARNING}warning:{WARNING:#} {}", harmless(message));
+    aside(&format!(
+        "{WARNING}warning:{WARNING:#} {}",
+        harmless(message)
+    ));
 }
 
 /// Prints a line on standard error that says how things go.
 #[cfg(target_os = "linux")]
 pub(super) fn note(message: &str) {
-    anstream::eprintln!("{}", harmless(message));
+    aside(&harmless(message));
+}
+
+/// Writes a line on standard error. A terminal that was closed, or a full disk, must not end what goes on.
+fn aside(line: &str) {
+    let line = format!("{line}\n");
+    let _ = anstream::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Text in which a terminal obeys nothing but the colours that throng has itself, whatever a server or a
@@ -79,13 +91,13 @@ pub(super) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     let mut out = io::stdout().lock();
-    ignore_broken_pipe(out.write_all(&line).and_then(|()| out.flush()))
+    ignore_reader_gone(out.write_all(&line).and_then(|()| out.flush()))
 }
 
 /// Prints text on standard output, without colours when it is not a terminal.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    ignore_broken_pipe(writeln!(out, "{}", harmless(text.trim_end())))
+    ignore_reader_gone(writeln!(out, "{}", harmless(text.trim_end())))
 }
 
 /// Lets something write itself on standard output.
@@ -93,15 +105,23 @@ pub(super) fn written(
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    ignore_broken_pipe(write(&mut out).and_then(|()| out.flush()))
+    ignore_reader_gone(write(&mut out).and_then(|()| out.flush()))
 }
 
-/// A reader that has seen enough (`| head`) is no error.
-fn ignore_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
+/// A reader that has seen enough (`| head`) is no error, nor is a terminal that was closed.
+fn ignore_reader_gone(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::IO) && is_terminal() => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// Whether standard output is a terminal, also one that was closed.
+fn is_terminal() -> bool {
+    let found = rustix::fs::fstat(io::stdout().as_fd());
+    let kind = found.map(|found| FileType::from_raw_mode(found.st_mode));
+    kind.is_ok_and(|kind| kind.is_char_device())
 }
 
 /// Columns of the terminal; 80 where there is none, or `COLUMNS` says otherwise.

@@ -93,7 +93,7 @@ fn study_again(
     let mut whole = Study::read(earlier).map_err(Usage::from)?;
     whole.started_at = measure::utc_now();
     env!("CARGO_PKG_VERSION").clone_into(&mut whole.throng_version);
-    whole.arguments = std::env::args().collect();
+    whole.arguments = runner::arguments();
     let measured = whole.parts.iter().filter(|part| part.skipped.is_none());
     let parts = measured.map(|part| {
         let found = record::directory(earlier, &part.name).map_err(Usage::from)?;
@@ -102,6 +102,7 @@ fn study_again(
     });
     let parts = parts.collect::<anyhow::Result<Vec<_>>>()?;
     let again = directory(earlier, output)?;
+    runner::refuse_others_files(&again)?;
     let lock = whole.create(&again).map_err(Usage::from)?;
     let ready = parts.into_iter().map(|(name, title, plan)| {
         Ok(Ready {
@@ -141,7 +142,7 @@ fn plan(earlier: &Path) -> anyhow::Result<RunSpec> {
     if let Some(limit) = &mut plan.limit {
         limit.found.clear();
     }
-    plan.arguments = std::env::args().collect();
+    plan.arguments = runner::arguments();
     Ok(plan)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -20,6 +21,7 @@ use crate::record::spec::LoadSpec;
 use crate::record::{
     self, Ending, Run, SearchEnding, ServerInfo, Settings, Store, StoreError, Trial,
 };
+use crate::report::exporters::EXPORTERS;
 use crate::sys::signal::Stop;
 
 /// Runs what is planned, makes the report and says how it ended.
@@ -33,19 +35,23 @@ pub(super) fn runner(
     let (stop, _watchdog) = prepare()?;
     let mut shown = Shown::new(accepted.json, plan.settings.keep_going);
     let measured = measure::run(plan, origin, &mut store, &mut shown, stop);
-    let (run, trials) = measured.map_err(|error| ended_by(error, &directory))?;
+    let (run, trials) = measured.map_err(|error| ended_by(error, &store))?;
     drop(shown);
+    let there = || store.check();
     if run.ending == Ending::ServerFailed {
-        report::make(&directory, Print::Nothing)?;
+        report::make(&directory, Print::Nothing)
+            .map_err(|error| there().err().map_or(error, Into::into))?;
         return Err(server_failed(&run, &trials, &directory));
     }
-    let made = report::make(&directory, accepted.print)?;
+    let made = report::make(&directory, accepted.print);
+    let made = made.map_err(|error| there().err().map_or(error, Into::into))?;
     if stop.requested() {
         output::note(&format!(
-            "interrupted: {} of {} trials are in {}",
+            "interrupted: {} of {} trials are in {}{}",
             trials.len(),
             run.trials_planned,
-            directory.display()
+            directory.display(),
+            goes_on(&run, &directory)
         ));
         return Ok(Exit::Interrupted);
     }
@@ -54,6 +60,30 @@ pub(super) fn runner(
     }
     refuse_failures(&run, &trials)?;
     Ok(exit(&made, accepted))
+}
+
+/// The command that goes on with a run that is not complete, to be added to where its trials are.
+fn goes_on(run: &Run, directory: &Path) -> String {
+    if run.ending == Ending::Complete {
+        return String::new();
+    }
+    let subcommand = match (&run.limit, &run.comparison) {
+        (Some(_), _) => "limit",
+        (None, Some(_)) => "compare",
+        (None, None) => "run",
+    };
+    to_resume(subcommand, directory)
+}
+
+/// The command that goes on with what a directory has, to be added to where that is.
+pub(super) fn to_resume(subcommand: &str, directory: &Path) -> String {
+    // Whatever is no text cannot be typed as it is shown.
+    let word = directory
+        .to_str()
+        .and_then(|path| shlex::try_quote(path).ok());
+    word.map_or_else(String::new, |word| {
+        format!("; to go on: throng {subcommand} --resume {word}")
+    })
 }
 
 /// How a run ends of which this report was made.
@@ -110,15 +140,15 @@ fn indented(output: &str) -> String {
 }
 
 /// What ended a run before its end, and what is left of it.
-pub(super) fn ended_by(error: anyhow::Error, directory: &Path) -> anyhow::Error {
+pub(super) fn ended_by(error: anyhow::Error, store: &Store) -> anyhow::Error {
     if error.is::<SetupFailed>() {
         return error;
     }
-    let gone = error.downcast_ref::<StoreError>();
-    if matches!(gone, Some(StoreError::Gone(_))) {
-        return anyhow::anyhow!("{error:#}");
+    // Whatever could not be written, that is why.
+    if let Err(gone) = store.check() {
+        return gone.into();
     }
-    let directory = directory.display();
+    let directory = store.directory().display();
     anyhow::anyhow!(
         "{error:#}; the trials that were finished before are in {directory}, and --resume goes on there"
     )
@@ -284,6 +314,16 @@ pub(super) fn first_line(error: &clap::Error) -> String {
     line.trim_start_matches("error: ").to_owned()
 }
 
+/// What a run leaves beside its record and the files of its report.
+const WRITTEN_BESIDE: [&str; 6] = [
+    "figures",
+    "samples",
+    "clients",
+    "server",
+    "captures",
+    record::BASELINE,
+];
+
 /// Most directories of one name and different numbers.
 const MOST_OF_A_NAME: u32 = 1000;
 
@@ -330,9 +370,39 @@ pub(super) fn copy_baseline(from: &Path, store: &Store) -> anyhow::Result<()> {
     copy().map_err(|error| anyhow::anyhow!("cannot write {}: {error}", to.display()))
 }
 
-/// A record in this directory that does not hold one yet.
+/// A record in this directory that does not hold one yet, nor a file that a record or its report would overwrite.
 pub(super) fn create(directory: &Path) -> Result<Store, Usage> {
+    refuse_others_files(directory)?;
     Store::create(directory).map_err(Usage::from)
+}
+
+/// Refuses a directory that has a file of a name that its report would write to.
+pub(super) fn refuse_others_files(directory: &Path) -> Result<(), Usage> {
+    // Of a record, what is in it says so.
+    if record::Study::is_in(directory) || directory.join("run.json").exists() {
+        return Ok(());
+    }
+    let loses = |name: &&str| {
+        let path = directory.join(name);
+        match fs::symlink_metadata(&path).map(|found| found.file_type()) {
+            Ok(kind) if kind.is_dir() => {
+                fs::read_dir(&path).is_ok_and(|mut it| it.next().is_some())
+            }
+            // A pipe has nothing to lose.
+            Ok(kind) => !kind.is_fifo(),
+            Err(_) => false,
+        }
+    };
+    let mut names = WRITTEN_BESIDE
+        .into_iter()
+        .chain(EXPORTERS.iter().map(|it| it.file_name));
+    match names.find(loses) {
+        Some(name) => Err(Usage(format!(
+            "{} exists, and throng did not write it: name another directory with -o",
+            directory.join(name).display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 impl From<StoreError> for Usage {
@@ -344,7 +414,35 @@ impl From<StoreError> for Usage {
 
 /// This program, to start servers and loads with.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find this program's file")
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let name = program.display();
+    if program.to_str().is_none() {
+        // It stands in records, which are text.
+        return Err(Usage(format!(
+            "{name}: the name of this program's file is not UTF-8 text"
+        ))
+        .into());
+    }
+    Ok(program)
+}
+
+/// The words that this program was started with.
+pub(super) fn arguments() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Refuses words that are not text, where what comes of them is kept in a record, which is.
+pub(super) fn refuse_what_is_no_text() -> Result<(), Usage> {
+    match std::env::args_os().find(|word| word.to_str().is_none()) {
+        Some(word) => Err(Usage(format!(
+            "{} is not UTF-8 text, and results are kept as text",
+            word.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 pub(super) fn chain(error: &dyn std::error::Error) -> String {

@@ -22,7 +22,7 @@ use crate::serve::listen::{Listener, Options};
 use crate::serve::models::MODELS;
 #[cfg(target_os = "linux")]
 use crate::serve::processes::PROC;
-use crate::serve::server_stats::ServerStats;
+use crate::serve::server_stats::{Keeps, ServerStats};
 use crate::serve::worker::Worker;
 use crate::sys::process;
 use crate::sys::signal::Stop;
@@ -38,7 +38,7 @@ Examples:
   throng serve prefork --workers 64 --listen 127.0.0.1:0 --log clients.csv
   throng serve epoll --listen unix:/run/app.sock --protocol http
 
-The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT or SIGTERM ends
+The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT, SIGTERM or SIGHUP ends
 it: last answers go out, then totals are printed.")]
 pub(super) struct Arguments {
     /// How to wait for and divide I/O; `throng list models` says what there is.
@@ -69,6 +69,9 @@ pub(super) struct Arguments {
     /// Close a connection on which nothing has moved for this long.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     idle_timeout: Option<Duration>,
+    /// Close a connection whose request is not whole this long after its first byte [default: none].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    request_timeout: Option<Duration>,
     /// Most bytes of an upload; longer ones are declined.
     #[arg(long, value_name = "BYTES", default_value_t = protocol::MAX_UPLOAD)]
     max_upload: u64,
@@ -84,7 +87,8 @@ pub(super) struct Arguments {
     /// How long clients may take for their last answers after a signal to stop.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::duration)]
     drain: Duration,
-    /// Write a line a client into this CSV file at the end.
+    /// Write a line a client into this CSV file at the end. Until then each client takes 64 bytes of memory, up to
+    /// a million of them; without a log those that have gone take none.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Print the totals at the end as JSON.
@@ -150,8 +154,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let listeners = listen(arguments, worker_layout.listeners(workers))?;
     let listeners = LISTENERS.get_or_init(|| listeners);
     let stop = Stop::install().context("cannot handle signals")?;
-    let stats =
-        ServerStats::open(arguments.max_clients.map(u64::from)).context("cannot map counters")?;
+    let keeps = match log {
+        Some(_) => Keeps::Clients,
+        None => Keeps::Totals,
+    };
+    let stats = ServerStats::open(arguments.max_clients.map(u64::from), workers, keeps);
+    let stats = stats.context("cannot map counters")?;
     let stats = STATS.get_or_init(|| stats);
     let listener = &listeners[0];
     announce(&format!(
@@ -184,6 +192,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         tuning,
         drain: arguments.drain,
         idle_timeout: arguments.idle_timeout,
+        request_timeout: arguments.request_timeout,
     });
     listener.remove_file();
     ran?;

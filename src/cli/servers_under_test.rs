@@ -231,7 +231,7 @@ fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
     let whole = |path: &String| -> Result<String, Usage> {
         let path = std::path::absolute(path);
         let path = path.map_err(|error| Usage(format!("--server-log: {error}")))?;
-        Ok(path.to_string_lossy().into_owned())
+        as_text(path, "server-log")
     };
     let all = given.iter().map(whole).collect::<Result<Vec<_>, _>>()?;
     match servers {
@@ -251,7 +251,13 @@ fn directory(text: &str) -> Result<String, Usage> {
         .ok()
         .filter(|path| path.is_dir());
     let path = path.ok_or_else(|| Usage(format!("--cwd: there is no directory {text}")))?;
-    Ok(path.to_string_lossy().into_owned())
+    as_text(path, "cwd")
+}
+
+/// A path as a record can keep it.
+fn as_text(path: std::path::PathBuf, option: &str) -> Result<String, Usage> {
+    let text = path.into_os_string().into_string();
+    text.map_err(|path| Usage(format!("--{option}: {} is not UTF-8 text", path.display())))
 }
 
 fn names(texts: &[String], given: &[String], kinds: &[Kind]) -> Result<Vec<String>, Usage> {

@@ -22,6 +22,9 @@ pub use scale::Scale;
 use crate::record;
 use crate::registry::{self, Entry, Info};
 
+/// Most bytes of a file that is taken for a study; the largest built-in one has a hundredth.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// A study as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
@@ -142,7 +145,8 @@ impl Study {
         let is_file = path.extension().is_some_and(|ending| ending == "toml")
             || name_or_file.contains(std::path::MAIN_SEPARATOR);
         if is_file {
-            let text = std::fs::read_to_string(path).map_err(|source| StudyError::File {
+            let text = record::named_file::read_text(path, MOST_BYTES);
+            let text = text.map_err(|source| StudyError::File {
                 path: path.to_owned(),
                 source,
             })?;

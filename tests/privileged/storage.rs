@@ -149,9 +149,19 @@ fn a_read_only_place_is_reported_before_anything_is_started() {
     );
 }
 
+/// What becomes of a record under a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Fate {
+    Moved,
+    MovedAndReplaced,
+    Removed,
+    ItsTrialsRemoved,
+}
+
 #[test]
 fn a_record_that_is_moved_away_ends_a_run() {
-    for removed in [false, true] {
+    use Fate::{ItsTrialsRemoved, Moved, MovedAndReplaced, Removed};
+    for fate in [Moved, MovedAndReplaced, Removed, ItsTrialsRemoved] {
         let directory = tempfile::tempdir().unwrap();
         let (record, elsewhere) = (
             directory.path().join("record"),
@@ -166,17 +176,36 @@ fn a_record_that_is_moved_away_ends_a_run() {
             .map_while(Result::ok);
         // A line a trial that is on disk.
         assert_eq!(lines.by_ref().take(2).count(), 2);
-        fs::rename(&record, &elsewhere).unwrap();
-        if removed {
-            fs::remove_dir_all(&elsewhere).unwrap();
+        match fate {
+            ItsTrialsRemoved => fs::remove_file(record.join("trials.jsonl")).unwrap(),
+            _ => fs::rename(&record, &elsewhere).unwrap(),
+        }
+        match fate {
+            MovedAndReplaced => fs::create_dir(&record).unwrap(),
+            Removed => fs::remove_dir_all(&elsewhere).unwrap(),
+            Moved | ItsTrialsRemoved => {}
         }
         let last = lines.last().unwrap_or_default();
         assert_eq!(run.wait().unwrap().code(), Some(1), "{last}");
-        let gone = format!("{} was removed or replaced", record.display());
-        assert!(last.contains(&gone), "{last}");
         marked.nobody_is_left();
-        if !removed {
+        let (from, to) = (record.display(), elsewhere.display());
+        if [Moved, MovedAndReplaced].contains(&fate) {
+            assert!(
+                last.contains(&format!("{from} was moved to {to} while")),
+                "{last}"
+            );
+            assert!(last.contains(&format!("--resume {to} goes on")), "{last}");
             assert!(earlier_trials_are_there(&elsewhere).len() >= 2);
+        } else {
+            assert!(
+                last.contains(&format!("{from} was removed or replaced while")),
+                "{last}"
+            );
+            assert!(last.ends_with("the trials it had are lost"), "{last}");
+        }
+        // Nothing was written into what took its place.
+        if fate == MovedAndReplaced {
+            assert_eq!(fs::read_dir(&record).unwrap().count(), 0);
         }
     }
 }

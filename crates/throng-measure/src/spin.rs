@@ -4,6 +4,8 @@
 //! then takes up to twice as long. Before and after each trial tells which trials that fell on.
 
 use std::hint::black_box;
+use std::io;
+use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Instant;
 
 use throng_sys::process::bind_to;
@@ -15,10 +17,15 @@ const STEPS: u32 = 1_000_000;
 /// both at once.
 pub(super) fn of_both(server_cpus: &[u32], client_cpus: &[u32]) -> (f64, f64) {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| step_ns(server_cpus.first()));
-        let ours = scope.spawn(|| step_ns(client_cpus.first()));
-        let taken = |spun: std::thread::Result<f64>| spun.unwrap_or(f64::NAN);
-        (taken(other.join()), taken(ours.join()))
+        let start = |cpu| Builder::new().spawn_scoped(scope, move || step_ns(cpu));
+        let both = [server_cpus.first(), client_cpus.first()].map(start);
+        let taken = |thread: io::Result<ScopedJoinHandle<'_, f64>>| {
+            let spun = thread.ok().map(ScopedJoinHandle::join);
+            // Where no thread can be started, it runs where this one does.
+            spun.and_then(Result::ok).unwrap_or_else(|| step_ns(None))
+        };
+        let [server, client] = both.map(taken);
+        (server, client)
     })
 }
 

@@ -169,7 +169,9 @@ impl Talk<'_> {
         let ender = stream.try_clone()?;
         let closes = self.closes;
         std::thread::scope(|scope| {
-            let sending = scope.spawn(|| send(&mut stream, &wire, pace, closes));
+            let thread = std::thread::Builder::new();
+            let sending = thread.spawn_scoped(scope, || send(&mut stream, &wire, pace, closes));
+            let sending = sending.context("cannot start a thread")?;
             let received = self.receive(requests);
             if received.is_err() {
                 // Nobody waits for what is still to be sent.

@@ -89,6 +89,10 @@ impl Session for EchoSession {
             close: Close::No,
         })
     }
+
+    fn is_within_request(&self) -> bool {
+        self.part > 0
+    }
 }
 
 /// Distinct starting places in the pattern; prime, so that strides visit all of them.

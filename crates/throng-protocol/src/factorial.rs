@@ -75,6 +75,10 @@ impl Session for FactorialSession {
             ..Step::default()
         })
     }
+
+    fn is_within_request(&self) -> bool {
+        self.0.is_begun()
+    }
 }
 
 /// Asks for one number after the other, beginning with the client's own.

@@ -168,6 +168,9 @@ pub trait Session: Send {
     /// [`ProtocolError`] when the peer broke the protocol. What `out` holds is still sent, then
     /// the connection is closed, as with [`Close::WhileClientSends`].
     fn receive(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, ProtocolError>;
+
+    /// Whether some of a request has come, and not all of it.
+    fn is_within_request(&self) -> bool;
 }
 
 /// What a session made of the bytes it was given.

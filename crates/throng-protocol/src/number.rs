@@ -20,4 +20,9 @@ impl Number {
             u64::from_be_bytes(self.bytes)
         })
     }
+
+    /// Whether some of it has come, and not all.
+    pub(super) fn is_begun(&self) -> bool {
+        self.count > 0
+    }
 }

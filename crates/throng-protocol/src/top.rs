@@ -207,6 +207,10 @@ impl Session for TopSession {
             ..Step::default()
         })
     }
+
+    fn is_within_request(&self) -> bool {
+        self.heard > 0
+    }
 }
 
 fn write(busiest: &Busiest, out: &mut Vec<u8>) {

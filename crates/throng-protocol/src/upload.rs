@@ -118,6 +118,14 @@ impl Session for UploadSession {
             ..Step::default()
         })
     }
+
+    fn is_within_request(&self) -> bool {
+        match self.state {
+            State::Length => self.length.is_begun(),
+            State::Body { .. } => true,
+            State::Over => false,
+        }
+    }
 }
 
 impl UploadSession {

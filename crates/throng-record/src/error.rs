@@ -34,10 +34,18 @@ pub enum StoreError {
     )]
     Busy(PathBuf),
     /// It was there and is not any more.
-    #[error(
-        "{0} was removed or replaced while the run wrote to it, and so is what it had measured"
-    )]
+    #[error("{0} was removed or replaced while the run wrote to it; the trials it had are lost")]
     Gone(PathBuf),
+    /// It is in another place now.
+    #[error(
+        "{from} was moved to {to} while the run wrote to it; the finished trials are there, and --resume {to} goes on"
+    )]
+    Moved {
+        /// Where it was made.
+        from: PathBuf,
+        /// Where it is.
+        to: PathBuf,
+    },
     /// A part of a trial that wrote to the record itself could not, in its own words.
     #[error("{0}")]
     Reported(String),

@@ -27,6 +27,7 @@ pub mod load_event;
 pub mod load_stats;
 mod lock;
 pub mod metrics;
+pub mod named_file;
 mod provenance;
 mod purpose;
 mod reading;

@@ -1,7 +1,9 @@
 //! Who writes a record: one process at a time.
 
-use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
@@ -15,8 +17,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The right to write into a directory. It ends with the process that has it, however that ends.
 #[derive(Debug)]
 pub struct Lock {
-    /// Open is all it has to be.
-    _directory: File,
+    directory: File,
 }
 
 impl Lock {
@@ -33,11 +34,22 @@ impl Lock {
             }
             match open.try_lock() {
                 // Some network file systems have no locks for directories. Then it is as with two hosts.
-                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self { _directory: open }),
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Self { directory: open }),
                 Err(TryLockError::WouldBlock) => {}
             }
         }
         Err(StoreError::Busy(directory.to_owned()))
+    }
+
+    /// Where the directory is now, if that is known and it has not been removed.
+    pub(super) fn place(&self) -> Option<PathBuf> {
+        let link = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+        let place = fs::read_link(link).ok()?;
+        let is_same = |found: fs::Metadata| {
+            let own = self.directory.metadata();
+            own.is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+        };
+        fs::metadata(&place).is_ok_and(is_same).then_some(place)
     }
 
     /// Whether a process has it. Several may look at once; where there are no locks, nobody has one.

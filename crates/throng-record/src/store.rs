@@ -19,7 +19,7 @@ const PARTS: [&str; 3] = ["samples", "clients", "server"];
 pub struct Store {
     directory: PathBuf,
     trials: File,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Store {
@@ -49,7 +49,7 @@ impl Store {
         Ok(Self {
             directory: directory.to_owned(),
             trials,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -88,7 +88,7 @@ impl Store {
         let store = Self {
             directory: directory.to_owned(),
             trials: trials_file,
-            _lock: lock,
+            lock,
         };
         Ok((store, run, trials))
     }
@@ -111,8 +111,10 @@ impl Store {
     /// Writes `run.json` whole or not at all.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it cannot be written, or is not there any more.
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
+        // Else it might go into a directory that somebody put in its place.
+        self.check()?;
         write_whole(&self.directory.join("run.json"), run)
     }
 
@@ -142,7 +144,10 @@ impl Store {
 
     /// Makes sure that what is written is still found in the directory: a file that was removed takes
     /// everything, and keeps nothing.
-    fn check(&self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// When it was removed, replaced or moved.
+    pub fn check(&self) -> Result<(), StoreError> {
         let path = self.directory.join(PLAIN);
         let open = self
             .trials
@@ -152,7 +157,13 @@ impl Store {
         if fs::metadata(&path).is_ok_and(same) {
             return Ok(());
         }
-        Err(StoreError::Gone(self.directory.clone()))
+        let from = self.directory.clone();
+        Err(match self.lock.place() {
+            Some(to) if fs::metadata(to.join(PLAIN)).is_ok_and(same) => {
+                StoreError::Moved { from, to }
+            }
+            _ => StoreError::Gone(from),
+        })
     }
 
     /// Servers of ours and loads write their rows themselves. One that could not is no trial that failed:

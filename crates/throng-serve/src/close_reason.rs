@@ -55,10 +55,12 @@ pub enum CloseReason {
     Lost,
     /// It was accepted, but then there was nobody to serve it.
     GivenUp,
+    /// A request of it did not come whole in time.
+    RequestTimeout,
 }
 
 /// Each with its name in counts and logs.
-pub(super) const CLOSE_REASONS: [(CloseReason, &str); 10] = [
+pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::Open, "open"),
     (CloseReason::ClientClosed, "client-closed"),
     (CloseReason::ServerClosed, "server-closed"),
@@ -69,4 +71,5 @@ pub(super) const CLOSE_REASONS: [(CloseReason, &str); 10] = [
     (CloseReason::Idle, "idle-timeout"),
     (CloseReason::Lost, "process-died"),
     (CloseReason::GivenUp, "given-up"),
+    (CloseReason::RequestTimeout, "request-timeout"),
 ];

@@ -10,14 +10,16 @@
 //! read is not read from, and memory stays bounded by [`throng_protocol::OUTPUT_LIMIT`].
 
 mod completion;
+mod timeouts;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 
 use completion::Lent;
+use timeouts::Looks;
+pub use timeouts::{LOOKS_PER_TIMEOUT, Patience, Wait};
 
 use super::Server;
 use super::close_reason::CloseReason;
@@ -77,10 +79,6 @@ enum State {
     Lingering(CloseReason),
 }
 
-/// Looks, at a quarter of the idle timeout from each other, at which a connection may have been
-/// silent before it is closed: that is between once and 1.25 times the timeout.
-pub const CHECKS_PER_IDLE_TIMEOUT: u32 = 4;
-
 /// One connection.
 pub struct Conn<S: AsFd = OwnedFd> {
     session: Box<dyn Session>,
@@ -94,8 +92,7 @@ pub struct Conn<S: AsFd = OwnedFd> {
     state: State,
     /// Whether it broke because its sending side was shut, as a drain that is over does.
     shut: bool,
-    /// Looks since bytes were last moved.
-    idle_checks: u32,
+    looks: Looks,
     stats: ConnectionStats,
     // Last, so that it is closed when the line has been written.
     socket: S,
@@ -118,7 +115,7 @@ impl<S: AsFd> Conn<S> {
             lent: None,
             state: State::Serving,
             shut: false,
-            idle_checks: 0,
+            looks: Looks::default(),
             stats: server.stats.open_connection(client.id, server.worker),
             socket: client.socket,
         }
@@ -126,7 +123,7 @@ impl<S: AsFd> Conn<S> {
 
     /// Takes bytes that arrived.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.idle_checks = 0;
+        self.looks.moved();
         if !matches!(self.state, State::Serving | State::Draining) {
             self.stats.received(bytes.len(), 0); // and thrown away
             return;
@@ -209,7 +206,7 @@ impl<S: AsFd> Conn<S> {
 
     /// So many of the pending bytes have left.
     pub fn advance(&mut self, count: usize) {
-        self.idle_checks = 0;
+        self.looks.moved();
         self.sent += count;
         self.stats.sent(count);
         if self.sent == self.out.len() {
@@ -246,22 +243,6 @@ impl<S: AsFd> Conn<S> {
         }
     }
 
-    /// To be called [several times](CHECKS_PER_IDLE_TIMEOUT) an idle timeout: whether no byte has
-    /// moved for at least that long, so that the connection is to be dropped.
-    pub fn is_idle(&mut self) -> bool {
-        self.idle_checks += 1;
-        let idle = self.idle_checks > CHECKS_PER_IDLE_TIMEOUT;
-        if idle {
-            self.silent();
-        }
-        idle
-    }
-
-    /// No byte has moved for the idle timeout: the connection is to be dropped.
-    pub fn silent(&mut self) {
-        self.stats.ends(CloseReason::Idle);
-    }
-
     /// Reads, answers and writes without waiting, for a bounded while.
     ///
     /// `to_the_end`: the client is known to have closed its side, so read on after a short read.
@@ -280,33 +261,6 @@ impl<S: AsFd> Conn<S> {
             Received::Everything => self.resume(buffers, to_the_end, READS_PER_EVENT),
             Received::Something => self.resume(buffers, to_the_end, 1),
             Received::TooMuch => Interest::Write,
-        }
-    }
-
-    /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
-    /// stop earlier shuts the socket for reading, and in the end for writing.
-    pub fn serve(&mut self, server: &Server, buffers: &mut WorkerBuffers) {
-        if server.idle_timeout.is_some() {
-            for direction in [Timeout::Recv, Timeout::Send] {
-                let _ = set_socket_timeout(&self.socket, direction, server.idle_timeout);
-            }
-        }
-        loop {
-            match self.on_ready(buffers, true) {
-                Interest::Close => break,
-                // The call came back without a byte: the idle timeout is over.
-                Interest::Read | Interest::Write if server.idle_timeout.is_some() => {
-                    return self.silent();
-                }
-                Interest::MoreRead | Interest::Read | Interest::Write => {}
-            }
-        }
-        if server.stop.requested() {
-            match self.state {
-                State::Ending(CloseReason::ClientClosed) => self.stats.ends(CloseReason::Drained),
-                State::Ending(CloseReason::Reset) if self.shut => self.stats.ends(CloseReason::Cut),
-                _ => {}
-            }
         }
     }
 
@@ -385,7 +339,7 @@ impl<S: AsFd> Conn<S> {
             }
             Ok(((bytes, room), _)) => {
                 if !answers {
-                    self.idle_checks = 0;
+                    self.looks.moved();
                     self.stats.received(bytes.len(), 0); // and thrown away
                 }
                 if answers && self.answer(bytes, &mut buffers.out) == Some(Errno::AGAIN) {
@@ -415,7 +369,7 @@ impl<S: AsFd> Conn<S> {
         reason = "a call costs one in ten of a turn's instructions"
     )]
     fn answer(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<Errno> {
-        self.idle_checks = 0;
+        self.looks.moved();
         let step = self.process(bytes, out);
         let mut answers = &bytes[..step.reflected];
         if !out.is_empty() {

@@ -142,6 +142,8 @@ pub struct Server {
     pub drain: Duration,
     /// How long a connection may say and take nothing before it is closed.
     pub idle_timeout: Option<Duration>,
+    /// How long a request may take to come, from its first byte to its last.
+    pub request_timeout: Option<Duration>,
 }
 
 impl Server {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use super::Server;
-use super::conn::CHECKS_PER_IDLE_TIMEOUT;
+use super::conn::Patience;
 use super::listen::Client;
 use throng_sys::signal::Stop;
 
@@ -42,7 +42,7 @@ impl Drain {
 }
 
 /// What a loop over many connections has to look at beside their sockets: the wish to stop, the
-/// end of the drain, and clients that say nothing.
+/// end of the drain, and clients that take too long.
 #[derive(Debug)]
 pub struct Lifecycle {
     stop: Stop,
@@ -51,9 +51,10 @@ pub struct Lifecycle {
     looks: Option<Looks>,
 }
 
-/// When to look for connections that are idle.
+/// When to look for connections that take too long.
 #[derive(Debug)]
 struct Looks {
+    patience: Patience,
     every: Duration,
     next: Instant,
 }
@@ -61,12 +62,10 @@ struct Looks {
 impl Lifecycle {
     /// Begins.
     pub fn new(server: &Server) -> Self {
-        let looks = server.idle_timeout.map(|timeout| {
-            let every = timeout / CHECKS_PER_IDLE_TIMEOUT;
-            Looks {
-                every,
-                next: Instant::now() + every,
-            }
+        let looks = Patience::of(server).map(|(patience, every)| Looks {
+            patience,
+            every,
+            next: Instant::now() + every,
         });
         Self {
             stop: server.stop,
@@ -113,17 +112,16 @@ impl Lifecycle {
         begins
     }
 
-    /// Whether it is time to ask each connection if it [is idle](super::conn::Conn::is_idle).
-    pub fn is_idle_check_due(&mut self) -> bool {
-        let Some(looks) = &mut self.looks else {
-            return false;
-        };
+    /// When it is time to ask each connection if it [is overdue](super::conn::Conn::is_overdue): how many
+    /// looks each is given.
+    pub fn look_due(&mut self) -> Option<Patience> {
+        let looks = self.looks.as_mut()?;
         let time = Instant::now();
         let due = time >= looks.next;
         if due {
             looks.next = time + looks.every;
         }
-        due
+        due.then_some(looks.patience)
     }
 }
 

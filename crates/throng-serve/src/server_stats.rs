@@ -1,7 +1,10 @@
 //! What a server counts: totals, and a row for every client.
 //!
 //! All of it lies in memory shared with forked children, so that fork and prefork servers count
-//! like the others and nothing is lost when a child is killed.
+//! like the others and nothing is lost when a child is killed. A client that has gone leaves its row to the next
+//! one, unless all are to be logged.
+
+mod rows;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,15 +14,13 @@ use std::time::{Duration, Instant};
 
 use super::close_reason::{CLOSE_REASONS, CloseReason, REFUSALS, Refusal};
 use super::worker::Worker;
+pub use rows::Keeps;
+use rows::{
+    ADDRESS, CLOSED_AT, CONNECTED_AT, ROW_BYTES_IN, ROW_BYTES_OUT, ROW_REQUESTS, ROW_WORDS, ROWS,
+    Row, Rows, STATE,
+};
 use throng_record::{ServerCounts, ServerWorker};
 use throng_sys::shared;
-
-/// Rows kept; clients beyond are counted in the totals only. 64 bytes each, taken when used.
-const ROWS: usize = 1 << 20;
-const ROW_WORDS: usize = 8;
-
-/// What is kept of one client: one cache line.
-type Row = [AtomicU64; ROW_WORDS];
 
 // Places of the totals in the shared words.
 const ADMITTED: usize = 0;
@@ -29,27 +30,25 @@ const REQUESTS: usize = 3;
 const BYTES_IN: usize = 4;
 const BYTES_OUT: usize = 5;
 const ACCEPT_FAILED: usize = 6;
-const REFUSED: usize = 8;
+const ROWS_USED: usize = 7;
+const ROWS_FREE: usize = 8;
+const ROWS_KEPT: usize = 9;
+const REFUSED: usize = 10;
 const ENDED: usize = REFUSED + REFUSALS.len();
 const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
 
-// Places of a client's figures in its row.
-const STATE: usize = 0; // worker << 32 | port << 16 | is_ipv4 << 8 | outcome
-const CONNECTED_AT: usize = 1;
-const CLOSED_AT: usize = 2;
-const ROW_REQUESTS: usize = 3;
-const ROW_BYTES_IN: usize = 4;
-const ROW_BYTES_OUT: usize = 5;
-const ADDRESS: usize = 6;
+// Behind the totals lie the rows, and behind them, of each loop of several: its clients and their requests.
+const WORKERS: usize = TOTALS + ROWS * ROW_WORDS;
 
-/// A client's number, from accept() on.
+/// The row of a client, from accept() on; none for those that came when all were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionId(u64);
+pub struct ConnectionId(Option<u32>);
 
 /// The counts of a server and of all its processes and threads.
 #[derive(Debug)]
 pub struct ServerStats {
     words: &'static [AtomicU64],
+    rows: Rows,
     most_open: u64,
     began: Instant,
     /// Who serves all clients that this process accepts, as it stands in a row: not shared.
@@ -57,13 +56,17 @@ pub struct ServerStats {
 }
 
 impl ServerStats {
-    /// Opens empty statistics for at most `max_clients` at the same time.
+    /// Opens empty statistics for at most `max_clients` at the same time, served by so many loops.
     ///
     /// # Errors
     /// When the shared memory cannot be mapped.
-    pub fn open(max_clients: Option<u64>) -> io::Result<Self> {
+    pub fn open(max_clients: Option<u64>, loops: usize, keeps: Keeps) -> io::Result<Self> {
+        let words = shared::counters(WORKERS + 2 * loops)?;
+        let rows = rows_in(words);
+        rows.keep(keeps);
         Ok(Self {
-            words: shared::counters(TOTALS + ROWS * ROW_WORDS)?,
+            words,
+            rows,
             most_open: max_clients.unwrap_or(u64::MAX),
             began: Instant::now(),
             owner: AtomicU64::new(Worker::ANY.bits()),
@@ -86,8 +89,12 @@ impl ServerStats {
             self.refused(Refusal::Clients);
             return None;
         }
-        let id = ConnectionId(self.words[ADMITTED].fetch_add(1, Relaxed));
+        self.words[ADMITTED].fetch_add(1, Relaxed);
+        let id = ConnectionId(self.rows.take());
         if let Some(row) = self.row(id) {
+            for figure in [ROW_REQUESTS, ROW_BYTES_IN, ROW_BYTES_OUT] {
+                row[figure].store(0, Relaxed);
+            }
             let (address, is_ipv4) = match peer.ip() {
                 IpAddr::V4(ip) => (ip.to_ipv6_mapped(), 1),
                 IpAddr::V6(ip) => (ip, 0),
@@ -114,7 +121,7 @@ impl ServerStats {
         self.hand_to(id, worker);
         self.words[PEAK_OPEN].fetch_max(self.words[OPEN].load(Relaxed), Relaxed);
         ConnectionStats {
-            totals: &self.words[..TOTALS],
+            words: self.words,
             row: self.row(id),
             began: self.began,
             requests: 0,
@@ -133,9 +140,8 @@ impl ServerStats {
 
     /// A process died: the connections it had open end here.
     pub fn lost(&self, worker: Worker) {
-        for number in 0..self.used() {
-            let id = ConnectionId(number as u64);
-            let Some(row) = self.row(id) else { return };
+        for (place, row) in self.rows.used() {
+            let id = ConnectionId(Some(place));
             let state = row[STATE].load(Relaxed);
             if Worker::of(state) == worker && reason_in(state) == CloseReason::Open as u64 {
                 let mut connection = self.open_connection(id, worker);
@@ -178,20 +184,27 @@ impl ServerStats {
                 CloseReason::GivenUp => 0, // among the refused
                 _ => total(ENDED + *reason as usize),
             }),
-            unlogged: total(ADMITTED).saturating_sub(ROWS as u64),
+            unlogged: total(ROWS_USED).saturating_sub(ROWS as u64),
             workers: Vec::new(),
         };
         // What is still open, or was in a process that died, is in the rows only.
         let mut lost = 0;
         let mut workers: BTreeMap<u32, ServerWorker> = BTreeMap::new();
-        for row in self.rows() {
-            let state = row[STATE].load(Relaxed);
-            if let Some(number) = Worker::of(state).as_number() {
-                let worker = workers.entry(number).or_default();
-                worker.clients += 1;
-                worker.requests += row[ROW_REQUESTS].load(Relaxed);
+        let (loops, _) = self.words[WORKERS..].as_chunks::<2>();
+        for ([clients, requests], number) in loops.iter().zip(0..) {
+            let (clients, requests) = (clients.load(Relaxed), requests.load(Relaxed));
+            if clients > 0 {
+                workers.insert(number, ServerWorker { clients, requests });
             }
+        }
+        for (_, row) in self.rows.used() {
+            let state = row[STATE].load(Relaxed);
             if reason_in(state) == CloseReason::Open as u64 {
+                if let Some(number) = Worker::of(state).as_number() {
+                    let worker = workers.entry(number).or_default();
+                    worker.clients += 1;
+                    worker.requests += row[ROW_REQUESTS].load(Relaxed);
+                }
                 counts.requests += row[ROW_REQUESTS].load(Relaxed);
                 counts.bytes_in += row[ROW_BYTES_IN].load(Relaxed);
                 counts.bytes_out += row[ROW_BYTES_OUT].load(Relaxed);
@@ -214,7 +227,7 @@ impl ServerStats {
             to,
             "client,address,connected_at_us,closed_at_us,requests,bytes_in,bytes_out,worker,outcome"
         )?;
-        for (number, row) in self.rows().enumerate() {
+        for (number, row) in self.rows.used() {
             let word = |at: usize| row[at].load(Relaxed);
             let state = word(STATE);
             let bits = u128::from(word(ADDRESS)) << 64 | u128::from(word(ADDRESS + 1));
@@ -250,19 +263,8 @@ impl ServerStats {
         Ok(())
     }
 
-    /// The row of a client; none for those that came when all rows were taken.
     fn row(&self, id: ConnectionId) -> Option<&'static Row> {
-        let (rows, _) = self.words[TOTALS..].as_chunks();
-        rows.get(usize::try_from(id.0).ok()?)
-    }
-
-    /// Rows in use.
-    fn used(&self) -> usize {
-        (self.words[ADMITTED].load(Relaxed) as usize).min(ROWS)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &'static Row> {
-        (0..self.used()).filter_map(|number| self.row(ConnectionId(number as u64)))
+        self.rows.get(id.0?)
     }
 
     fn now(&self) -> u64 {
@@ -290,7 +292,7 @@ fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, 
 /// Counts of one connection; written through at every request, added to the totals when dropped.
 #[derive(Debug)]
 pub struct ConnectionStats {
-    totals: &'static [AtomicU64],
+    words: &'static [AtomicU64],
     row: Option<&'static Row>,
     began: Instant,
     requests: u64,
@@ -335,6 +337,11 @@ impl ConnectionStats {
         }
     }
 
+    /// Requests that were completed so far.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
     /// How the connection ends; the default is [`CloseReason::Cut`].
     pub fn ends(&mut self, reason: CloseReason) {
         self.reason = reason;
@@ -344,17 +351,36 @@ impl ConnectionStats {
 impl Drop for ConnectionStats {
     fn drop(&mut self) {
         let add = |at: usize, count: u64| {
-            self.totals[at].fetch_add(count, Relaxed);
+            self.words[at].fetch_add(count, Relaxed);
         };
         add(REQUESTS, self.requests);
         add(BYTES_IN, self.bytes_in);
         add(BYTES_OUT, self.bytes_out);
         add(ENDED + self.reason as usize, 1);
-        self.totals[OPEN].fetch_sub(1, Relaxed);
-        if let Some(row) = self.row {
-            row[CLOSED_AT].store(nanoseconds(self.began.elapsed()), Relaxed);
-            row[STATE].fetch_or(self.reason as u64, Relaxed);
+        self.words[OPEN].fetch_sub(1, Relaxed);
+        let Some(row) = self.row else {
+            return;
+        };
+        row[CLOSED_AT].store(nanoseconds(self.began.elapsed()), Relaxed);
+        let state = row[STATE].fetch_or(self.reason as u64, Relaxed);
+        if let Some(number) = Worker::of(state).as_number() {
+            let at = WORKERS + 2 * number as usize;
+            if at < self.words.len() {
+                add(at, 1);
+                add(at + 1, self.requests);
+            }
         }
+        rows_in(self.words).give_back(row);
+    }
+}
+
+/// The rows in the words that all share.
+fn rows_in(words: &'static [AtomicU64]) -> Rows {
+    Rows {
+        rows: &words[TOTALS..WORKERS],
+        used: &words[ROWS_USED],
+        free: &words[ROWS_FREE],
+        kept: &words[ROWS_KEPT],
     }
 }
 
@@ -366,7 +392,7 @@ mod tests {
 
     #[test]
     fn counts_what_is_open_and_what_ended() {
-        let stats = ServerStats::open(Some(2)).unwrap();
+        let stats = ServerStats::open(Some(2), 2, Keeps::Clients).unwrap();
         let enter = |peer: &str, worker| {
             let id = stats.admit(peer.parse().unwrap()).unwrap();
             stats.open_connection(id, worker)
@@ -407,7 +433,7 @@ mod tests {
     }
     #[test]
     fn a_dead_process_leaves_no_connection_open() {
-        let stats = ServerStats::open(Some(1)).unwrap();
+        let stats = ServerStats::open(Some(1), 1, Keeps::Totals).unwrap();
         let peer = "127.0.0.1:4000".parse().unwrap();
         let (dead, alive) = (Worker::this_process(), Worker::process(Pid::INIT));
         let id = stats.admit(peer).unwrap();
@@ -427,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_process_that_dies_before_it_serves_whom_it_accepted_leaves_no_connection_open() {
-        let stats = ServerStats::open(Some(1)).unwrap();
+        let stats = ServerStats::open(Some(1), 1, Keeps::Totals).unwrap();
         let (peer, dead) = ("127.0.0.1:4000".parse().unwrap(), Worker::this_process());
         stats.belongs_to(dead);
         assert!(stats.admit(peer).is_some());
@@ -439,11 +465,40 @@ mod tests {
 
     #[test]
     fn a_client_for_whom_there_is_nobody_does_not_count_as_accepted() {
-        let stats = ServerStats::open(None).unwrap();
+        let stats = ServerStats::open(None, 1, Keeps::Totals).unwrap();
         let id = stats.admit("127.0.0.1:4000".parse().unwrap()).unwrap();
         stats.give_up(id, Refusal::Threads);
         let counts = stats.counts();
         assert_eq!(counts.accepted, 0);
         assert_eq!(counts.refused, BTreeMap::from([("threads".to_owned(), 1)]));
+    }
+
+    #[test]
+    fn clients_that_have_gone_leave_their_memory_to_others() {
+        let stats = ServerStats::open(None, 2, Keeps::Totals).unwrap();
+        let peer = "127.0.0.1:4000".parse().unwrap();
+        let stays = stats.open_connection(stats.admit(peer).unwrap(), Worker::number(1));
+        for _ in 0..1000 {
+            let id = stats.admit(peer).unwrap();
+            let mut connection = stats.open_connection(id, Worker::number(0));
+            connection.received(10, 1);
+            connection.ends(CloseReason::ClientClosed);
+        }
+        assert_eq!(stats.rows.used().count(), 2);
+        let counts = stats.counts();
+        assert_eq!(
+            (counts.accepted, counts.requests, counts.unlogged),
+            (1001, 1000, 0)
+        );
+        let outcomes = [("client-closed".to_owned(), 1000), ("open".to_owned(), 1)];
+        assert_eq!(counts.outcomes, BTreeMap::from(outcomes));
+        let of_loops: Vec<_> = counts
+            .workers
+            .iter()
+            .map(|it| (it.clients, it.requests))
+            .collect();
+        assert_eq!(of_loops, [(1000, 1000), (1, 0)]);
+        drop(stays);
+        assert_eq!(stats.counts().outcomes["cut"], 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Being asked to stop (SIGINT, SIGTERM) and that a child ended (SIGCHLD), in a form that can be
+//! Being asked to stop (SIGINT, SIGTERM, SIGQUIT, SIGHUP) and that a child ended (SIGCHLD), in a form that can be
 //! waited for together with sockets: the self-pipe of D. J. Bernstein.
 
 use std::io;
@@ -17,19 +17,24 @@ static BLOCKED_ON: AtomicI32 = AtomicI32::new(-1);
 /// Seconds after which it is shut for writing too.
 static GRACE_S: AtomicU32 = AtomicU32::new(0);
 
-/// The wish to stop, made by SIGINT or SIGTERM.
+/// The wish to stop, made by a signal: Ctrl-C, Ctrl-\, a service manager, a terminal that is closed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop(());
 
 impl Stop {
-    /// From now on SIGINT and SIGTERM ask to stop instead of ending the process.
+    /// From now on SIGINT, SIGTERM, SIGQUIT and SIGHUP ask to stop instead of ending the process. A SIGHUP
+    /// that is ignored stays so: nohup(1) means it.
     ///
     /// # Errors
     /// When no pipe can be made.
     pub fn install() -> io::Result<Self> {
         renew(&STOP_READ, &STOP_WRITE)?;
-        handle(libc::SIGINT, on_stop)?;
-        handle(libc::SIGTERM, on_stop)?;
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGQUIT] {
+            handle(signal, on_stop)?;
+        }
+        if !is_ignored(libc::SIGHUP) {
+            handle(libc::SIGHUP, on_stop)?;
+        }
         handle(libc::SIGALRM, on_grace_over)?;
         Ok(Self(()))
     }
@@ -150,6 +155,15 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Whether a signal is ignored.
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: an all-zero sigaction is a valid value, and is overwritten.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is installed, and `action` has room for what is.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
 extern "C" fn on_stop(signal: libc::c_int) {

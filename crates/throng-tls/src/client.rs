@@ -9,6 +9,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use throng_record::named_file;
 use throng_record::spec::TlsSpec;
 
 use crate::fault::{Fault, Kind};
@@ -64,8 +65,9 @@ impl Client {
         let mut config = match (&tls.cert, &tls.key) {
             (Some(cert), Some(key)) => {
                 let chain = certificates(cert)?;
-                let loaded = PrivateKeyDer::from_pem_file(key)
-                    .with_context(|| format!("cannot read a private key from {}", key.display()))?;
+                let cannot_read = || format!("cannot read a private key from {}", key.display());
+                let text = named_file::read(key, MOST_BYTES).with_context(cannot_read)?;
+                let loaded = PrivateKeyDer::from_pem_slice(&text).with_context(cannot_read)?;
                 let config = builder.with_client_auth_cert(chain, loaded);
                 config.with_context(|| {
                     format!("{} and {} do not fit", cert.display(), key.display())
@@ -135,6 +137,9 @@ impl Sessions {
     }
 }
 
+/// Most bytes of a file of certificates; a system's own have some hundred thousand.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// The certificates that are trusted.
 fn trusted(file: Option<&Path>) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     if let Some(file) = file {
@@ -154,9 +159,11 @@ fn trusted(file: Option<&Path>) -> anyhow::Result<Vec<CertificateDer<'static>>> 
 /// All certificates in a file.
 fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let name = file.display();
-    let found = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .with_context(|| format!("cannot read certificates from {name}"))?;
+    let cannot_read = || format!("cannot read certificates from {name}");
+    let text = named_file::read(file, MOST_BYTES).with_context(cannot_read)?;
+    let found = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<Vec<_>, _>>()
+        .with_context(cannot_read)?;
     ensure!(!found.is_empty(), "{name} has no certificate in PEM form");
     Ok(found)
 }

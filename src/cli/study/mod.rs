@@ -53,10 +53,11 @@ pub(super) fn run(
         source: study.source.clone(),
         scale: scale.map(|scale| scale.to_string()),
         started_at: measure::utc_now(),
-        arguments: std::env::args().collect(),
+        arguments: runner::arguments(),
         parts: parts.iter().map(|part| part.record.clone()).collect(),
         claims: study.claims.clone(),
     };
+    runner::refuse_others_files(directory)?;
     let lock = whole.create(directory).map_err(Usage::from)?;
     let mut ready = Vec::new();
     for part in parts {
@@ -151,7 +152,7 @@ fn runner(
         }
         let mut shown = Shown::new(accepted.json, part.plan.settings.keep_going);
         let measured = measure::run(&part.plan, origin, &mut part.store, &mut shown, stop);
-        let (run, trials) = measured.map_err(|error| runner::ended_by(error, directory))?;
+        let (run, trials) = measured.map_err(|error| runner::ended_by(error, &part.store))?;
         drop(shown);
         if run.ending == Ending::HostLost {
             lost = Some(runner::host_lost(&trials, directory));
@@ -164,8 +165,9 @@ fn runner(
     let made = report::make(directory, accepted.print)?;
     if stop.requested() {
         output::note(&format!(
-            "interrupted: what was measured is in {}",
-            directory.display()
+            "interrupted: what was measured is in {}{}",
+            directory.display(),
+            runner::to_resume("run", directory)
         ));
         return Ok(Exit::Interrupted);
     }

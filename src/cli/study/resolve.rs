@@ -161,7 +161,7 @@ fn plan_of(
         program: common.program.clone(),
         built: built(),
         seed: common.seed.unwrap_or_else(|| fastrand::u64(..1 << 32)),
-        arguments: std::env::args().collect(),
+        arguments: crate::cli::runner::arguments(),
         host: common.host.clone(),
         client_hosts: common.client_hosts.clone(),
         settings,

@@ -32,6 +32,12 @@ const COLUMNS: u16 = 80;
 
 impl OnTerminal {
     fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(THRONG);
+        command.args(arguments);
+        Self::of(command, environment)
+    }
+
+    fn of(mut command: Command, environment: &[(&str, &str)]) -> Self {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&terminal).expect("it is ours");
         unlockpt(&terminal).expect("it is ours");
@@ -46,8 +52,6 @@ impl OnTerminal {
             let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
             Stdio::from(ioctl_tiocgptpeer(&terminal, flags).expect("its other side"))
         };
-        let mut command = Command::new(THRONG);
-        command.args(arguments);
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CI"] {
             command.env_remove(name);
         }
@@ -117,6 +121,12 @@ impl OnTerminal {
         while !all.iter().all(|what| self.shown().contains(what)) {
             assert!(self.step(deadline), "not {all:?}:\n{}", self.shown());
         }
+    }
+
+    /// Closes the terminal, and waits for the end.
+    fn is_closed(&mut self) -> Option<i32> {
+        self.terminal = std::fs::File::open("/dev/null").expect("it is there");
+        self.child.wait().expect("it was started").code()
     }
 
     fn signal(&self, signal: Signal) {
@@ -199,6 +209,24 @@ fn whoever_stops_a_run_gets_the_terminal_back() {
         let has_styles = has_styles(&terminal.finished);
         assert_eq!(has_styles, no_colour.is_empty(), "{:?}", terminal.finished);
     }
+}
+
+/// Its last words go nowhere, and that is no reason to lose anything.
+#[test]
+fn a_terminal_that_is_closed_ends_a_run_like_ctrl_c() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    // As the leader of a session, of which it is the terminal.
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait", THRONG]);
+    command.args(run(record.to_str().unwrap(), "600s"));
+    let mut terminal = OnTerminal::of(command, &[]);
+    terminal.shows(&["measure", "█"]);
+    assert_eq!(terminal.is_closed(), Some(130));
+    let run: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(record.join("run.json")).unwrap()).unwrap();
+    assert_eq!(run["ending"], "interrupted");
+    assert!(record.join("report.html").exists() && record.join("report.md").exists());
 }
 
 #[test]

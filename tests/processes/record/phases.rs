@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM in each phase of what measures: a valid record and report, and nobody left.
+//! Signals that ask to stop in each phase of what measures: a valid record and report, and nobody left.
 
 use std::fs;
 use std::io::Read as _;
@@ -61,9 +61,16 @@ impl Run {
         let code = self.child.wait().expect("it is ours").code();
         assert_eq!(code, Some(130), "{said}");
         assert!(said.contains("interrupted: "), "{said}");
-        self.marked.nobody_is_left();
         let record = self.directory.path().join("record");
-        let (schemas, run) = (Schemas::read(), json(&record.join("run.json")));
+        let run = json(&record.join("run.json"));
+        let resumes = format!(" --resume {}\n", record.display());
+        assert_eq!(
+            said.ends_with(&resumes),
+            run["ending"] != "complete",
+            "{said}"
+        );
+        self.marked.nobody_is_left();
+        let schemas = Schemas::read();
         schemas.check("run", &run);
         let trials = trial_lines(&record);
         for trial in &trials {
@@ -117,7 +124,8 @@ const LONG: [&str; 8] = [
 
 #[test]
 fn while_the_server_starts() {
-    for signal in [Signal::INT, Signal::TERM] {
+    // Ctrl-C, a service manager, a terminal that is closed, Ctrl-\.
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
         let run = Run::start(
             &[
                 &["compare", DEAF, DEAF, "-n", "one", "-n", "other"],
@@ -182,7 +190,7 @@ fn while_it_measures() {
             ][..],
             Signal::TERM,
         ),
-        (&FORKS[..], Signal::INT),
+        (&FORKS[..], Signal::HUP),
     ] {
         let run = Run::start(&[words, &LONG, &["--warm-up", "0s"]].concat());
         // Who has had a first answer rests until all have; the load is busy only when it measures.

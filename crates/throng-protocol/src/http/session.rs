@@ -115,6 +115,10 @@ impl Session for HttpSession {
             }
         }
     }
+
+    fn is_within_request(&self) -> bool {
+        !self.part.is_empty() || self.unwanted > 0
+    }
 }
 
 impl HttpSession {

@@ -94,6 +94,13 @@ impl Session for WebsocketSession {
         step.consumed = input.len() - rest.len();
         Ok(step)
     }
+
+    fn is_within_request(&self) -> bool {
+        match &self.opening {
+            Some(part) => !part.is_empty(),
+            None => self.frame.is_some() || !self.frames.is_between_messages(),
+        }
+    }
 }
 
 impl WebsocketSession {

@@ -1,12 +1,12 @@
 //! The body of a request.
 
 use std::fmt;
-use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::SpecError;
 use super::text::as_text;
+use crate::named_file;
 use throng_protocol::LARGEST_SIZE;
 
 /// Text as it stands, or `@` and the name of a file that holds it.
@@ -32,20 +32,10 @@ impl Data {
 }
 
 /// What is in the file that a key of a load names.
-pub(super) fn read(key: &'static str, path: &PathBuf) -> Result<Vec<u8>, SpecError> {
+pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, SpecError> {
     let refused = |why: String| SpecError::value(key, format!("`{key}`: {why}"));
-    let mut bytes = Vec::new();
-    // One that has no end is not read to its end.
-    let file = std::fs::File::open(path);
-    file.and_then(|file| file.take(LARGEST_SIZE as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))?;
-    if bytes.len() > LARGEST_SIZE {
-        let name = path.display();
-        return Err(refused(format!(
-            "{name} has more than {LARGEST_SIZE} bytes"
-        )));
-    }
-    Ok(bytes)
+    named_file::read(path, LARGEST_SIZE as u64)
+        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))
 }
 
 impl FromStr for Data {

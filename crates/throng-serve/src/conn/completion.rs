@@ -34,7 +34,7 @@ impl<S: AsFd> Conn<S> {
     /// So many more bytes of what is lent have left, and the kernel goes on with the rest; gives
     /// where that begins.
     pub fn sent_of_lent(&mut self, count: usize) -> usize {
-        self.idle_checks = 0;
+        self.looks.moved();
         self.stats.sent(count);
         self.lent.as_mut().map_or(0, |lent| {
             lent.sent += count;

@@ -76,8 +76,8 @@ impl Loop<'_> {
                     self.on_ready(fd);
                 }
             }
-            if self.lifecycle.is_idle_check_due() {
-                self.conns.retain(|slot| !slot.conn.is_idle());
+            if let Some(patience) = self.lifecycle.look_due() {
+                self.conns.retain(|slot| !slot.conn.is_overdue(patience));
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;

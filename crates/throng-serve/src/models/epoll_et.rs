@@ -101,8 +101,8 @@ impl Loop {
             for (fd, last) in unfinished {
                 self.on_ready(fd, last);
             }
-            if self.lifecycle.is_idle_check_due() {
-                self.conns.retain(|conn| !conn.is_idle());
+            if let Some(patience) = self.lifecycle.look_due() {
+                self.conns.retain(|conn| !conn.is_overdue(patience));
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;

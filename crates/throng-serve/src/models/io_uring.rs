@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::buffer_pool::BufferPool;
-use crate::conn::{Conn, Interest};
+use crate::conn::{self, Conn, Interest};
 use crate::lifecycle::Lifecycle;
 use crate::listen::{Client, Mode};
 use crate::table::Table;
@@ -116,8 +116,8 @@ impl Loop {
                 self.proceed(self.touched[index])?;
             }
             self.touched.clear();
-            if self.lifecycle.is_idle_check_due() {
-                self.end_idle();
+            if let Some(patience) = self.lifecycle.look_due() {
+                self.end_overdue(patience);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain()?;
@@ -301,11 +301,11 @@ impl Loop {
         let _ = shutdown(&slot.conn, Shutdown::Both);
     }
 
-    fn end_idle(&mut self) {
+    fn end_overdue(&mut self, patience: conn::Patience) {
         for fd in self.slots.descriptors() {
             if let Some(slot) = self.slots.get_mut(fd)
                 && !slot.ends
-                && slot.conn.is_idle()
+                && slot.conn.is_overdue(patience)
             {
                 slot.ends = true;
                 self.end(fd);

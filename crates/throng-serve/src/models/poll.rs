@@ -1,7 +1,7 @@
 //! One thread that learns from poll() which sockets are ready.
 
 use super::next_start;
-use crate::conn::{Conn, Interest, WorkerBuffers};
+use crate::conn::{Conn, Interest, Patience, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::{Card, Model, Server, WorkerLayout};
@@ -75,8 +75,8 @@ impl Loop<'_> {
             if !self.lifecycle.draining() && self.entries[0].is_ready() {
                 self.accept();
             }
-            if self.lifecycle.is_idle_check_due() {
-                self.drop_idle();
+            if let Some(patience) = self.lifecycle.look_due() {
+                self.drop_overdue(patience);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain();
@@ -118,9 +118,9 @@ impl Loop<'_> {
         self.entries.swap_remove(FIRST + index);
     }
 
-    fn drop_idle(&mut self) {
+    fn drop_overdue(&mut self, patience: Patience) {
         for index in (0..self.conns.len()).rev() {
-            if self.conns[index].is_idle() {
+            if self.conns[index].is_overdue(patience) {
                 self.remove(index);
             }
         }

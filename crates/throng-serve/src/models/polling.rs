@@ -47,8 +47,8 @@ fn run(server: Server) -> anyhow::Result<()> {
         }
         // In the order of arrival, which closing keeps: who came first is asked first.
         conns.retain_mut(|conn| conn.on_ready(&mut buffers, false) != Interest::Close);
-        if lifecycle.is_idle_check_due() {
-            conns.retain_mut(|conn| !conn.is_idle());
+        if let Some(patience) = lifecycle.look_due() {
+            conns.retain_mut(|conn| !conn.is_overdue(patience));
         }
         if lifecycle.should_begin_drain() {
             server.listener.close();

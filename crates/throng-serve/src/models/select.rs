@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 
 use super::next_start;
 use crate::close_reason::Refusal;
-use crate::conn::{Conn, Interest, WorkerBuffers};
+use crate::conn::{Conn, Interest, Patience, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
 use crate::listen::Mode;
 use crate::table::Table;
@@ -99,8 +99,8 @@ impl<'a> Loop<'a> {
             if clients_wait {
                 self.accept();
             }
-            if self.lifecycle.is_idle_check_due() {
-                self.drop_idle();
+            if let Some(patience) = self.lifecycle.look_due() {
+                self.drop_overdue(patience);
             }
             if self.lifecycle.should_begin_drain() {
                 self.begin_drain();
@@ -150,9 +150,13 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn drop_idle(&mut self) {
+    fn drop_overdue(&mut self, patience: Patience) {
         for fd in self.conns.descriptors() {
-            if self.conns.get_mut(fd).is_some_and(Conn::is_idle) {
+            if self
+                .conns
+                .get_mut(fd)
+                .is_some_and(|conn| conn.is_overdue(patience))
+            {
                 self.remove(fd);
             }
         }

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::close_reason::Refusal;
-use crate::conn::{Conn, Interest};
+use crate::conn::{Conn, Interest, Wait};
 use crate::listen::{Client, Mode};
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -177,12 +177,14 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
     let stop = stopped.wait_for(|stopped| *stopped);
     ::tokio::pin!(stop);
     let mut stopping = false;
+    let mut wait = Wait::of(server);
     loop {
+        let (limit, reason) = wait.next(&conn);
         let (socket, answers) = conn.parts();
         let moved = if answers.is_empty() {
             ::tokio::select! {
                 biased;
-                read = within(server.idle_timeout, socket.read(&mut input)) => match read {
+                read = within(limit, socket.read(&mut input)) => match read {
                     Ok(0) => {
                         conn.finish();
                         Ok(())
@@ -209,7 +211,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
         };
         match moved {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::TimedOut => return conn.silent(),
+            Err(error) if error.kind() == ErrorKind::TimedOut => return conn.times_out(reason),
             Err(error) => conn.broken(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         }
         if conn.settle() == Interest::Close {
@@ -218,7 +220,7 @@ async fn serve<S: AsyncRead + AsyncWrite + AsFd + Unpin>(
     }
 }
 
-/// Waits for a read or write, but no longer than the idle timeout if there is one.
+/// Waits for a read or write, but no longer than this if there is a limit.
 async fn within<T>(
     limit: Option<Duration>,
     moving: impl Future<Output = io::Result<T>>,

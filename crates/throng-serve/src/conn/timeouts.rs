@@ -1,0 +1,311 @@
+//! How long a connection may say and take nothing, and how long a request that has begun may take to come.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+
+use super::{Conn, Interest, READS_PER_EVENT, State, WorkerBuffers};
+use crate::Server;
+use crate::close_reason::CloseReason;
+
+/// Looks at all connections within the shorter of both times. So one that is overdue is closed between once and
+/// 1.25 times that after its last byte, or the first byte of its request.
+pub const LOOKS_PER_TIMEOUT: u32 = 4;
+
+/// How many looks at a connection may pass before it is overdue.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    idle: u32,
+    request: u32,
+}
+
+impl Patience {
+    /// That of a server, and how far apart the looks are; none where connections may take any time.
+    pub fn of(server: &Server) -> Option<(Self, Duration)> {
+        let shorter = match (server.idle_timeout, server.request_timeout) {
+            (Some(idle), Some(request)) => idle.min(request),
+            (idle, request) => idle.or(request)?,
+        };
+        let every = (shorter / LOOKS_PER_TIMEOUT).max(Duration::from_micros(1));
+        let looks = |timeout: Option<Duration>| {
+            let looks = timeout.map(|timeout| timeout.as_nanos().div_ceil(every.as_nanos()));
+            looks.map_or(u32::MAX, |looks| u32::try_from(looks).unwrap_or(u32::MAX))
+        };
+        let patience = Self {
+            idle: looks(server.idle_timeout),
+            request: looks(server.request_timeout),
+        };
+        Some((patience, every))
+    }
+}
+
+/// Looks at a connection since something of it went on.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// Since bytes were last moved.
+    idle: u32,
+    /// Since its request began, and how many it had completed by then.
+    request: u32,
+    completed: u32,
+}
+
+impl Looks {
+    /// Bytes have moved.
+    #[inline]
+    pub(super) fn moved(&mut self) {
+        self.idle = 0;
+    }
+}
+
+/// How long whoever waits for one connection alone may wait for its next bytes.
+#[derive(Debug)]
+pub struct Wait {
+    idle: Option<Duration>,
+    request: Option<Duration>,
+    /// When the request that is coming began, and how many were complete by then.
+    began: Option<(Instant, u64)>,
+}
+
+impl Wait {
+    /// As a server says.
+    pub fn of(server: &Server) -> Self {
+        Self {
+            idle: server.idle_timeout,
+            request: server.request_timeout,
+            began: None,
+        }
+    }
+
+    /// From now on, and how the connection ends if nothing comes until then.
+    pub fn next<S: AsFd>(&mut self, conn: &Conn<S>) -> (Option<Duration>, CloseReason) {
+        let (Some(request), Some(completed)) = (self.request, conn.completed_before()) else {
+            self.began = None;
+            return (self.idle, CloseReason::Idle);
+        };
+        let began = self.began.filter(|(_, before)| *before == completed);
+        let (at, _) = *self
+            .began
+            .insert(began.unwrap_or_else(|| (Instant::now(), completed)));
+        let left = request.saturating_sub(at.elapsed());
+        match self.idle {
+            Some(idle) if idle < left => (Some(idle), CloseReason::Idle),
+            _ => (Some(left), CloseReason::RequestTimeout),
+        }
+    }
+}
+
+impl<S: AsFd> Conn<S> {
+    /// The requests that were completed before the one that is coming; none where none has begun, or where what comes
+    /// waits for answers to leave.
+    fn completed_before(&self) -> Option<u64> {
+        let comes = match self.state {
+            State::Serving | State::Draining => {
+                let waits = !self.out.is_empty() || !self.held.is_empty() || self.lent.is_some();
+                !waits && self.session.is_within_request()
+            }
+            // What comes is thrown away, and that has an end too.
+            State::Lingering(_) => true,
+            State::Ending(_) | State::Parting(_) => false,
+        };
+        comes.then(|| self.stats.requests())
+    }
+
+    /// To be called at each look: whether it has taken too long, so that it is to be dropped.
+    pub fn is_overdue(&mut self, patience: Patience) -> bool {
+        self.looks.idle = self.looks.idle.saturating_add(1);
+        match self.completed_before().map(|completed| completed as u32) {
+            Some(completed) if completed == self.looks.completed => self.looks.request += 1,
+            Some(completed) => (self.looks.completed, self.looks.request) = (completed, 1),
+            None => self.looks.request = 0,
+        }
+        let reason = if self.looks.idle > patience.idle {
+            CloseReason::Idle
+        } else if self.looks.request > patience.request {
+            CloseReason::RequestTimeout
+        } else {
+            return false;
+        };
+        self.times_out(reason);
+        true
+    }
+
+    /// It has taken too long: to be dropped.
+    pub fn times_out(&mut self, reason: CloseReason) {
+        self.stats.ends(match self.state {
+            // Only its client's goodbye was missing.
+            State::Lingering(earlier) if reason == CloseReason::RequestTimeout => earlier,
+            _ => reason,
+        });
+    }
+
+    /// Reads, answers and writes on a blocking socket until the connection ends. Whoever wants to
+    /// stop earlier shuts the socket for reading, and in the end for writing.
+    pub fn serve(&mut self, server: &Server, buffers: &mut WorkerBuffers) {
+        if server.idle_timeout.is_some() {
+            for direction in [Timeout::Recv, Timeout::Send] {
+                let _ = set_socket_timeout(&self.socket, direction, server.idle_timeout);
+            }
+        }
+        let mut wait = Wait::of(server);
+        let mut set = server.idle_timeout;
+        loop {
+            let (limit, reason) = wait.next(self);
+            if limit == Some(Duration::ZERO) {
+                return self.times_out(reason);
+            }
+            if limit != set {
+                let _ = set_socket_timeout(&self.socket, Timeout::Recv, limit);
+                set = limit;
+            }
+            let interest = if server.request_timeout.is_some() {
+                // One read, so that the next one has what is left of the time.
+                self.resume(buffers, true, READS_PER_EVENT - 1)
+            } else {
+                self.on_ready(buffers, true)
+            };
+            match interest {
+                Interest::Close => break,
+                // The call came back without a byte: the time is over.
+                Interest::Read if limit.is_some() => return self.times_out(reason),
+                Interest::Write if limit.is_some() => return self.times_out(CloseReason::Idle),
+                Interest::MoreRead | Interest::Read | Interest::Write => {}
+            }
+        }
+        if server.stop.requested() {
+            match self.state {
+                State::Ending(CloseReason::ClientClosed) => self.stats.ends(CloseReason::Drained),
+                State::Ending(CloseReason::Reset) if self.shut => self.stats.ends(CloseReason::Cut),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::listen::Client;
+    use crate::server_stats::{Keeps, ServerStats};
+    use crate::tuning::Tuning;
+    use crate::worker::Worker;
+    use throng_sys::signal::Stop;
+
+    const SIZE: usize = 10;
+
+    /// A server of echo, whose listener nobody uses, with these times.
+    fn server(idle: Option<Duration>, request: Option<Duration>) -> Server {
+        use crate::listen::{Listener, Options};
+        let options = Options {
+            address: "127.0.0.1:0".parse().unwrap(),
+            backlog: 1,
+            reuse_port: false,
+            nodelay: true,
+        };
+        let listeners = Box::leak(vec![Listener::bind(&options).unwrap()].into_boxed_slice());
+        Server {
+            listener: &listeners[0],
+            listeners,
+            stop: Stop::install().unwrap(),
+            protocol: throng_registry::find("protocol", throng_protocol::PROTOCOLS, "echo")
+                .unwrap(),
+            offer: throng_protocol::Offer {
+                size: SIZE,
+                ..throng_protocol::Offer::default()
+            },
+            stats: Box::leak(Box::new(ServerStats::open(None, 1, Keeps::Totals).unwrap())),
+            worker: Worker::ANY,
+            workers: 1,
+            tuning: Tuning::default(),
+            drain: Duration::ZERO,
+            idle_timeout: idle,
+            request_timeout: request,
+        }
+    }
+
+    fn connect(server: &Server) -> (Conn, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let id = server
+            .stats
+            .admit((std::net::Ipv4Addr::LOCALHOST, 1).into())
+            .unwrap();
+        let client = Client {
+            socket: ours.into(),
+            id,
+        };
+        (Conn::open(client, server), theirs)
+    }
+
+    fn outcomes(server: &Server) -> Vec<(String, u64)> {
+        server.stats.counts().outcomes.into_iter().collect()
+    }
+
+    #[test]
+    fn a_request_that_trickles_is_overdue_and_one_that_comes_whole_is_not() {
+        let day = Duration::from_hours(24);
+        let server = server(Some(3 * day), Some(day));
+        let (patience, every) = Patience::of(&server).unwrap();
+        assert_eq!(every, day / 4);
+        let (mut conn, _client) = connect(&server);
+        // Nothing has begun, and whole requests come.
+        for _ in 0..20 {
+            assert!(!conn.is_overdue(patience));
+            conn.feed(&[1; SIZE]);
+            conn.advance(SIZE);
+        }
+        // A byte at each look.
+        let mut looks = 0;
+        loop {
+            conn.feed(&[1]);
+            conn.advance(1);
+            if conn.is_overdue(patience) {
+                break;
+            }
+            looks += 1;
+        }
+        assert_eq!(looks, 4);
+        drop(conn);
+        assert_eq!(outcomes(&server), [("request-timeout".to_owned(), 1)]);
+        // Without a byte, between requests, it is idle.
+        let (mut conn, _client) = connect(&server);
+        assert_eq!((0..20).position(|_| conn.is_overdue(patience)), Some(12));
+        drop(conn);
+        assert_eq!(outcomes(&server)[0], ("idle-timeout".to_owned(), 1));
+    }
+
+    #[test]
+    fn a_process_that_serves_one_client_cuts_a_request_that_is_not_whole() {
+        let server = server(None, Some(Duration::from_millis(20)));
+        let (mut conn, mut client) = connect(&server);
+        client.write_all(&[1; SIZE + 1]).unwrap();
+        conn.serve(&server, &mut WorkerBuffers::for_one());
+        drop(conn);
+        assert_eq!(outcomes(&server), [("request-timeout".to_owned(), 1)]);
+        let mut replies = Vec::new();
+        client.read_to_end(&mut replies).unwrap();
+        assert_eq!(replies.len(), SIZE + 1);
+    }
+
+    #[test]
+    fn a_wait_has_what_is_left_for_the_request() {
+        let (second, day) = (Duration::from_secs(1), Duration::from_hours(24));
+        let server = server(Some(day), Some(day - second));
+        let (mut conn, _client) = connect(&server);
+        let mut wait = Wait::of(&server);
+        assert_eq!(wait.next(&conn), (Some(day), CloseReason::Idle));
+        conn.feed(&[1]);
+        conn.advance(1);
+        let (first, reason) = wait.next(&conn);
+        assert_eq!(reason, CloseReason::RequestTimeout);
+        conn.feed(&[1]);
+        conn.advance(1);
+        let (second, _) = wait.next(&conn);
+        assert!(second < first && first < Some(day), "{first:?} {second:?}");
+        conn.feed(&[1; SIZE - 2]);
+        conn.advance(SIZE - 2);
+        assert_eq!(wait.next(&conn), (Some(day), CloseReason::Idle));
+    }
+}

@@ -1,0 +1,163 @@
+//! What is kept of each client, in memory that all processes share.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// Rows that there are. 64 bytes each, taken when used.
+pub(super) const ROWS: usize = 1 << 20;
+pub(super) const ROW_WORDS: usize = 8;
+
+/// What is kept of one client: one cache line.
+pub(super) type Row = [AtomicU64; ROW_WORDS];
+
+// Places of a client's figures in its row.
+pub(super) const STATE: usize = 0; // worker << 32 | port << 16 | is_ipv4 << 8 | outcome
+pub(super) const CONNECTED_AT: usize = 1;
+pub(super) const CLOSED_AT: usize = 2;
+pub(super) const ROW_REQUESTS: usize = 3;
+pub(super) const ROW_BYTES_IN: usize = 4;
+pub(super) const ROW_BYTES_OUT: usize = 5;
+pub(super) const ADDRESS: usize = 6;
+/// Of a row that is free: the place of another one, counted from 1; 0 for none.
+const NEXT_FREE: usize = CLOSED_AT;
+
+/// What is kept of clients that have gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeps {
+    /// A row each, for a log at the end; clients beyond a million are counted in the totals only.
+    Clients,
+    /// The totals: what is kept is bounded by the clients that are there at the same time.
+    Totals,
+}
+
+/// All rows, those in use at the front, and a list of those among them that are free again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) rows: &'static [AtomicU64],
+    /// How many have ever been taken.
+    pub(super) used: &'static AtomicU64,
+    /// The first free one, counted from 1, and above it a number that changes with each change, so that nobody takes
+    /// one list for another.
+    pub(super) free: &'static AtomicU64,
+    /// Whether those of clients that have gone are kept.
+    pub(super) kept: &'static AtomicU64,
+}
+
+impl Rows {
+    pub(super) fn keep(&self, keeps: Keeps) {
+        self.kept.store(u64::from(keeps == Keeps::Clients), Relaxed);
+    }
+
+    pub(super) fn get(&self, place: u32) -> Option<&'static Row> {
+        let (rows, _) = self.rows.as_chunks();
+        rows.get(place as usize)
+    }
+
+    /// Those that are in use or have been.
+    pub(super) fn used(&self) -> impl Iterator<Item = (u32, &'static Row)> + use<> {
+        let (rows, _) = self.rows.as_chunks();
+        let used = self.used.load(Relaxed).min(rows.len() as u64) as usize;
+        (0..).zip(&rows[..used])
+    }
+
+    /// The place of a row for one more client; none when all are taken.
+    pub(super) fn take(&self) -> Option<u32> {
+        if let Some(free) = self.pop() {
+            return Some(free);
+        }
+        let fresh = self.used.fetch_add(1, Relaxed);
+        (fresh < (self.rows.len() / ROW_WORDS) as u64).then_some(fresh as u32)
+    }
+
+    /// The client of a row has gone, and nobody wants to know any more about it.
+    pub(super) fn give_back(&self, row: &Row) {
+        if self.kept.load(Relaxed) != 0 {
+            return;
+        }
+        let place = (row.as_ptr().addr() - self.rows.as_ptr().addr()) / size_of::<Row>();
+        let put = |free: u64| {
+            row[NEXT_FREE].store(free & u64::from(u32::MAX), Relaxed);
+            Some(following(free, place as u64 + 1))
+        };
+        let _ = self.free.fetch_update(AcqRel, Acquire, put);
+    }
+
+    fn pop(&self) -> Option<u32> {
+        let first = |free: u64| {
+            u32::try_from(free & u64::from(u32::MAX))
+                .ok()?
+                .checked_sub(1)
+        };
+        let take = |free: u64| {
+            let row = self.get(first(free)?)?;
+            Some(following(free, row[NEXT_FREE].load(Relaxed)))
+        };
+        let before = self.free.fetch_update(AcqRel, Acquire, take).ok()?;
+        first(before)
+    }
+}
+
+/// The next state of the list, with this one in front.
+fn following(free: u64, first: u64) -> u64 {
+    (free >> 32).wrapping_add(1) << 32 | first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(count: usize, keeps: Keeps) -> Rows {
+        let words = throng_sys::shared::counters(3 + count * ROW_WORDS).unwrap();
+        let rows = Rows {
+            rows: &words[3..],
+            used: &words[0],
+            free: &words[1],
+            kept: &words[2],
+        };
+        rows.keep(keeps);
+        rows
+    }
+
+    #[test]
+    fn rows_of_clients_that_have_gone_are_taken_again() {
+        let rows = rows(3, Keeps::Totals);
+        let taken = [(); 4].map(|()| rows.take());
+        assert_eq!(taken, [Some(0), Some(1), Some(2), None]);
+        rows.give_back(rows.get(0).unwrap());
+        rows.give_back(rows.get(2).unwrap());
+        let taken = [(); 3].map(|()| rows.take());
+        assert_eq!(taken, [Some(2), Some(0), None]);
+        assert_eq!(rows.used().count(), 3);
+    }
+
+    #[test]
+    fn rows_for_a_log_are_taken_once() {
+        let rows = rows(2, Keeps::Clients);
+        assert_eq!(rows.take(), Some(0));
+        rows.give_back(rows.get(0).unwrap());
+        assert_eq!([(); 2].map(|()| rows.take()), [Some(1), None]);
+    }
+
+    #[test]
+    fn threads_share_them() {
+        let rows = rows(8, Keeps::Totals);
+        let in_use = [(); 8].map(|()| AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..5000 {
+                        let taken = [rows.take(), rows.take()].map(|row| row.unwrap());
+                        for place in taken {
+                            assert_eq!(in_use[place as usize].swap(1, AcqRel), 0);
+                        }
+                        for place in taken {
+                            in_use[place as usize].store(0, Relaxed);
+                            rows.give_back(rows.get(place).unwrap());
+                        }
+                    }
+                });
+            }
+        });
+        assert!(rows.used().count() <= 8);
+    }
+}
