@@ -14,7 +14,7 @@ use super::{Exit, output};
 use crate::flows::file::Damage;
 use crate::flows::row::{Row, write_csv};
 use crate::flows::summary::Summary;
-use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse};
+use crate::flows::{Contents, MOST_FLOWS, Report, Settings, analyse, decompressed};
 use crate::record::format::printable;
 
 /// Rows of the table in a terminal, unless somebody says otherwise.
@@ -27,12 +27,12 @@ Examples:
   throng flows load.pcap
   throng flows load.pcap --sort retransmissions --limit 5
   throng flows load.pcap --port 7777 --csv > flows.csv
-  zcat load.pcap.gz | throng flows - --json
+  throng flows load.pcap.gz --json
 
 The client of a flow is who sent the SYN. Where no SYN was captured, the server is guessed to be the one
 with the lower port. Retransmissions are counted as Wireshark counts them.")]
 pub(super) struct Arguments {
-    /// A capture in pcap or pcapng; `-` reads standard input.
+    /// A capture in pcap or pcapng, compressed with gzip or not; `-` reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Print everything as JSON.
@@ -101,7 +101,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         most_flows: arguments.most_flows,
     };
     let name = printable(&arguments.file.to_string_lossy());
-    let report = analyse(open(&arguments.file)?, settings).with_context(|| name.clone())?;
+    let file = decompressed(open(&arguments.file)?).with_context(|| name.clone())?;
+    let report = analyse(file, settings).with_context(|| name.clone())?;
     let machine = arguments.json || arguments.csv;
     let limit = arguments
         .limit

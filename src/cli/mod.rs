@@ -152,6 +152,8 @@ enum Command {
     Keep {
         /// What all processes of the run have in their environment.
         mark: String,
+        /// The control groups of the run.
+        groups: Vec<std::path::PathBuf>,
     },
 }
 
@@ -276,7 +278,7 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         #[cfg(target_os = "linux")]
-        Command::Keep { mark } => keep(&mark),
+        Command::Keep { mark, groups } => keep(&mark, &groups),
     };
     let exit = result.unwrap_or_else(|error| {
         output::error(&error);
@@ -291,10 +293,10 @@ fn perform(command: Command, #[cfg(target_os = "linux")] origin: &mut Origin) ->
 
 /// Is the watchdog of a run.
 #[cfg(target_os = "linux")]
-fn keep(mark: &str) -> anyhow::Result<Exit> {
+fn keep(mark: &str, groups: &[std::path::PathBuf]) -> anyhow::Result<Exit> {
     // Whoever tells all processes to stop means those that can end in order.
     Stop::install()?;
-    watchdog::keep(mark, std::io::stdin().lock());
+    watchdog::keep(mark, groups, std::io::stdin().lock());
     Ok(Exit::Done)
 }
 

@@ -18,8 +18,9 @@ mod sequence;
 pub mod summary;
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 
+use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 
 use duplicates::Recent;
@@ -213,6 +214,27 @@ impl Report {
         let flow = self.flows.get(at)?;
         Some(Row::new(at as u64 + 1, flow, self.began_ns))
     }
+}
+
+/// The first bytes of a file that gzip has compressed.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// A capture file that may be compressed with gzip, as it was before.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn decompressed<'a>(mut file: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut first = Vec::new();
+    file.by_ref()
+        .take(GZIP.len() as u64)
+        .read_to_end(&mut first)?;
+    let is_compressed = first == GZIP;
+    let whole = io::Cursor::new(first).chain(file);
+    Ok(if is_compressed {
+        Box::new(MultiGzDecoder::new(whole))
+    } else {
+        Box::new(whole)
+    })
 }
 
 /// Reads a whole capture file. What precedes damage is in the report, and so is the damage.

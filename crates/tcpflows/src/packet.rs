@@ -111,13 +111,19 @@ const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
     let link = Link::of(frame)?;
     let ip_bytes = frame.data.get(link.bytes..).ok_or(Other::Short)?;
-    let (ip, _) = LaxIpSlice::from_slice(ip_bytes).map_err(|_| match ip_bytes.len() {
-        0..40 => Other::Short,
+    let is_cut = frame.data.len() < frame.wire_bytes as usize;
+    let cut_or = |otherwise| if is_cut { Other::Short } else { otherwise };
+    let (ip, _) = LaxIpSlice::from_slice(ip_bytes).map_err(|_| match header_length(ip_bytes) {
+        Some(length) if ip_bytes.len() < length => cut_or(Other::Malformed),
         _ => Other::Malformed,
     })?;
     let payload = ip.payload();
     if payload.fragmented {
         return Err(Other::Fragment);
+    }
+    if payload.ip_number.is_ipv6_ext_header_value() {
+        // It ends within one of the headers that come before TCP, if that comes.
+        return Err(cut_or(Other::NotTcp));
     }
     if payload.ip_number != IpNumber::TCP {
         return Err(Other::NotTcp);
@@ -127,7 +133,7 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         return Err(if payload.incomplete {
             Other::Short
         } else {
-            Other::Malformed
+            cut_or(Other::Malformed)
         });
     }
     // How long the packet says that it is. A card that cuts large packets itself is given some
@@ -183,6 +189,16 @@ pub fn segment(frame: &Frame<'_>) -> Result<Segment, Other> {
         },
     };
     Ok(segment)
+}
+
+/// How long the header of an IP packet is, by its first byte; none where that is of no IP.
+fn header_length(packet: &[u8]) -> Option<usize> {
+    match packet.first() {
+        None => Some(1),
+        Some(byte) if byte >> 4 == 6 => Some(40),
+        Some(byte) if byte >> 4 == 4 => Some(20.max(usize::from(byte & 15) * 4)),
+        Some(_) => None,
+    }
 }
 
 /// What a packet keeps on its way: addresses, number, and TCP's header but for its check sum, which is

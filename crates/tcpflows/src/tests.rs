@@ -72,6 +72,78 @@ fn every_format_and_link_gives_the_same() {
 }
 
 #[test]
+fn a_capture_may_be_compressed() {
+    use std::io::Write as _;
+    let plain = USUAL.pcap(&connection());
+    let mut file = Vec::new();
+    // In two pieces, as of files that were put together.
+    for piece in [&plain[..30], &plain[30..]] {
+        let mut gzip = flate2::write::GzEncoder::new(&mut file, flate2::Compression::fast());
+        gzip.write_all(piece).unwrap();
+        gzip.finish().unwrap();
+    }
+    let whole = analyse(decompressed(&file[..]).unwrap(), Settings::default()).unwrap();
+    assert_eq!(
+        whole.row(0).unwrap().packets(),
+        only_row(&connection()).packets()
+    );
+    assert_eq!(whole.contents.damage, None);
+    let plain = analyse(decompressed(&plain[..]).unwrap(), Settings::default()).unwrap();
+    assert_eq!(plain.contents.packets, whole.contents.packets);
+    // One that is cut off is read as far as it goes.
+    let cut = decompressed(&file[..file.len() - 20]).unwrap();
+    let cut = analyse(cut, Settings::default()).unwrap();
+    assert!(cut.contents.damage.is_some() && cut.contents.packets > 0);
+    assert!(analyse(decompressed(&file[..1]).unwrap(), Settings::default()).is_err());
+}
+
+#[test]
+fn a_packet_cut_within_its_headers_is_captured_too_short() {
+    for (ipv6, headers) in [
+        (false, &[][..]),
+        (true, &[]),
+        (true, &[0]),
+        (true, &[0, 60, 43]),
+    ] {
+        let mut packet = by_client(0, ACK, 1, 1);
+        packet.ipv6 = ipv6;
+        let mut bytes = packet.on(1);
+        // Extension headers of 8 bytes each, of which the first is named by the IP header.
+        for (at, header) in headers.iter().enumerate().rev() {
+            let next = std::mem::replace(&mut bytes[20], *header);
+            bytes.splice(54..54, [next, 0, 1, 4, 0, 0, 0, 0]);
+            assert!(at < 3);
+        }
+        if ipv6 {
+            let length = (bytes.len() - 54) as u16;
+            bytes[18..20].copy_from_slice(&length.to_be_bytes());
+        }
+        let tcp = if ipv6 { 54 + 8 * headers.len() } else { 34 };
+        for length in 12..bytes.len() {
+            let frame = Frame {
+                number: 1,
+                time_ns: 0,
+                link: 1,
+                interface: 0,
+                wire_bytes: bytes.len() as u32,
+                data: &bytes[..length],
+            };
+            let found = packet::segment(&frame);
+            let context = format!("{headers:?}, {length} of {}", bytes.len());
+            if length < tcp + 20 {
+                assert_eq!(found.unwrap_err(), packet::Other::Short, "{context}");
+            } else {
+                assert_eq!(
+                    found.unwrap().payload_bytes as usize,
+                    bytes.len() - tcp - 20,
+                    "{context}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn tags_of_vlans_are_passed_over() {
     let mut bytes = by_client(0, SYN, 1, 0).on(1);
     bytes.splice(12..12, [0x88, 0xa8, 0, 5, 0x81, 0, 0, 7]);

@@ -157,6 +157,7 @@ pub(super) fn run(stage: &str, command: Command, limit: Duration, heed: Option<S
     let started = Process::start(&what, command, &[], Captured::Output);
     let mut process =
         started.or_else(|error| failed(stage, format!("{error:#}"), String::new()))?;
+    process.is_outlived();
     let deadline = Instant::now() + limit;
     loop {
         if let Some(status) = process.reap() {

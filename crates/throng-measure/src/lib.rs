@@ -22,6 +22,7 @@ pub mod network;
 mod observer;
 pub mod orphans;
 mod others;
+pub mod own_group;
 pub mod own_server;
 pub mod plan;
 mod ports;

@@ -14,6 +14,7 @@ use rustix::process::{
 };
 
 use super::orphans;
+use super::own_group::OwnGroup;
 use super::queue::{Listener, NoLine, Speaker, queue};
 use super::sayings::{self, Heard};
 use super::watchdog;
@@ -37,6 +38,8 @@ pub(super) struct Process {
     lines: Listener,
     tails: Tails,
     reaped: Option<ExitStatus>,
+    /// With all that it started and that is left; dropped after it was killed.
+    group: Option<OwnGroup>,
     /// Keeps the thread that started it, with which the kernel would kill it.
     _parent: Sender<()>,
 }
@@ -182,7 +185,7 @@ impl Process {
         if is_heard {
             sayings::prepare();
         }
-        watchdog::enlist(&mut command).context("cannot tell the watchdog")?;
+        let group = watchdog::enlist(&mut command).context("cannot tell the watchdog")?;
         let cpus = cpus.to_vec();
         let (parent, until_the_end) = channel::<()>();
         let (sender, receiver) = sync_channel(1);
@@ -214,6 +217,7 @@ impl Process {
             lines,
             tails: tails.clone(),
             reaped: None,
+            group,
             _parent: parent,
         };
         listen(stdout, tails.output, Some(sender), is_heard)?;
@@ -240,6 +244,11 @@ impl Process {
             Self::start_prepared("the load", command, cpus, Captured::Output, prepare)?;
         load.say(&line);
         Ok((load, prepared))
+    }
+
+    /// Lets live on what it leaves running, on purpose.
+    pub(super) fn is_outlived(&mut self) {
+        self.group.iter_mut().for_each(OwnGroup::is_outlived);
     }
 
     pub(super) fn pid(&self) -> u32 {

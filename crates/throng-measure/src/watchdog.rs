@@ -4,7 +4,8 @@
 //! started themselves. So a second process, which does nothing else, is told of each process group by its
 //! leader before that runs anything, and hears the end of throng by the end of the line between them. Then
 //! it kills the groups that are left, and every process that has the mark of this run in its environment,
-//! which those have who left their group.
+//! which those have who left their group. Where control groups can be made, all that is in that of the run ends first,
+//! whatever it left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ use procfs::process::{Process, all_processes};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::own_group::{self, OwnGroup, RunGroup};
 use throng_sys::spawn;
 
 /// The variable whose value marks all processes of a run.
@@ -40,6 +42,8 @@ struct Line {
     watchdog: u32,
     mark: String,
     to: UnixStream,
+    /// Where one can be made. It ends with the line.
+    group: Option<RunGroup>,
 }
 
 /// The watchdog of this process. It ends when this is dropped.
@@ -56,8 +60,10 @@ impl Watchdog {
     pub fn start(program: &Path) -> io::Result<Self> {
         let (to, from) = UnixStream::pair()?;
         let mark = format!("{}-{:08x}", std::process::id(), fastrand::u32(..));
+        let group = RunGroup::make(&mark).ok();
         let mut command = Command::new(program);
         command.args([SUBCOMMAND, &mark]);
+        command.args(group.iter().flat_map(|group| group.directories()));
         // In a group of its own, so that Ctrl-C is not for it; and in nobody's way.
         command.process_group(0).current_dir("/");
         command.env_remove(MARK);
@@ -68,6 +74,7 @@ impl Watchdog {
             watchdog: child.id(),
             mark,
             to,
+            group,
         });
         Ok(Self { child })
     }
@@ -101,13 +108,16 @@ fn line() -> std::sync::MutexGuard<'static, Option<Line>> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the process that `command` will be, the leader of a group of its own, told to the watchdog and marked.
-pub(super) fn enlist(command: &mut Command) -> io::Result<()> {
-    if let Some(line) = &*line() {
-        command.env(MARK, &line.mark);
-        spawn::announce(command, line.to.try_clone()?.into());
-    }
-    Ok(())
+/// Has the process that `command` will be, the leader of a process group of its own, told to the watchdog and marked.
+/// Gives its control group, where it has one.
+pub(super) fn enlist(command: &mut Command) -> io::Result<Option<OwnGroup>> {
+    let line = line();
+    let Some(line) = &*line else {
+        return Ok(None);
+    };
+    command.env(MARK, &line.mark);
+    spawn::announce(command, line.to.try_clone()?.into());
+    Ok(line.group.as_ref().and_then(|group| group.take_in(command)))
 }
 
 /// Has the watchdog forget a group whose number may soon be somebody else's.
@@ -122,8 +132,9 @@ pub(super) fn pid() -> Option<u32> {
     line().as_ref().map(|line| line.watchdog)
 }
 
-/// Is a watchdog: hears of groups from `messages` until that ends, and then ends them and whoever has the mark.
-pub fn keep(mark: &str, mut messages: impl Read) {
+/// Is a watchdog: hears of groups from `messages` until that ends, and then ends them, whoever has the mark, and whoever
+/// is in one of these control groups.
+pub fn keep(mark: &str, control_groups: &[PathBuf], mut messages: impl Read) {
     let mut groups = BTreeSet::new();
     let mut word = [0; 4];
     while messages.read_exact(&mut word).is_ok() {
@@ -133,6 +144,7 @@ pub fn keep(mark: &str, mut messages: impl Read) {
             gone => groups.remove(&-gone),
         };
     }
+    own_group::end_all(control_groups);
     let mark = format!("{MARK}={mark}");
     let deadline = Instant::now() + LIMIT;
     // Whoever was forked meanwhile is found by the next look, which is the last if it finds nobody.
@@ -204,7 +216,7 @@ mod tests {
         let group = |child: &Child| child.id().cast_signed();
         let line = words(&[group(&dismissed), group(&messages), -group(&dismissed)]);
         // It looks until nobody is left that is not a zombie.
-        keep("watchdog-test-1", &line[..]);
+        keep("watchdog-test-1", &[], &line[..]);
         assert!(!messages.wait().unwrap().success());
         assert!(!marked.wait().unwrap().success());
         assert!(dismissed.try_wait().unwrap().is_none());
@@ -215,7 +227,7 @@ mod tests {
     #[test]
     fn an_end_in_order_ends_nobody() {
         let mut marked = sleeper("watchdog-test-2");
-        keep("watchdog-test-2", &words(&[IN_ORDER])[..]);
+        keep("watchdog-test-2", &[], &words(&[IN_ORDER])[..]);
         assert!(marked.try_wait().unwrap().is_none());
         marked.kill().unwrap();
         marked.wait().unwrap();

@@ -43,6 +43,22 @@ pub fn announce(command: &mut Command, to: OwnedFd) {
     }
 }
 
+/// Has the process that `command` becomes move itself into control groups, by their open `cgroup.procs`, before
+/// it runs anything.
+pub fn enter(command: &mut Command, groups: Vec<OwnedFd>) {
+    // SAFETY: between fork and exec the closure makes a system call for each group, on descriptors that it owns; it
+    // allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            for group in &groups {
+                // Whoever cannot be moved is where its parent is.
+                let _ = rustix::io::write(group, b"0");
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Starts `command` as leader of a process group of its own, bound to `cpus` (empty: not bound),
 /// to be killed by the kernel when the calling thread dies.
 ///

@@ -2,6 +2,8 @@
 //! more rights are needed than a user has. `THREATS.md` says what is promised.
 
 mod commands;
+mod files;
+mod forms;
 mod hostile_text;
 mod places;
 mod reach;

@@ -213,7 +213,6 @@ fn kind<R: Read>(window: &mut Window<R>) -> Result<Kind, String> {
         return Ok(Kind::Pcap(header));
     }
     let compressed = match window.bytes() {
-        [0x1f, 0x8b, ..] => Some("zcat"),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Some("zstdcat"),
         [0xfd, b'7', b'z', b'X', ..] => Some("xzcat"),
         _ => None,

@@ -26,7 +26,7 @@ fn complaint(file: &[u8]) -> String {
 fn what_is_no_capture_says_what_it_is_instead() {
     assert!(complaint(b"").contains("ends before its header"));
     assert!(complaint(b"GET / HTTP/1.1").contains("begins with 47455420"));
-    assert!(complaint(&[0x1f, 0x8b, 8, 0]).contains("zcat FILE | throng flows -"));
+    assert!(complaint(&[0x28, 0xb5, 0x2f, 0xfd]).contains("zstdcat FILE | throng flows -"));
     assert!(complaint(&USUAL.pcap(&[])[..20]).contains("within its header"));
     assert_eq!(read(&USUAL.pcap(&[])), (0, None));
 }

@@ -5,6 +5,7 @@
 
 mod accept_queue;
 mod capture;
+mod control_group;
 mod counters;
 mod cpu;
 mod established;
@@ -33,6 +34,7 @@ pub use tree::Tree;
 pub const PROBES: &[&ProbeKind] = &[
     &cpu::CPU,
     &memory::MEMORY,
+    &control_group::CONTROL_GROUP,
     &switches::SWITCHES,
     &established::ESTABLISHED,
     &accept_queue::ACCEPT_QUEUE,

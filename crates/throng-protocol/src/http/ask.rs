@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use httparse::{Request, Status};
 
 use super::super::Close;
+use super::place::{is_host, is_target};
 use super::{length, lists};
 
 /// Most bytes of a request line and the fields after it.
@@ -47,6 +48,8 @@ pub(super) enum Fault {
     BadRequest,
     TooLarge,
     Version,
+    /// The body is coded in a way that is not known here.
+    Coding,
 }
 
 impl Fault {
@@ -55,6 +58,7 @@ impl Fault {
             Self::BadRequest => "400 Bad Request",
             Self::TooLarge => "431 Request Header Fields Too Large",
             Self::Version => "505 HTTP Version Not Supported",
+            Self::Coding => "501 Not Implemented",
         }
     }
 }
@@ -82,29 +86,60 @@ fn has_version(bytes: &[u8]) -> bool {
     number.is_some_and(|number| number.first().is_some_and(u8::is_ascii_digit))
 }
 
+/// What it asks for, if nobody could take it for something else: whoever stands before a server may read it in
+/// another way (RFC 9112, section 11.2). As strict as nginx, and here and there more.
 fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
-    let (mut hosts, mut body) = (0, None);
-    let (mut closes, mut stays, mut unclear) = (false, false, false);
-    for field in request.headers.iter() {
-        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
-        if is("host") {
-            hosts += 1;
-        } else if is("connection") {
-            closes |= lists(field.value, "close");
-            stays |= lists(field.value, "keep-alive");
-        } else if is("content-length") {
-            let bytes = length(field.value).ok_or(Fault::BadRequest)?;
-            if body.replace(bytes).is_some_and(|other| other != bytes) {
-                return Err(Fault::BadRequest);
-            }
-        } else if is("transfer-encoding") || is("expect") {
-            unclear = true;
-        }
-    }
-    let old = request.version == Some(0);
-    if !old && hosts != 1 {
+    let method = request.method.unwrap_or_default();
+    let target = request.path.unwrap_or_default();
+    if !is_method(method) || !is_asked_for(method, target) {
         return Err(Fault::BadRequest);
     }
+    let old = request.version == Some(0);
+    let (mut has_host, mut body, mut coding) = (false, None, None);
+    let (mut closes, mut stays) = (false, false);
+    let mut alone = [false; ALONE.len()];
+    for field in request.headers.iter() {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        // By their lengths first, which tell most of them apart.
+        match field.name.len() {
+            4 if is("host") => {
+                if has_host || !is_host(field.value) {
+                    return Err(Fault::BadRequest);
+                }
+                has_host = true;
+            }
+            10 if is("connection") => {
+                closes |= lists(field.value, "close");
+                stays |= lists(field.value, "keep-alive");
+            }
+            14 if is("content-length") => {
+                let bytes = length(field.value).ok_or(Fault::BadRequest)?;
+                if body.replace(bytes).is_some() {
+                    return Err(Fault::BadRequest);
+                }
+            }
+            17 if is("transfer-encoding") => {
+                if old || coding.replace(field.value).is_some() {
+                    return Err(Fault::BadRequest);
+                }
+            }
+            6 | 13 | 17 => {
+                if let Some(place) = ALONE.iter().position(|name| is(name))
+                    && std::mem::replace(&mut alone[place], true)
+                {
+                    return Err(Fault::BadRequest);
+                }
+            }
+            _ => {}
+        }
+    }
+    if (!old && !has_host) || (coding.is_some() && body.is_some()) {
+        return Err(Fault::BadRequest);
+    }
+    if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"chunked")) {
+        return Err(Fault::Coding);
+    }
+    let unclear = coding.is_some() || alone[EXPECT];
     let body = body.unwrap_or(0);
     let keep = if closes || unclear || (old && !stays) {
         Keep::No
@@ -114,9 +149,9 @@ fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
         Keep::Usual
     };
     Ok(Ask {
-        method: match request.method {
-            Some("GET") => Method::Get,
-            Some("HEAD") => Method::Head,
+        method: match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
             _ => Method::Other,
         },
         keep,
@@ -127,4 +162,24 @@ fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
             _ => Close::No,
         },
     })
+}
+
+/// Fields that stand alone, beside those that are looked at for what they say.
+const ALONE: [&str; 3] = ["expect", "authorization", "if-modified-since"];
+/// The first of them.
+const EXPECT: usize = 0;
+
+/// Whether it is a method: they are written in capitals.
+fn is_method(method: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_uppercase() || b"-_".contains(&byte);
+    method.bytes().all(is_part)
+}
+
+/// Whether a method can be asked of this.
+fn is_asked_for(method: &str, target: &str) -> bool {
+    match method {
+        "CONNECT" => is_host(target.as_bytes()),
+        "OPTIONS" if target == "*" => true,
+        _ => is_target(target),
+    }
 }

@@ -14,6 +14,7 @@ mod chunked;
 mod cookies;
 mod known;
 mod made;
+mod place;
 mod reply;
 mod request;
 mod request_set;

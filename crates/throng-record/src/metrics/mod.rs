@@ -10,6 +10,7 @@ pub mod accept_queue;
 pub mod capture;
 pub mod clients;
 mod condition;
+pub mod control_group;
 pub mod counters;
 pub mod cpu;
 mod entry;
@@ -224,6 +225,7 @@ const FILES: &[&[Metric]] = &[
     over_clients::METRICS,
     cpu::METRICS,
     memory::METRICS,
+    control_group::METRICS,
     switches::METRICS,
     established::METRICS,
     accept_queue::METRICS,
