@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{Exit, output};
-use crate::measure::host;
+use crate::measure::{host, own_group};
 use crate::record::Host;
 use crate::registry::{Entry as _, Unsupported};
 use crate::serve::Model;
@@ -73,6 +73,7 @@ impl Finding {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut findings = examine(&host::look());
+    findings.push(control_groups(own_group::look()));
     findings.extend(MODELS.iter().filter_map(|model| missing(model)));
     if arguments.json {
         output::json(&findings)?;
@@ -188,6 +189,24 @@ fn virtual_machine(host: &Host) -> Finding {
     }
 }
 
+/// What throng can do with control groups of its own: whether it can make some, and whether memory is counted in them.
+fn control_groups(found: Result<bool, Unsupported>) -> Finding {
+    match found {
+        Ok(true) => Finding::good("control groups", "one for each server, which ends with it; CPU time and memory counted"),
+        Ok(false) => Finding::good("control groups", "one for each server, which ends with it; CPU time counted").poor(
+            Level::Note,
+            "memory is not counted in them, so it is that of the processes alone",
+            "run throng where the memory controller is on for groups below its own",
+        ),
+        Err(Unsupported { reason, remedy }) => Finding::good("control groups", reason).poor(
+            Level::Note,
+            "a daemon without an environment outlives a run that is killed, and CPU time and memory are those that \
+             processes report",
+            &remedy,
+        ),
+    }
+}
+
 fn governor(name: &str) -> Finding {
     let finding = Finding::good("CPU frequency", format!("governor {name}"));
     if name == "performance" {
@@ -273,7 +292,12 @@ mod tests {
             ..Host::default()
         };
         assert!(levels(&host).iter().all(|(_, level)| *level != Level::Good));
-        for finding in examine(&host) {
+        let none = Unsupported {
+            reason: "no control groups are mounted".to_owned(),
+            remedy: "mount them".to_owned(),
+        };
+        let groups = [Ok(false), Err(none)].map(control_groups);
+        for finding in examine(&host).into_iter().chain(groups) {
             assert!(
                 !finding.meaning.is_empty() && !finding.remedy.is_empty(),
                 "{finding:?}"

@@ -331,7 +331,7 @@ mod tests {
         };
         let mut command = Command::new("sh");
         // One that outlives its parent, which is reaped by somebody else.
-        let daemon = "env -i setsid sh -c 'echo $$; exec sleep 300 > /dev/null' & exit";
+        let daemon = "env -i setsid sh -c 'echo $$; exec sleep 300 > /dev/null 2>&1' & exit";
         command
             .args(["-c", daemon])
             .stdout(Stdio::piped())

@@ -224,6 +224,48 @@ fn a_daemon_of_a_server_ends_with_a_killed_run() {
     marked.nobody_is_left();
 }
 
+/// Nor is one known by its environment that has none: but its control group knows it.
+#[test]
+fn a_daemon_without_an_environment_ends_with_a_killed_run() {
+    let doctor = Command::new(THRONG)
+        .args(["doctor", "--json"])
+        .output()
+        .unwrap();
+    let findings: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let mut findings = findings.as_array().unwrap().iter();
+    let groups = findings
+        .find(|finding| finding["subject"] == "control groups")
+        .unwrap();
+    if groups["level"] != "good" {
+        return println!("not tried: {groups}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let script = directory.path().join("daemon");
+    let lines = format!("echo $$ >> {}\nexec sleep 61\n", pids.display());
+    std::fs::write(&script, lines).unwrap();
+    let daemon = format!("env -i setsid sh {} > /dev/null 2>&1", script.display());
+    let server = with_a_helper().replace("sleep 61", &daemon);
+    let (mut run, marked) = under_way(&server, directory.path());
+    let deadline = Instant::now() + Duration::from_mins(2);
+    while !pids.exists() || text(&pids).is_empty() {
+        assert!(Instant::now() < deadline, "no daemon was started");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let found = text(&pids);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    marked.nobody_is_left();
+    let is_left = |pid: &&str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| stat.contains("(sleep) ") && !stat.contains(") Z "))
+    };
+    while let Some(pid) = found.lines().find(is_left) {
+        assert!(Instant::now() < deadline, "{pid} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Who ends what a killed run leaves may be killed itself: that costs the run nothing.
 #[test]
 fn a_run_goes_on_without_its_watchdog() {
