@@ -26,6 +26,11 @@ pub(crate) const CASES: &[&Case] = &[
         run: idle_client_is_closed,
     },
     &Case {
+        name: "unfinished_request_is_cut",
+        applies: always,
+        run: unfinished_request_is_cut,
+    },
+    &Case {
         name: "client_that_takes_nothing_is_closed",
         applies: takes_noise,
         run: client_that_takes_nothing_is_closed,
@@ -141,6 +146,21 @@ fn idle_client_is_closed(subject: &Subject) -> anyhow::Result<()> {
         closed == Some(1) || (paused && closed == Some(2)),
         "1 client was silent, but it counted {counts}"
     );
+    Ok(())
+}
+
+/// With --request-timeout, a request has to come whole in time; a client that asks nothing may stay.
+fn unfinished_request_is_cut(subject: &Subject) -> anyhow::Result<()> {
+    let server = subject.start_with(SIZE, &["--workers", "8", "--request-timeout", "50ms"])?;
+    let mut unfinished = subject.client(&server, 0)?;
+    unfinished.begin_to_send(3)?;
+    eventually("the client that does not end its request is closed", || {
+        Ok(connections(server.address().port())? == 0)
+    })?;
+    drop(unfinished);
+    let counts = server.stop()?;
+    let outcomes = &counts["outcomes"];
+    ensure!(outcomes["request-timeout"] == 1, "1 request was cut, but it counted {counts}");
     Ok(())
 }
 

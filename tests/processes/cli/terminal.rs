@@ -38,7 +38,8 @@ impl OnTerminal {
     }
 
     fn of(mut command: Command, environment: &[(&str, &str)]) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let terminal = openpt(flags).expect("a terminal");
         grantpt(&terminal).expect("it is ours");
         unlockpt(&terminal).expect("it is ours");
         let size = Winsize {

@@ -24,7 +24,7 @@ fn names_that_are_no_text_are_refused_where_results_are_text() {
     let directory = tempfile::tempdir().unwrap();
     for before in [
         &["run", "-o"][..],
-        &["run", "--models", "epoll", "--resume"],
+        &["run", "--resume"],
         &["compare", "epoll", "--export-json"],
         &["limit", "epoll", "-o"],
         &["reproduce", "-o"],

@@ -1,7 +1,7 @@
 //! Malformed requests, as throng's server of HTTP takes them, beside nginx.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -90,7 +90,7 @@ fn status(mut reply: impl std::io::Read) -> Option<u16> {
 
 /// Whether a request was understood, whatever became of it.
 fn is_taken(status: Option<u16>) -> bool {
-    matches!(status, Some(200..400 | 404 | 405))
+    matches!(status, Some(100..400 | 404 | 405))
 }
 
 #[test]
