@@ -27,52 +27,48 @@ use baseline::Baseline;
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::text())]
 pub(super) struct Arguments {
-    /// Models, models with options, command lines, or addresses of servers that run already (http://HOST:PORT/PATH,
-    /// HOST:PORT); each in quotes if it has spaces.
+    /// Servers: models, commands, or addresses of running servers (HOST:PORT, http://HOST:PORT/PATH). Quote those with
+    /// spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
-    /// What to call a server; the first name is for the first server, and so on.
+    /// Name of a server; repeat it in the servers' order.
     #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
-    /// The server that others are compared with [default: the first].
+    /// Server that the others are compared with [default: the first].
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// How servers are timed: side by side, with a slice of some milliseconds for one of them at a time, or in
-    /// trials of their own [default: slices, where the load allows it and no --duration is given].
+    /// `slices` runs servers side by side and loads them in turns; `trials` starts each afresh [default: slices, if
+    /// the load allows it and --duration is not given].
     #[arg(long, value_name = "NAME", value_parser = values::one_of(&[("slices", true), ("trials", false)]))]
     method: Option<bool>,
-    /// How many rounds, in each of which every server has a slice or a trial [default: slices until the ratios are
-    /// within 1 % or the budget is spent; 10 trials].
+    /// Rounds [default: until ratios are within 1 % or the budget is spent; 10 trials].
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     runs: Option<u32>,
-    /// Time for all slices with the same number of clients.
+    /// Time for all slices per number of clients.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     budget: Duration,
-    /// How long a server may be warmed up until its rate, and in slices its CPU time per request, are level. One that
-    /// is not level by then is not compared.
+    /// Longest warm-up until rate and CPU per request are level. A server that is not level by then is not compared.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     warm_up_limit: Duration,
-    /// How long clients ask in a slice [default: from 10 to 100 ms, so that every client has about two replies].
+    /// Duration of a slice [default: 10 to 100 ms, about two replies per client].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     slice: Option<Duration>,
-    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
-    /// rounds.
+    /// Trials per server and load in which events are counted and packets captured, after the timed ones.
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::at_least_one)]
     profiled_runs: u32,
-    /// Numbers of clients, separated by commas.
+    /// Numbers of clients.
     #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
           default_value = "50", value_parser = values::at_least_one)]
     clients: Vec<u32>,
-    /// The server that takes part a second time, as its own control, or `none` [default: the
-    /// reference]. If the two differ, the grade of the run is lower.
+    /// Server to run a second time as a control, or `none` [default: the reference]. If the two differ, the grade is
+    /// lower.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// After the timed rounds, take each server's response time at these parts of the rate that it
-    /// reached, in percent: an open loop with random arrivals, once each. Not by default: verdicts rest
-    /// on several trials.
+    /// Afterwards, measure response time at these percentages of the rate that each server reached: an open loop with
+    /// Poisson arrivals.
     #[arg(long, value_name = "LIST", default_value = "none")]
     latency_at: Percents,
-    /// Have a server that does least take part too, to see what the clients can reach.
+    /// Also load a minimal server, to see what the clients can reach.
     #[arg(long)]
     ceiling: bool,
     #[command(flatten)]
@@ -91,13 +87,13 @@ pub(super) struct Arguments {
 struct Demands {
     #[command(flatten)]
     thresholds: Thresholds,
-    /// Exit with 3 if a server is slower by more than this than the reference, or than its like in the
-    /// baseline: if the whole interval of the ratio of replies a second lies below 1 less this. Where the
-    /// clients were the limit, replies for a second of server CPU are taken instead.
+    /// Exit with 3 if a server is slower than the reference or the baseline by more than this.
+    ///
+    /// The whole interval of the ratio has to be below. If the clients were the limit, replies per server CPU-second count
+    /// instead.
     #[arg(long, value_name = "PERCENT", value_parser = servers_under_test::percent)]
     fail_if_slower: Option<f64>,
-    /// A record of an earlier run, with whose servers those of the same name are compared too. It must
-    /// have had the same settings.
+    /// Record of an earlier run with the same settings, to compare servers of the same name with.
     #[arg(long, value_name = "DIR")]
     baseline: Option<PathBuf>,
 }

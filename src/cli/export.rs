@@ -15,7 +15,7 @@ use crate::{report, report::study};
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Exports {
-    /// Write the result as JSON into this file; - is standard output, where nothing else is written then.
+    /// Write the result as JSON to this file; - is standard output.
     #[arg(
         long = "export-json",
         id = "export_json",
@@ -23,7 +23,7 @@ pub(super) struct Exports {
         help_heading = "Where results go"
     )]
     json: Option<PathBuf>,
-    /// Write every value into this CSV file, or -.
+    /// Write every value to this CSV file, or -.
     #[arg(
         long = "export-csv",
         id = "export_csv",
@@ -31,7 +31,7 @@ pub(super) struct Exports {
         help_heading = "Where results go"
     )]
     csv: Option<PathBuf>,
-    /// Write the result as Markdown into this file, or -.
+    /// Write the result as Markdown to this file, or -.
     #[arg(
         long = "export-markdown",
         id = "export_markdown",

@@ -43,20 +43,20 @@ Conditions of --until are those of --fail-if of `throng compare`: METRIC OPERATO
 #[derive(Debug, clap::Args)]
 #[command(after_help = [NOTES, &codes(&[0, 1, 2, 130])].join("\n\n"))]
 pub(super) struct Arguments {
-    /// Models, models with options, command lines, or addresses of servers that run already (http://HOST:PORT/PATH,
-    /// HOST:PORT); each in quotes if it has spaces.
+    /// Servers: models, commands, or addresses of running servers (HOST:PORT, http://HOST:PORT/PATH). Quote those with
+    /// spaces.
     #[arg(value_name = "SERVER", required_unless_present = "resume")]
     servers: Vec<String>,
-    /// What to call a server; the first name is for the first server, and so on.
+    /// Name of a server; repeat it in the servers' order.
     #[arg(short, long = "name", value_name = "NAME", value_parser = servers_under_test::name)]
     names: Vec<String>,
     #[command(flatten)]
     search: SearchFlags,
-    /// How long a client may take to connect.
+    /// Timeout of connecting.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
-    /// Without any new first answer for this long, clients still waiting count as never served.
+    /// If no client gets its first reply for this long, those still waiting count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
     #[command(flatten)]

@@ -29,14 +29,14 @@ Examples:
   throng list models epoll
   throng list studies overview --toml > mine.toml")]
 pub(super) struct Arguments {
-    /// Of which kind [default: all kinds].
+    /// Kind [default: all].
     kind: Option<Kind>,
-    /// Of which name: everything about it.
+    /// Name; lists everything about it.
     name: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Print a study as the file that it is, to copy and change.
+    /// Print a study as TOML, to copy and change.
     #[arg(long, conflicts_with = "json")]
     toml: bool,
 }

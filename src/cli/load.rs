@@ -61,76 +61,72 @@ byte of it was checked. Each rests after its first answer until all have theirs;
 begins, and then the time that counts. With --each, clients come, make so many requests and go, and all
 of that counts.")]
 pub(super) struct Arguments {
-    /// The server: HOST:PORT, http://HOST:PORT/PATH (or https://), ws://HOST:PORT/PATH (or wss://), or unix:/PATH
-    /// for a unix socket. Clients take several in turn.
+    /// Server: HOST:PORT, http(s)://HOST:PORT/PATH, ws(s)://HOST:PORT/PATH or unix:/PATH. Clients are spread over several.
     #[arg(required_unless_present_any = ["controlled", "unix_socket"], value_name = "ADDRESS")]
     addresses: Vec<Target>,
-    /// Connect to this unix socket instead; a URL then only names the protocol and the path.
+    /// Connect to this unix socket; a URL then only gives protocol and path.
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<UnixPath>,
     #[command(flatten)]
     request: RequestFlags,
-    /// Clients, each with one connection.
+    /// Concurrent clients, one connection each.
     #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N", default_value = "50",
           value_parser = values::at_least_one)]
     clients: u32,
-    /// How long replies count [default: 10s].
+    /// Measurement duration [default: 10s].
     #[arg(short, long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
     duration: Option<Duration>,
-    /// Instead of a time: requests over all clients, in a closed loop divided evenly.
+    /// Total requests, instead of a duration.
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["duration", "requests_per_client"],
           value_parser = values::count)]
     requests: Option<u64>,
-    /// Instead of a time: bytes sent and received over all clients.
+    /// Total bytes sent and received, instead of a duration.
     #[arg(long, value_name = "N", conflicts_with_all = ["duration", "requests", "requests_per_client"],
           value_parser = values::count)]
     bytes: Option<u64>,
-    /// How long to load before replies count, once every client had its first answer.
+    /// Warm-up, once every client has had its first reply.
     #[arg(long, value_name = "TIME", default_value = "500ms", conflicts_with = "requests_per_client",
           value_parser = values::duration)]
     warm_up: Duration,
-    /// How long that may last until the server's rate is level [default: 5s, or --warm-up if that is longer].
+    /// Longest warm-up until the rate is level [default: 5s, or --warm-up if longer].
     #[arg(long, value_name = "TIME", conflicts_with = "requests_per_client", value_parser = values::positive_duration)]
     warm_up_limit: Option<Duration>,
-    /// How long a client may take to connect.
+    /// Timeout of connecting.
     #[arg(long, value_name = "TIME", default_value = "10s",
           value_parser = values::positive_duration)]
     connect_timeout: Duration,
-    /// Addresses of this machine to connect from in turn, like 10.0.0.7 or 127.0.1.0/24 [default:
-    /// the system's choice; on loopback many, when ports would run out].
+    /// Client addresses, like 10.0.0.7 or 127.0.1.0/24 [default: the system's; on loopback more, if ports would run out].
     #[arg(long, value_name = "NET,...", value_delimiter = ',')]
     source: Vec<Network>,
-    /// Without any new first answer for this long (with --eager, after the last connection), or after
-    /// twenty times as long, clients still waiting count as never served unless an answer comes yet.
+    /// If no client gets its first reply for this long, those still waiting count as never served.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
     patience: Duration,
-    /// Let clients go on asking while others still wait for their first answer.
+    /// Don't wait for all clients to get their first reply.
     #[arg(long, conflicts_with = "requests_per_client")]
     eager: bool,
     #[command(flatten)]
     traffic: TrafficFlags,
     #[command(flatten)]
     tls: TlsFlags,
-    /// What moves the bytes.
+    /// I/O engine.
     #[arg(long, value_name = "NAME", default_value = "epoll", value_parser = values::one_of(&Engine::NAMED))]
     engine: Engine,
-    /// Load-generating threads [default: one for each CPU, or for each in --cpus].
+    /// Threads [default: one per CPU, or per CPU in --cpus].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     threads: Option<u32>,
-    /// CPUs to run on, like 0 or 0,2-3.
+    /// CPUs to run on, like 0,2-3.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// Gather small requests before sending them (Nagle's algorithm on).
+    /// Enable Nagle's algorithm.
     #[arg(long)]
     delay: bool,
-    /// Before, measure what the same clients reach against a server that does least, and say what
-    /// share of that the load reached.
+    /// First measure what the same clients reach against a minimal server, and report the share reached.
     #[arg(long)]
     calibrate: bool,
-    /// Write a line a client into this CSV file.
+    /// Write one line per client to this CSV file.
     #[arg(long, value_name = "FILE")]
     clients_csv: Option<PathBuf>,
-    /// Allow a server that is not on this machine's loopback.
+    /// Allow servers beyond this machine's loopback.
     #[arg(long)]
     allow_remote: bool,
     #[command(flatten)]
@@ -140,7 +136,7 @@ pub(super) struct Arguments {
     json: bool,
     #[command(flatten)]
     exports: Exports,
-    /// Send one request, print both messages as they went over the wire, and end with 0 if the reply is right.
+    /// Send one request and print both messages; exit with 0 if the reply is correct.
     #[arg(long)]
     debug: bool,
     /// Tell phases on standard output and wait for a line on standard input before the warm-up and

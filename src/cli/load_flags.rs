@@ -8,7 +8,7 @@ use crate::record::spec::{LoadSpec, SpecError};
 
 /// What clients say, and when.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What is said")]
+#[command(next_help_heading = "Requests")]
 pub(super) struct LoadFlags {
     #[command(flatten)]
     pub(super) request: RequestFlags,

@@ -68,7 +68,8 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    let notes = command.get_after_help().map(ToString::to_string);
+    let notes = command.get_after_long_help();
+    let notes = notes.or(command.get_after_help()).map(ToString::to_string);
     notes_section(&notes.unwrap_or_default()).to_writer(&mut page)?;
     if !command.has_subcommands() {
         let mut see = Roff::new();

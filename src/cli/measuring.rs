@@ -21,11 +21,10 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Measuring {
-    /// How long replies count in each trial [default: 1s, or as the study says].
+    /// Measurement duration of a trial [default: 1s, or the study's].
     #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
     pub(super) duration: Option<Duration>,
-    /// How long to load before, once every client had its first answer [default: 300ms, or as the study
-    /// says].
+    /// Warm-up, once every client has had its first reply [default: 300ms, or the study's].
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(super) warm_up: Option<Duration>,
     /// CPUs for the servers [default: the first half].
@@ -34,27 +33,25 @@ pub(super) struct Measuring {
     /// CPUs for the clients [default: the second half].
     #[arg(long, value_name = "LIST", requires = "server_cpus")]
     client_cpus: Option<CpuList>,
-    /// What measures, separated by commas: names (`throng list probes`), `default`, `all` or `none`
-    /// [default: `default`, or as the study says].
+    /// Probes (`throng list probes`), `default`, `all` or `none` [default: `default`, or the study's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(super) probes: Option<Vec<String>>,
-    /// Where the record and the report go [default: throng-results/TIME-NAME].
+    /// Directory for record and report [default: throng-results/TIME-NAME].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Go on with an unfinished run: its servers, settings and order, without the trials it has.
+    /// Continue an unfinished run.
     #[arg(long, value_name = "DIR")] // and nothing else, see `super::resumes_alone`
     resume: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     pub(super) json: bool,
-    /// How often a trial is repeated whose figures cannot be used: the load generator stood still, clients were
-    /// not served, others took the CPUs.
+    /// Repeats of an invalid trial: the load generator stalled, clients were not served, or other work took the CPUs.
     #[arg(long, value_name = "N", default_value = "3")]
     pub(super) retries: u32,
-    /// With --resume: run invalid trials again.
+    /// With --resume: repeat invalid trials.
     #[arg(long, requires = "resume")]
     retry_invalid: bool,
-    /// Exit with 0 though trials failed or are invalid, or what was measured is unusable.
+    /// Exit with 0 even if trials failed or were invalid, or the data is unusable.
     #[arg(long)]
     allow_rough: bool,
     #[command(flatten)]

@@ -78,7 +78,7 @@ use crate::sys::signal::Stop;
 pub use exit::EXIT_CODES;
 use exit::Exit;
 
-/// Shows how a server holds up under a crowd of clients, and which way of serving them costs least.
+/// Benchmark network servers under many concurrent clients, and see what each request costs.
 #[derive(Debug, Parser)]
 #[command(
     name = "throng",
@@ -94,57 +94,56 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  throng run                                every model under the same small load, about 3 minutes
-  throng run --clients 10,2000 -o results   other crowds, record and report in ./results
-  throng compare epoll 'node server.js {port}'   which serves better, by how much, or neither
-  throng limit epoll                        how many clients it holds, and what gives way first
+  throng run                                compare every I/O model, about 3 minutes
+  throng run --clients 10,2000 -o results   other numbers of clients, results in ./results
+  throng compare epoll 'node server.js {port}'   which is faster, and by how much
+  throng limit epoll                        how many clients it holds, and what limits it
   throng serve epoll --listen 127.0.0.1:7777
   throng load 127.0.0.1:7777 --clients 500 --duration 10s
-  throng list models                        what there is, and what this machine supports
-  throng reproduce throng-results/...       the same again, and which of its verdicts held
-  throng view                               all runs in ./throng-results as a local page
-  throng explain epoll                      how a model works, its system calls traced here and now
+  throng list models                        all models, and which this machine supports
+  throng reproduce throng-results/...       run it again: which verdicts hold?
+  throng view                               browse all runs in ./throng-results
+  throng explain epoll                      how a model works, with its system calls traced
   throng flows load.pcap                    the connections of a packet capture
-  throng doctor                             what here would spoil a measurement";
+  throng doctor                             what on this machine would skew results";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a study: servers and crowds of clients, measured on both sides, with record and report.
+    /// Run a study: servers under several loads, measured on both sides.
     #[cfg(target_os = "linux")]
     Run(Box<run::Arguments>),
-    /// Put the same load on several servers, anybody's or throng's own, and say which is better; or measure one.
+    /// Compare servers under the same load, or measure one.
     #[cfg(target_os = "linux")]
     #[command(visible_alias = "measure")]
     Compare(Box<compare::Arguments>),
-    /// Find the most clients, or the highest rate, that a server holds, and what gives way first.
+    /// Find the most clients or the highest rate that a server holds, and what limits it.
     #[cfg(target_os = "linux")]
     Limit(Box<limit::Arguments>),
-    /// Run one reference server by itself.
+    /// Run a built-in server.
     Serve(serve::Arguments),
-    /// Run a crowd of clients by itself, against any server.
+    /// Load a server and report throughput, latency and errors.
     #[cfg(target_os = "linux")]
     Load(Box<load::Arguments>),
-    /// Make the report again from the records in a directory.
+    /// Make the report again from a record, or compare two records.
     Report(report::Arguments),
-    /// Run what a record has again, and say which of its verdicts held.
+    /// Repeat a run from its record, and check whether its verdicts hold.
     #[cfg(target_os = "linux")]
     Reproduce(reproduce::Arguments),
-    /// Show all runs in a directory as a local page: their reports, two side by side, and how one goes that
-    /// is running.
+    /// Browse all runs in a directory as local web pages, running ones too.
     #[cfg(target_os = "linux")]
     View(view::Arguments),
-    /// Show the TCP connections of a packet capture: times, bytes, retransmissions, resets.
+    /// Describe the TCP connections in a packet capture.
     Flows(flows::Arguments),
-    /// Say what there is: models, protocols, probes, studies, exporters, figures.
+    /// List models, protocols, probes, metrics, studies, exporters and figures.
     List(list::Arguments),
-    /// Explain a model: who waits where, the system calls of one request, source, figures, exercises.
+    /// Explain a model: its idea, source, system calls, figures and exercises.
     Explain(explain::Arguments),
-    /// Say what on this machine would spoil a measurement, and what mends it.
+    /// Check this machine for anything that would skew results.
     #[cfg(target_os = "linux")]
     Doctor(doctor::Arguments),
-    /// Let a shell complete commands, options and names.
+    /// Print shell completions.
     Completions(completions::Arguments),
-    /// Write manual pages.
+    /// Write man pages.
     Man(man::Arguments),
     /// Ends what a run started, once the run was killed.
     #[cfg(target_os = "linux")]
@@ -164,7 +163,53 @@ struct Usage(String);
 
 /// The whole command line.
 fn command() -> clap::Command {
-    Cli::command().mut_subcommands(resumes_alone)
+    Cli::command()
+        .mut_subcommands(resumes_alone)
+        .mut_subcommands(with_short_help)
+}
+
+/// Commands with more options than this list only the common ones for `-h`.
+const MANY_OPTIONS: usize = 12;
+/// Options that people use most.
+const COMMON: [&str; 19] = [
+    "backlog",
+    "clients",
+    "duration",
+    "fail_if",
+    "fail_if_slower",
+    "find",
+    "models",
+    "names",
+    "output",
+    "path",
+    "protocol",
+    "rate",
+    "requests",
+    "runs",
+    "scale",
+    "until",
+    "json",
+    "listen",
+    "workers",
+];
+
+/// Lets `-h` show what fits one screen, and `--help` everything.
+fn with_short_help(subcommand: clap::Command) -> clap::Command {
+    if subcommand.get_arguments().count() <= MANY_OPTIONS {
+        return subcommand;
+    }
+    let notes = subcommand.get_after_help().cloned().unwrap_or_default();
+    let name = subcommand.get_name().to_owned();
+    subcommand
+        .mut_args(|argument| {
+            let is_common = COMMON.contains(&argument.get_id().as_str());
+            let is_common = is_common || argument.is_positional();
+            argument.hide_short_help(!is_common)
+        })
+        .after_long_help(notes)
+        .after_help(format!(
+            "`throng {name} --help` has all options, with examples."
+        ))
 }
 
 /// What may be said when a run goes on.
@@ -325,6 +370,17 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+
+    #[test]
+    fn short_help_fits_a_screen() {
+        for mut subcommand in command().term_width(80).get_subcommands().cloned() {
+            if subcommand.get_arguments().count() > MANY_OPTIONS {
+                let help = subcommand.render_help().to_string();
+                assert!(help.lines().count() <= 40, "{help}");
+                assert!(help.contains("--help` has all options"), "{help}");
+            }
+        }
+    }
 
     /// README and all pages of the documentation.
     fn pages() -> Vec<PathBuf> {

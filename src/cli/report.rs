@@ -24,8 +24,7 @@ pub(super) struct Arguments {
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Put the run beside this one: what each was, and every server of both with its ratio. The page is
-    /// written beside the record that is not this one.
+    /// Compare with this record: settings, and every server that both have, with its ratio.
     #[arg(long, value_name = "DIR")]
     diff: Option<PathBuf>,
 }

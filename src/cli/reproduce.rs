@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Exit with 0 though trials failed or are invalid, or what was measured is unusable.
+    /// Exit with 0 even if trials failed or were invalid, or the data is unusable.
     #[arg(long)]
     allow_rough: bool,
 }

@@ -14,8 +14,7 @@ use crate::record::spec::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RequestFlags {
-    /// What to say; `throng list protocols` says what there is [default: echo, or http with a URL and
-    /// where a server that is not throng's own is compared].
+    /// Protocol (`throng list protocols`) [default: http for URLs and commands, else echo].
     #[arg(long)]
     protocol: Option<String>,
     /// Bytes in a request, for protocols that let you choose: a number like 1000, 64KiB or 10MB; or

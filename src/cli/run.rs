@@ -33,50 +33,46 @@ pub(super) struct Arguments {
     /// A built-in study (`throng list studies`) or a TOML file.
     #[arg(default_value = "overview")]
     study: String,
-    /// Only these parts of the study, separated by commas.
+    /// Run only these parts of the study.
     #[arg(long = "part", value_name = "LIST", value_delimiter = ',')]
     parts: Option<Vec<String>>,
-    /// Make the study smaller for a quick look: by this factor, or `quick` to take less than a minute.
-    /// Published figures are not compared then.
+    /// Scale the study by a factor; `quick` takes less than a minute. Published figures are then not compared.
     #[arg(long, value_name = "quick|FACTOR")]
     scale: Option<Scale>,
-    /// Only these models, separated by commas.
+    /// Run only these models.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     models: Option<Vec<String>>,
-    /// What to say; `throng list protocols` says what there is.
+    /// Protocol (`throng list protocols`).
     #[arg(long)]
     protocol: Option<String>,
-    /// Numbers of clients, separated by commas.
+    /// Numbers of clients.
     #[arg(long, visible_aliases = ["connections", "concurrency"], value_name = "LIST", value_delimiter = ',',
           value_parser = values::at_least_one)]
     clients: Option<Vec<u32>>,
-    /// How often each server meets each crowd.
+    /// Timed trials of each server under each load.
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     runs: Option<u32>,
-    /// How often events are counted, and packets captured, of each server with each crowd, after the timed
-    /// rounds.
+    /// Trials of each server and load in which events are counted and packets captured, after the timed ones.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     profiled_runs: Option<u32>,
-    /// Bytes in a request.
+    /// Bytes per request.
     #[arg(long, value_name = "BYTES", value_parser = values::request_size)]
     size: Option<usize>,
-    /// Clients that may wait to be accepted.
+    /// listen() backlog.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     backlog: Option<u32>,
-    /// The server that takes part a second time, as its own control, or `none` [default: `epoll`, or
-    /// the first that no design limits].
+    /// Server to run a second time as a control, or `none` [default: `epoll`, or the first that serves all clients].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
-    /// After the timed rounds, take each server's response time at these parts of the rate that it
-    /// reached, in percent, or `none` [default: as the study says]. An open loop with random arrivals
-    /// and as many clients, once each.
+    /// Afterwards, measure response time at these percentages of the rate that each server reached, or `none` [default:
+    /// the study's]. An open loop with Poisson arrivals.
     #[arg(long, value_name = "LIST")]
     latency_at: Option<Percents>,
-    /// How long a server may be warmed up until its rate is level [default: 5s, or as the study says; --warm-up if
-    /// that is longer]. One that is not level by then is not ranked.
+    /// Longest warm-up until the rate is level [default: 5s, or the study's]. A server that is not level by then is not
+    /// ranked.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     warm_up_limit: Option<Duration>,
-    /// Leave out the server that does least, which shows what the clients can reach.
+    /// Leave out the minimal server, which shows what the clients can reach.
     #[arg(long)]
     no_ceiling: bool,
     #[command(flatten)]

@@ -19,39 +19,38 @@ const MOST: u64 = 1 << 20;
 /// Flags of a search, which are the keys of the table `limit` too.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchFlags {
-    /// What to raise.
+    /// What to search for.
     #[arg(long, value_name = "WHAT", default_value = "clients")]
     find: What,
-    /// How many clients send the requests when a rate is searched for [default: 50].
+    /// Clients that send the requests of --find rate [default: 50].
     #[arg(short, long, visible_aliases = ["connections", "concurrency"], value_name = "N",
           value_parser = values::at_least_one)]
     clients: Option<u32>,
-    /// Another condition under which a trial breaks, like `p99 > 50ms`; several times for more.
+    /// A condition that fails a trial, like `p99 > 50ms`; repeat for more.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     until: Vec<String>,
-    /// The time within which 99 of 100 requests must have their reply: of the service time, or with
-    /// --find rate of the response time. The same as --until 'p99 > TIME'.
+    /// Largest p99 allowed: of service time, or of response time with --find rate. Short for --until 'p99 > TIME'.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     p99: Option<Duration>,
-    /// Where to begin [default: 16 clients, or 100 requests a second].
+    /// Where to start [default: 16 clients, or 100 requests per second].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     from: Option<u32>,
-    /// Nothing beyond this is tried [default: as many as this machine has room for].
+    /// Upper bound [default: what this machine can hold].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     most: Option<u32>,
-    /// By which factor to rise.
+    /// Growth factor.
     #[arg(long, value_name = "X", default_value = "2", value_parser = factor)]
     factor: f64,
-    /// How far apart what held and what broke may lie; 0 finds the limit itself.
+    /// Precision of the limit; 0 finds it exactly.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = servers_under_test::percent)]
     within: f64,
-    /// How often what held must hold again, and what broke break again.
+    /// Confirmations of both sides of the limit.
     #[arg(long, value_name = "N", default_value = "3", value_parser = values::at_least_one)]
     confirm: u32,
-    /// Most trials until the limit of a server is known.
+    /// Most trials per server.
     #[arg(long, value_name = "N", default_value = "60", value_parser = values::at_least_one)]
     tries: u32,
-    /// Most time for that.
+    /// Longest time per server.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = values::positive_duration)]
     search_time: Duration,
 }

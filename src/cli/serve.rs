@@ -41,15 +41,15 @@ Examples:
 The line \"listening on ADDRESS\" on standard output says that it is ready. SIGINT, SIGTERM or SIGHUP ends
 it: last answers go out, then totals are printed.")]
 pub(super) struct Arguments {
-    /// How to wait for and divide I/O; `throng list models` says what there is.
+    /// I/O model (`throng list models`).
     model: String,
-    /// Where to listen: HOST:PORT, where port 0 lets the kernel choose, or unix:/PATH for a unix socket.
+    /// Address: HOST:PORT, where port 0 lets the kernel choose, or unix:/PATH.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7777", value_parser = Endpoint::to_listen_on)]
     listen: Endpoint,
     /// Allow an address that is not on this machine's loopback: everybody who reaches it may connect then.
     #[arg(long)]
     allow_remote: bool,
-    /// What to say; `throng list protocols` says what there is.
+    /// Protocol (`throng list protocols`).
     #[arg(long, default_value = "echo")]
     protocol: String,
     /// Bytes in a request, for protocols that have to know it in order to count; of http, in a

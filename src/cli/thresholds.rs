@@ -6,8 +6,7 @@ use crate::record::{Load, Trial};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Thresholds {
-    /// Exit with 3 if this is so of a server, like `p99 > 10ms`, `errors > 0.1%` or `status_5xx > 0`; several
-    /// times for more.
+    /// Exit with 3 if a metric misses a threshold, like `p99 > 10ms` or `errors > 0.1%`; repeat for more.
     #[arg(long, value_name = "[NAME:]CONDITION", value_parser = condition, help_heading = "Thresholds")]
     pub(super) fail_if: Vec<String>,
 }

@@ -10,72 +10,65 @@ use crate::record::spec::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct TrafficFlags {
-    /// An open loop: requests that come due a second over all clients, whatever the server does;
-    /// FROM..TO rises evenly over the duration.
-    #[arg(
-        long,
-        value_name = "N|FROM..TO",
-        help_heading = "When requests come due"
-    )]
+    /// Open loop: send N requests per second over all clients, regardless of server speed. FROM..TO rises over the
+    /// duration.
+    #[arg(long, value_name = "N|FROM..TO", help_heading = "Arrivals")]
     rate: Option<RateRange>,
-    /// How requests lie about that rate: `constant`, `poisson` (as many independent users send
-    /// them), or `burst:N` at once [default: constant].
-    #[arg(long, value_name = "HOW", help_heading = "When requests come due")]
+    /// Inter-arrival distribution: `constant`, `poisson` (independent users) or `burst:N` [default: constant].
+    #[arg(long, value_name = "HOW", help_heading = "Arrivals")]
     arrival: Option<Spacing>,
-    /// A closed loop with time to think between a reply and the next request: always so long,
-    /// MIN..MAX at random, or exp:MEAN. Where each client has a job, it also thinks when it has connected,
-    /// before its first request.
+    /// Closed loop: time between a reply and the next request: fixed, MIN..MAX uniform, or exp:MEAN. With
+    /// --requests-per-client, clients also think before their first request.
     #[arg(
         long,
         value_name = "TIME|MIN..MAX|exp:MEAN",
         conflicts_with = "rate",
-        help_heading = "When requests come due"
+        help_heading = "Arrivals"
     )]
     think: Option<Think>,
-    /// Requests that a client may have out at once [default: 1].
+    /// Requests in flight per client [default: 1].
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u16).range(1..=i64::from(DEEPEST_PIPELINE)),
-          help_heading = "When requests come due")]
+          help_heading = "Arrivals")]
     pipeline: Option<u16>,
-    /// Clients beside the crowd that ask seldom, to see what response time the crowd leaves.
-    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "When requests come due")]
+    /// Extra clients with few requests, to measure the response time under this load.
+    #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Arrivals")]
     probe_clients: Option<u32>,
-    /// Requests a second of each of them, at random times [default: 10].
+    /// Requests per second of each of them, at random times [default: 10].
     #[arg(long, value_name = "N", requires = "probe_clients",
-          value_parser = per_second, help_heading = "When requests come due")]
+          value_parser = per_second, help_heading = "Arrivals")]
     probe_rate: Option<f64>,
-    /// Give each client a job: to connect, make N requests, close and be done. The load ends when all are
-    /// done or have failed; all of it counts, without rest and warm-up.
+    /// Short-lived clients: connect, send N requests, disconnect. The load ends when all are done or have failed; all
+    /// of it counts, without warm-up.
     #[arg(long, visible_alias = "each", value_name = "N", conflicts_with = "rate",
-          value_parser = values::at_least_one, help_heading = "Clients with a job each")]
+          value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     requests_per_client: Option<u32>,
-    /// Most of these clients that are there at the same time; the next one comes when one has gone
-    /// [default: all, or as many as there are descriptors for].
+    /// Maximum concurrent clients; the next one connects when one has disconnected [default: all, or as many as
+    /// descriptors allow].
     #[arg(long, value_name = "N", requires = "requests_per_client",
-          value_parser = values::at_least_one, help_heading = "Clients with a job each")]
+          value_parser = values::at_least_one, help_heading = "Short-lived clients")]
     at_once: Option<u32>,
-    /// How long all of it may take; who is not done by then counts as such [default: no limit].
+    /// Longest time for all clients; the others count as not done [default: no limit].
     #[arg(long, value_name = "TIME", requires = "requests_per_client",
-          value_parser = values::positive_duration, help_heading = "Clients with a job each")]
+          value_parser = values::positive_duration, help_heading = "Short-lived clients")]
     time_limit: Option<Duration>,
 
-    /// Where everything random begins; the same seed gives the same times [default: 1].
-    #[arg(long, value_name = "N", help_heading = "When requests come due")]
+    /// Seed of everything random; the same seed gives the same times [default: 1].
+    #[arg(long, value_name = "N", help_heading = "Arrivals")]
     seed: Option<u64>,
 
-    /// The time over which clients come, evenly.
+    /// Connect clients evenly over this time.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration,
           conflicts_with = "connect_rate", help_heading = "Connections")]
     ramp: Option<Duration>,
-    /// Or how many of them come in a second [default: as many as can].
+    /// Connect N clients per second [default: as fast as possible].
     #[arg(long, value_name = "N", value_parser = per_second, help_heading = "Connections")]
     connect_rate: Option<f64>,
-    /// How often a SYN is sent again before connecting fails, from 1 to 127 [default: as the system
-    /// has it].
+    /// SYN retries before connecting fails, 1 to 127 [default: the system's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=127),
           help_heading = "Connections")]
     syn_retries: Option<u8>,
-    /// Close a connection after so many requests and make another one.
+    /// Reconnect after N requests.
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
     requests_per_connection: Option<u32>,
     /// Make a connection for each request: the same as --requests-per-connection 1.
@@ -86,16 +79,16 @@ pub(super) struct TrafficFlags {
         help_heading = "Connections"
     )]
     no_keepalive: bool,
-    /// Close a connection after this time and make another one.
+    /// Reconnect after this time.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Connections")]
     lifetime: Option<Duration>,
-    /// How it is closed then: `orderly`, or by a `reset`, which leaves no TIME_WAIT [default: orderly].
+    /// How to close a connection: `orderly`, or by `reset`, which leaves no TIME_WAIT [default: orderly].
     #[arg(long, value_name = "HOW", value_parser = values::one_of(&Close::NAMED), help_heading = "Connections")]
     close: Option<Close>,
-    /// Have clients whose connection failed make another one, after 10 ms and then ever longer.
+    /// Reconnect after a failure, with backoff from 10 ms.
     #[arg(long, help_heading = "Connections")]
     reconnect: bool,
-    /// How long a reply may take; after that its connection counts as failed [default: no limit].
+    /// Timeout of a request; its connection then counts as failed [default: none].
     #[arg(long, visible_alias = "timeout", value_name = "TIME", value_parser = values::positive_duration,
           help_heading = "Connections")]
     request_timeout: Option<Duration>,

@@ -11,21 +11,18 @@ use crate::sys::aio;
 #[group(id = "tuning")]
 #[command(next_help_heading = "Options of single models")]
 pub(super) struct Arguments {
-    /// select: descriptors that its sets hold, beyond the C library's 1024 on purpose.
+    /// select: size of its descriptor sets; the C library's is 1024.
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
-    /// reactors: give each worker thread a descriptor table of its own, so that each may hold as many
-    /// clients as the limit says. The kernel deals clients out by a hash, not evenly: take a tenth
-    /// more workers than the clients need.
+    /// reactors: give each worker thread a descriptor table of its own, so each can hold as many clients as the limit
+    /// allows. The kernel spreads clients unevenly: use a tenth more workers than needed.
     #[arg(long)]
     own_descriptors: bool,
-    /// aio: how it learns that an operation ended: by a signal, by a callback in a thread of its
-    /// own, by asking all with a rest of at most 1 ms when none had (poll), or without (busy)
-    /// [default: signal].
+    /// aio: how it learns of completions: signal, callback in a thread, poll (asks all every 1 ms) or busy [default:
+    /// signal].
     #[arg(long, value_name = "signal|thread|poll|busy")]
     aio_completion: Option<Completion>,
-    /// aio: most threads that the C library may start, one for each client that is served; where
-    /// its default of 20 is wanted, say so [default: as many as clients].
+    /// aio: most threads of the C library, whose own default is 20 [default: one per client].
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     aio_threads: Option<u32>,
 }

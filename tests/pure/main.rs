@@ -8,6 +8,7 @@ mod posix;
 mod readme;
 mod schemas;
 mod supply;
+mod words;
 
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "other test programs use the rest")]

@@ -137,7 +137,7 @@ pub(crate) fn figures() -> String {
                 }
             }
         }
-        let link = format!("[{name}](results/{}/{name})", place.display());
+        let link = format!("[{name}](../results/{}/{name})", place.display());
         write!(tables, "\n| {link} | {} |\n|---|", servers.join(" | ")).expect("it is a string");
         tables.extend(servers.iter().map(|_| "--:|"));
         for (figure, (_, row)) in labels(&chosen).iter().zip(&chosen) {

@@ -54,7 +54,7 @@ const SECTIONS: &[Make] = &[
 ];
 
 /// What every page of measurements is about.
-const TAGLINE: &str = "how a server holds up under a crowd";
+const TAGLINE: &str = "network servers under many concurrent clients";
 
 /// The document of a run.
 pub fn of_run(report: &Report<'_>) -> Document {

@@ -1,0 +1,199 @@
+//! Pages that read well: short sentences, an active voice, and the terms of the field.
+
+use std::path::{Path, PathBuf};
+
+/// Pages for users. The how-to pages are all checked.
+const PAGES: [&str; 9] = [
+    "README.md",
+    "docs/README.md",
+    "docs/ci.md",
+    "docs/comparison.md",
+    "docs/findings.md",
+    "docs/guide.md",
+    "docs/hosts.md",
+    "docs/lab.md",
+    "docs/reference.md",
+];
+/// Phrases that a native engineer would not use, or not in this sense.
+const BANNED: [&str; 25] = [
+    " beside ",
+    " besides ",
+    " breaks when ",
+    " comes to no end",
+    " crowd",
+    " costs an answer",
+    " for want of ",
+    " gave way",
+    " gives way",
+    " heard ",
+    " heeded",
+    " in vain",
+    " is no number",
+    " is no time",
+    " of which ",
+    " put to ",
+    " replies a second",
+    " requests a second",
+    " said ",
+    " so long as ",
+    " system calls a request",
+    " tells of ",
+    " that is there",
+    " times a second",
+    " told",
+];
+/// The most words that a sentence may have without counting as long.
+const LONG: usize = 30;
+/// The most words of a sentence on average.
+const MEAN: f64 = 14.0;
+/// The largest shares of sentences that are long, and in the passive voice.
+const MOST_LONG: f64 = 0.05;
+const MOST_PASSIVE: f64 = 0.25;
+
+/// The sentences of a page, without code, tables, headings and the targets of links.
+fn sentences(page: &str) -> Vec<String> {
+    let mut blocks = vec![String::new()];
+    let (mut is_code, mut is_comment) = (false, false);
+    for line in page.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            is_code = !is_code;
+        }
+        is_comment |= line.starts_with("<!--");
+        let is_fence = line.starts_with("```");
+        let is_apart = is_code || is_comment || is_fence || line.starts_with(['#', '|', '!']);
+        is_comment &= !line.ends_with("-->");
+        let item = line.strip_prefix("- ");
+        if line.is_empty() || is_apart || item.is_some() {
+            blocks.push(String::new());
+        }
+        if !is_apart {
+            let last = blocks.last_mut().expect("there is always one");
+            *last += item.unwrap_or(line);
+            last.push(' ');
+        }
+    }
+    let texts = blocks.iter().map(|block| plain(block));
+    texts.flat_map(|text| split(&text)).collect()
+}
+
+/// Text without marks: code becomes one word, a link what it is called.
+fn plain(text: &str) -> String {
+    let without_code: String = text
+        .split('`')
+        .enumerate()
+        .map(|(place, part)| if place % 2 == 0 { part } else { "code" })
+        .collect();
+    let mut plain = String::new();
+    let mut rest = without_code.as_str();
+    while let Some((before, after)) = rest.split_once("](") {
+        plain += before;
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    plain += rest;
+    plain.replace(['*', '['], "")
+}
+
+fn split(text: &str) -> Vec<String> {
+    let mut sentences = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = sentences.last_mut().expect("there is always one");
+        *last += &format!(" {word}");
+        let end = word.trim_end_matches(['"', ')']);
+        if end.ends_with(['.', '!', '?', ':']) {
+            sentences.push(String::new());
+        }
+    }
+    sentences.retain(|sentence| words(sentence) >= 3);
+    sentences
+}
+
+fn words(sentence: &str) -> usize {
+    let words = sentence.split_whitespace();
+    words
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .count()
+}
+
+/// Whether a form of "to be" stands before a participle.
+fn is_passive(sentence: &str) -> bool {
+    const IRREGULAR: [&str; 12] = [
+        "built", "done", "given", "held", "kept", "known", "made", "put", "sent", "shown", "taken",
+        "written",
+    ];
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    words.windows(2).any(|pair| {
+        let second = pair[1].trim_end_matches([',', '.', ';', ':']);
+        let participle = second.ends_with("ed") && second.len() > 4 || IRREGULAR.contains(&second);
+        participle && ["is", "are", "was", "were", "be", "been", "being"].contains(&pair[0])
+    })
+}
+
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages: Vec<PathBuf> = PAGES.iter().map(|page| root.join(page)).collect();
+    let entries = std::fs::read_dir(root.join("docs/how-to")).expect("there are how-to pages");
+    pages.extend(entries.map(|entry| entry.expect("it can be read").path()));
+    pages
+}
+
+#[test]
+fn pages_read_well() {
+    let mut all = Vec::new();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page is UTF-8");
+        for sentence in sentences(&text) {
+            let lower = format!("{} ", sentence.to_lowercase());
+            for phrase in BANNED.iter().filter(|phrase| lower.contains(**phrase)) {
+                wrong.push(format!("{}: `{phrase}` in{sentence}", page.display()));
+            }
+            all.push((page.clone(), sentence));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let count = all.len() as f64;
+    let mean = all.iter().map(|(_, text)| words(text)).sum::<usize>() as f64 / count;
+    let long: Vec<_> = all.iter().filter(|(_, text)| words(text) > LONG).collect();
+    let passive = all.iter().filter(|(_, text)| is_passive(text)).count() as f64 / count;
+    println!(
+        "{count} sentences of {mean:.1} words; {} are long, a share of {passive:.2} is passive",
+        long.len()
+    );
+    assert!(mean <= MEAN, "sentences have {mean:.1} words on average");
+    assert!(
+        long.len() as f64 <= MOST_LONG * count,
+        "long sentences: {long:#?}"
+    );
+    assert!(
+        passive <= MOST_PASSIVE,
+        "a share of {passive:.2} is passive"
+    );
+}
+
+#[test]
+fn the_readme_is_short() {
+    let text = include_str!("../../README.md");
+    let count = text.split_whitespace().count();
+    assert!(count <= 1400, "README.md has {count} words");
+    let first_screens: String = text.lines().take(40).collect();
+    assert!(
+        first_screens.contains("## Installation"),
+        "it has to come early"
+    );
+}
+
+#[test]
+fn sentences_are_found() {
+    let page = "# No heading\n\nOne `a. b` is built here. throng [stops](x.md) it.\n\n- An item of three.\n\
+                ```\nno code at all\n```\n| no | table |\n<!-- no\ncomment -->\n";
+    let found = sentences(page);
+    let expected = [
+        " One code is built here.",
+        " throng stops it.",
+        " An item of three.",
+    ];
+    assert_eq!(found, expected);
+    assert!(is_passive(&found[0]) && !is_passive(&found[1]));
+    assert_eq!(words(&found[2]), 4);
+}
