@@ -121,7 +121,7 @@ fn ignore_reader_gone(result: io::Result<()>) -> anyhow::Result<()> {
 fn is_terminal() -> bool {
     let found = rustix::fs::fstat(io::stdout().as_fd());
     let kind = found.map(|found| FileType::from_raw_mode(found.st_mode));
-    kind.is_ok_and(|kind| kind.is_char_device())
+    kind.is_ok_and(FileType::is_char_device)
 }
 
 /// Columns of the terminal; 80 where there is none, or `COLUMNS` says otherwise.

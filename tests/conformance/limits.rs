@@ -160,7 +160,10 @@ fn unfinished_request_is_cut(subject: &Subject) -> anyhow::Result<()> {
     drop(unfinished);
     let counts = server.stop()?;
     let outcomes = &counts["outcomes"];
-    ensure!(outcomes["request-timeout"] == 1, "1 request was cut, but it counted {counts}");
+    ensure!(
+        outcomes["request-timeout"] == 1,
+        "1 request was cut, but it counted {counts}"
+    );
     Ok(())
 }
 

@@ -63,7 +63,7 @@ impl Watchdog {
         let group = RunGroup::make(&mark).ok();
         let mut command = Command::new(program);
         command.args([SUBCOMMAND, &mark]);
-        command.args(group.iter().flat_map(|group| group.directories()));
+        command.args(group.iter().flat_map(RunGroup::directories));
         // In a group of its own, so that Ctrl-C is not for it; and in nobody's way.
         command.process_group(0).current_dir("/");
         command.env_remove(MARK);

@@ -377,7 +377,7 @@ impl Drop for ConnectionStats {
 /// The rows in the words that all share.
 fn rows_in(words: &'static [AtomicU64]) -> Rows {
     Rows {
-        rows: &words[TOTALS..WORKERS],
+        words: &words[TOTALS..WORKERS],
         used: &words[ROWS_USED],
         free: &words[ROWS_FREE],
         kept: &words[ROWS_KEPT],
@@ -477,7 +477,7 @@ mod tests {
     fn clients_that_have_gone_leave_their_memory_to_others() {
         let stats = ServerStats::open(None, 2, Keeps::Totals).unwrap();
         let peer = "127.0.0.1:4000".parse().unwrap();
-        let stays = stats.open_connection(stats.admit(peer).unwrap(), Worker::number(1));
+        let one_that_stays = stats.open_connection(stats.admit(peer).unwrap(), Worker::number(1));
         for _ in 0..1000 {
             let id = stats.admit(peer).unwrap();
             let mut connection = stats.open_connection(id, Worker::number(0));
@@ -498,7 +498,7 @@ mod tests {
             .map(|it| (it.clients, it.requests))
             .collect();
         assert_eq!(of_loops, [(1000, 1000), (1, 0)]);
-        drop(stays);
+        drop(one_that_stays);
         assert_eq!(stats.counts().outcomes["cut"], 1);
     }
 }

@@ -119,7 +119,8 @@ fn examine(request: &Request<'_, '_>) -> Result<Ask, Fault> {
                 }
             }
             17 if is("transfer-encoding") => {
-                if old || coding.replace(field.value).is_some() {
+                let is_second = coding.replace(field.value).is_some();
+                if old || is_second {
                     return Err(Fault::BadRequest);
                 }
             }

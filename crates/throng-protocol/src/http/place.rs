@@ -68,26 +68,23 @@ fn decoded(path: &[u8]) -> Option<Vec<u8>> {
 
 /// Whether it is a host, with a port or without, as a `Host` field has it.
 pub(super) fn is_host(host: &[u8]) -> bool {
-    let (name, port) = match host {
-        [b'[', rest @ ..] => {
-            let Some(end) = rest.iter().position(|byte| *byte == b']') else {
-                return false;
-            };
-            let (address, port) = (&rest[..end], &rest[end + 1..]);
-            let is_part = |byte: &u8| byte.is_ascii_hexdigit() || b":.".contains(byte);
-            if address.is_empty() || !address.iter().all(is_part) {
-                return false;
-            }
-            (address, port)
+    let (name, port) = if let [b'[', rest @ ..] = host {
+        let Some(end) = rest.iter().position(|byte| *byte == b']') else {
+            return false;
+        };
+        let (address, port) = (&rest[..end], &rest[end + 1..]);
+        let is_part = |byte: &u8| byte.is_ascii_hexdigit() || b":.".contains(byte);
+        if address.is_empty() || !address.iter().all(is_part) {
+            return false;
         }
-        _ => {
-            let end = host.iter().position(|byte| *byte == b':');
-            let (name, port) = host.split_at(end.unwrap_or(host.len()));
-            if name.is_empty() || !is_name(name) {
-                return false;
-            }
-            (name, port)
+        (address, port)
+    } else {
+        let end = host.iter().position(|byte| *byte == b':');
+        let (name, port) = host.split_at(end.unwrap_or(host.len()));
+        if name.is_empty() || !is_name(name) {
+            return false;
         }
+        (name, port)
     };
     let is_port = |port: &[u8]| match port {
         [] => true,

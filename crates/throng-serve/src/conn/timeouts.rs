@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_wait_has_what_is_left_for_the_request() {
         let (second, day) = (Duration::from_secs(1), Duration::from_hours(24));
-        let server = server(Some(day), Some(day - second));
+        let server = server(Some(day), Some(day.abs_diff(second)));
         let (mut conn, _client) = connect(&server);
         let mut wait = Wait::of(&server);
         assert_eq!(wait.next(&conn), (Some(day), CloseReason::Idle));

@@ -33,7 +33,7 @@ pub enum Keeps {
 /// All rows, those in use at the front, and a list of those among them that are free again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
-    pub(super) rows: &'static [AtomicU64],
+    pub(super) words: &'static [AtomicU64],
     /// How many have ever been taken.
     pub(super) used: &'static AtomicU64,
     /// The first free one, counted from 1, and above it a number that changes with each change, so that nobody takes
@@ -49,13 +49,13 @@ impl Rows {
     }
 
     pub(super) fn get(&self, place: u32) -> Option<&'static Row> {
-        let (rows, _) = self.rows.as_chunks();
+        let (rows, _) = self.words.as_chunks();
         rows.get(place as usize)
     }
 
     /// Those that are in use or have been.
     pub(super) fn used(&self) -> impl Iterator<Item = (u32, &'static Row)> + use<> {
-        let (rows, _) = self.rows.as_chunks();
+        let (rows, _) = self.words.as_chunks();
         let used = self.used.load(Relaxed).min(rows.len() as u64) as usize;
         (0..).zip(&rows[..used])
     }
@@ -66,7 +66,7 @@ impl Rows {
             return Some(free);
         }
         let fresh = self.used.fetch_add(1, Relaxed);
-        (fresh < (self.rows.len() / ROW_WORDS) as u64).then_some(fresh as u32)
+        (fresh < (self.words.len() / ROW_WORDS) as u64).then_some(fresh as u32)
     }
 
     /// The client of a row has gone, and nobody wants to know any more about it.
@@ -74,7 +74,7 @@ impl Rows {
         if self.kept.load(Relaxed) != 0 {
             return;
         }
-        let place = (row.as_ptr().addr() - self.rows.as_ptr().addr()) / size_of::<Row>();
+        let place = (row.as_ptr().addr() - self.words.as_ptr().addr()) / size_of::<Row>();
         let put = |free: u64| {
             row[NEXT_FREE].store(free & u64::from(u32::MAX), Relaxed);
             Some(following(free, place as u64 + 1))
@@ -109,7 +109,7 @@ mod tests {
     fn rows(count: usize, keeps: Keeps) -> Rows {
         let words = throng_sys::shared::counters(3 + count * ROW_WORDS).unwrap();
         let rows = Rows {
-            rows: &words[3..],
+            words: &words[3..],
             used: &words[0],
             free: &words[1],
             kept: &words[2],
