@@ -1,5 +1,7 @@
 //! How a connection can end, also before it began.
 
+use std::collections::BTreeMap;
+
 /// Why a connection was closed as soon as it was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
@@ -73,3 +75,12 @@ pub(super) const CLOSE_REASONS: [(CloseReason, &str); 11] = [
     (CloseReason::GivenUp, "given-up"),
     (CloseReason::RequestTimeout, "request-timeout"),
 ];
+
+/// Counts by name, those that are 0 left out.
+pub(super) fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, u64> {
+    table
+        .iter()
+        .map(|(key, name)| ((*name).to_owned(), count(key)))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::close_reason::{CLOSE_REASONS, CloseReason, REFUSALS, Refusal};
+use super::close_reason::{CLOSE_REASONS, CloseReason, REFUSALS, Refusal, named};
 use super::worker::Worker;
 pub use rows::Keeps;
 use rows::{
@@ -278,15 +278,6 @@ fn reason_in(state: u64) -> u64 {
 
 fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
-}
-
-/// Counts by name, those that are 0 left out.
-fn named<T>(table: &[(T, &str)], count: impl Fn(&T) -> u64) -> BTreeMap<String, u64> {
-    table
-        .iter()
-        .map(|(key, name)| ((*name).to_owned(), count(key)))
-        .filter(|(_, count)| *count > 0)
-        .collect()
 }
 
 /// Counts of one connection; written through at every request, added to the totals when dropped.
