@@ -24,7 +24,9 @@ use crate::load::preflight::{self, Workers};
 use crate::load::route::Routes;
 use crate::load::{self, Engine, Plan, socket};
 use crate::measure::host;
-use crate::record::spec::{Assignment, Endpoint, LoadSpec, Network, Share, Target, UnixPath};
+use crate::record::spec::{
+    Assignment, ClientThreads, Endpoint, LoadSpec, Network, Share, Target, UnixPath,
+};
 use crate::record::{Load, LoadEvent};
 use crate::sys::ring;
 use crate::sys::signal::Stop;
@@ -378,7 +380,10 @@ fn room(assignment: &Assignment, closes: bool) -> anyhow::Result<Room> {
         } else {
             0
         };
-        let workers = preflight::workers(at_once + lingering, threads, resources.descriptors);
+        let workers = match load.client_threads {
+            Some(ClientThreads::OneEach) => preflight::one_each(at_once),
+            None => preflight::workers(at_once + lingering, threads, resources.descriptors),
+        };
         let checked = preflight::check(at_once, workers, &routes, load.tls.is_some(), &resources);
         checked.map(|crowded| (workers, crowded))
     };

@@ -120,7 +120,7 @@ enum Command {
     #[cfg(target_os = "linux")]
     Limit(Box<limit::Arguments>),
     /// Run a built-in server.
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     /// Load a server and report throughput, latency and errors.
     #[cfg(target_os = "linux")]
     Load(Box<load::Arguments>),

@@ -66,6 +66,9 @@ pub(super) struct Arguments {
     /// Most clients at once; more are turned away.
     #[arg(long, value_name = "N", value_parser = values::at_least_one)]
     max_clients: Option<u32>,
+    /// Maximum open descriptors (soft RLIMIT_NOFILE) [default: the hard limit].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(16..))]
+    max_descriptors: Option<u64>,
     /// Close a connection on which nothing has moved for this long.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     idle_timeout: Option<Duration>,
@@ -148,6 +151,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         process::bind_to(cpus)?;
     }
     process::raise_descriptor_limit();
+    if let Some(most) = arguments.max_descriptors {
+        process::lower_descriptor_limit(most).context("cannot lower the limit of descriptors")?;
+    }
     let worker_layout = model.worker_layout;
     let workers = arguments.workers.map(|workers| workers as usize);
     let workers = workers.unwrap_or_else(|| worker_layout.members(process::usable_cpus().len()));

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::values;
 use crate::record::Find;
 use crate::record::spec::{
-    Close, DEEPEST_PIPELINE, LoadSpec, RateRange, Spacing, SpecError, Think, Until, per_second,
+    ClientThreads, Close, DEEPEST_PIPELINE, LoadSpec, RateRange, Spacing, SpecError, Think, Until,
+    per_second,
 };
 
 #[derive(Debug, clap::Args)]
@@ -53,6 +54,10 @@ pub(super) struct TrafficFlags {
           value_parser = values::positive_duration, help_heading = "Short-lived clients")]
     time_limit: Option<Duration>,
 
+    /// Threads of the clients: `one-each` gives each client its own, as many hand-written loads do [default: one per
+    /// CPU].
+    #[arg(long, value_name = "HOW", value_parser = values::one_of(&ClientThreads::NAMED), help_heading = "Connections")]
+    client_threads: Option<ClientThreads>,
     /// Seed of everything random; the same seed gives the same times [default: 1].
     #[arg(long, value_name = "N", help_heading = "Arrivals")]
     seed: Option<u64>,
@@ -118,6 +123,7 @@ impl TrafficFlags {
             .or(self.no_keepalive.then_some(1))
             .or(load.requests_per_connection);
         load.lifetime = self.lifetime.or(load.lifetime);
+        load.client_threads = self.client_threads.or(load.client_threads);
         load.close = self.close.unwrap_or(load.close);
         load.reconnect |= self.reconnect;
         load.request_timeout = self.request_timeout.or(load.request_timeout);

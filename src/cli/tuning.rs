@@ -14,6 +14,9 @@ pub(super) struct Arguments {
     /// select: size of its descriptor sets; the C library's is 1024.
     #[arg(long, value_name = "N", value_parser = values::fd_setsize)]
     fd_setsize: Option<usize>,
+    /// select: least descriptor of a client, so that its sets are as long with few clients as with many [default: 0].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=1_000_000))]
+    fd_from: Option<i32>,
     /// reactors: give each worker thread a descriptor table of its own, so each can hold as many clients as the limit
     /// allows. The kernel spreads clients unevenly: use a tenth more workers than needed.
     #[arg(long)]
@@ -38,6 +41,7 @@ impl Arguments {
     pub(super) fn resolve(&self, model: &Model) -> anyhow::Result<Tuning> {
         for (flag, given) in [
             ("fd-setsize", self.fd_setsize.is_some()),
+            ("fd-from", self.fd_from.is_some()),
             ("own-descriptors", self.own_descriptors),
             ("aio-completion", self.aio_completion.is_some()),
             ("aio-threads", self.aio_threads.is_some()),
@@ -60,6 +64,7 @@ impl Arguments {
         let usual = Tuning::default();
         Ok(Tuning {
             fd_setsize: self.fd_setsize.unwrap_or(usual.fd_setsize),
+            fd_from: self.fd_from.unwrap_or(usual.fd_from),
             own_descriptors: self.own_descriptors,
             aio_completion: self.aio_completion.unwrap_or(usual.aio_completion),
             aio_threads: self.aio_threads.map_or(usual.aio_threads, |n| n as usize),

@@ -3,7 +3,8 @@
 
 use super::part::Part;
 use super::{Study, StudyError};
-use crate::record::claim::{Baseline, Clients, Expectation, Reference};
+use crate::record::CAUSES;
+use crate::record::claim::{Baseline, Clients, Expectation, Mechanism, Reference, Relation};
 use crate::record::metrics::{Metric, find};
 
 /// The key that is wrong, with those that it is in, and why.
@@ -29,6 +30,44 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
                 .check()
                 .map_err(|(key, why)| wrong(&format!(".expect.{number}.{key}"), &why))?;
         }
+        if let Some(mechanism) = &claim.mechanism {
+            check_mechanism(mechanism, study)
+                .map_err(|(key, why)| wrong(&format!(".mechanism{key}"), &why))?;
+        }
+    }
+    Ok(())
+}
+
+/// A cause needs what shows it; what shows something needs a cause.
+fn check_mechanism(mechanism: &Mechanism, study: &Study) -> Result<(), Wrong> {
+    let wrong = |key: &str, why: &str| Err((key.to_owned(), why.to_owned()));
+    match (&mechanism.text, mechanism.expect.as_slice()) {
+        (Some(_), []) => {
+            let why = "a cause needs at least one [[claim.mechanism.expect]] that shows it";
+            return wrong(".text", why);
+        }
+        (None, [_, ..]) => {
+            return wrong("", "say in its `text` what this would be the cause of");
+        }
+        (None, []) if mechanism.metrics.is_empty() => {
+            return wrong(
+                "",
+                "a mechanism has a `text` with what shows it, or `metrics`",
+            );
+        }
+        _ => {}
+    }
+    for (place, name) in mechanism.metrics.iter().enumerate() {
+        let known = find(name).map_err(|unknown| unknown.to_string());
+        let metric = known.map_err(at(&format!(".metrics.{place}")))?;
+        if metric.is_over_clients() {
+            let why = "the metric is a single value for all numbers of clients";
+            return wrong(&format!(".metrics.{place}"), why);
+        }
+    }
+    for (number, expect) in mechanism.expect.iter().enumerate() {
+        let checked = Checker { expect, study }.check();
+        checked.map_err(|(key, why)| (format!(".expect.{number}.{key}"), why))?;
     }
     Ok(())
 }
@@ -98,15 +137,51 @@ impl Checker<'_> {
                 "the metric is a single value for all numbers of clients",
             );
         }
+        self.causes(metric)?;
         match expect.margin {
             Some(_) if !expect.has_margin() => {
-                let why = "a margin belongs to `alike` and `flat`, and to `at-most` and `at-least` another value";
+                let why = "a margin belongs to values that are compared with other values, and not with a number";
                 wrong("margin", why)
             }
             Some(margin) if !(margin.is_finite() && margin >= 0.0) => {
                 wrong("margin", "a margin is a number of percent, 0 or more")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the causes of a limit are named where they are expected, and only there.
+    fn causes(&self, metric: &Metric) -> Result<(), Wrong> {
+        let causes = &self.expect.causes;
+        let wrong = |key: &str, why: String| Err((key.to_owned(), why));
+        match (self.expect.relation, causes.as_slice()) {
+            (Relation::EndedBy, []) => {
+                return wrong(
+                    "relation",
+                    "it needs `causes`, like [\"threads\"]".to_owned(),
+                );
+            }
+            (Relation::EndedBy, _) if metric.name != "limit" => {
+                return wrong("metric", "only a `limit` is ended by something".to_owned());
+            }
+            (Relation::EndedBy, _) | (_, []) => {}
+            (_, [_, ..]) => {
+                let why = "`causes` belong to the relation `ended-by`".to_owned();
+                return wrong("causes", why);
+            }
+        }
+        match causes
+            .iter()
+            .position(|cause| !CAUSES.contains(&cause.as_str()))
+        {
+            Some(place) => {
+                let why = format!(
+                    "no limit is ended by that; there are: {}",
+                    CAUSES.join(", ")
+                );
+                wrong(&format!("causes.{place}"), why)
+            }
+            None => Ok(()),
         }
     }
 

@@ -84,6 +84,12 @@ pub struct Part {
     pub probes: Spanned<Vec<String>>,
     /// The server that takes part a second time, as its own control, or `none`.
     pub control: Option<Spanned<String>>,
+    /// Of a hundred packets so many are lost on purpose.
+    #[serde(default, deserialize_with = "loss")]
+    pub loss: Option<f64>,
+    /// Whether server and clients are bound to CPUs of their own.
+    #[serde(default = "defaults::pinned")]
+    pub pinned: bool,
     /// Whether a server that does least takes part too.
     #[serde(default = "defaults::ceiling")]
     pub ceiling: bool,
@@ -368,6 +374,9 @@ mod defaults {
     pub(super) fn probes() -> Spanned<Vec<String>> {
         Spanned::new(0..0, vec!["default".to_owned()])
     }
+    pub(super) fn pinned() -> bool {
+        true
+    }
     pub(super) fn ceiling() -> bool {
         true
     }
@@ -391,6 +400,21 @@ fn optional_positive_time<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<Duration>, D::Error> {
     positive_time(from).map(Some)
+}
+
+/// A share of packets, like "0.1%".
+fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    let percent = text
+        .strip_suffix('%')
+        .and_then(|text| text.trim().parse().ok());
+    match percent.filter(|percent| (0.001..=50.0).contains(percent)) {
+        Some(percent) => Ok(Some(percent)),
+        None => Err(D::Error::custom(
+            "`loss` is from 0.001% to 50% of the packets, like \"0.1%\"",
+        )),
+    }
 }
 
 fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {

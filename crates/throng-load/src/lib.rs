@@ -109,6 +109,8 @@ pub struct Plan {
     pub engine: Engine,
     /// Worker threads.
     pub threads: usize,
+    /// Whether each client has a thread of its own.
+    pub one_each: bool,
     /// Whether each of them has a descriptor table of its own.
     pub own_tables: bool,
     /// CPUs that the workers are bound to in turn; empty: not bound.
@@ -174,6 +176,7 @@ impl Plan {
             }),
             engine: load.engine,
             threads: 1,
+            one_each: load.client_threads.is_some(),
             own_tables: false,
             cpus: Vec::new(),
             seed: load.seed,
@@ -256,6 +259,7 @@ impl Plan {
             probes: None,
             engine: Engine::Epoll,
             threads: 1,
+            one_each: false,
             ..self.clone()
         }
     }

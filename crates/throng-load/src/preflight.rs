@@ -37,6 +37,14 @@ pub fn workers(clients: u32, threads: usize, descriptors: Option<u64>) -> Worker
     }
 }
 
+/// A thread for each of so many clients, with a table that holds its socket and the epoll set that it waits in.
+pub fn one_each(clients: u32) -> Workers {
+    Workers {
+        threads: clients.max(1) as usize,
+        own_tables: true,
+    }
+}
+
 /// More clients than this machine lets one load have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {

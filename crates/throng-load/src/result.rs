@@ -7,7 +7,7 @@ use super::Plan;
 use super::client_stats::{ClientStats, ErrorKind, Worked};
 use super::shared::WindowTimes;
 use throng_record::load_stats::{
-    EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span,
+    EarlyBias, FailedClient, LoadStats, ProbeStats, ServedClient, Span, TENTHS,
 };
 use throng_record::spec::Share;
 use throng_record::{StoppedBy, WarmUp};
@@ -57,9 +57,13 @@ impl LoadResult {
                 let own_number = (place * count + number) as u64;
                 (plan.share.among_all(own_number) as u32, client)
             });
-            add_clients(&mut seen, numbered, &led.window);
+            add_clients(&mut seen, numbered, &led.window, plan.clients);
             let is_silent = seen.clients > 0 && seen.window_replies == 0;
             seen.silent_threads = u32::from(is_silent && led.window.is_timed);
+            if plan.one_each {
+                // Its thread waits for its reply, and for its turn: that is the load, and no fault.
+                (seen.silent_threads, seen.longest_gap_ns) = (0, None);
+            }
             stats.merge(&seen);
             for (place, client) in own.into_iter().enumerate() {
                 clients[place * count + number] = (number, client);
@@ -76,7 +80,7 @@ impl LoadResult {
             EarlyBias::Unknown
         };
         stats.probe = probes.zip(plan.probes).map(|((mut seen, own), probes)| {
-            add_clients(&mut seen, (0..).zip(&own), &led.window);
+            add_clients(&mut seen, (0..).zip(&own), &led.window, probes.clients);
             Box::new(ProbeStats {
                 rate_per_s: probes.rate_per_s,
                 stats: seen,
@@ -136,6 +140,7 @@ fn add_clients<'a>(
     stats: &mut LoadStats,
     clients: impl Iterator<Item = (u32, &'a ClientStats)> + Clone,
     window: &WindowTimes,
+    all: u32,
 ) {
     let at = |since_began: u64| window.began.saturating_add(since_began) as i64;
     // Where clients do not compete for a server's time but have a job each, that they get the same is no
@@ -154,6 +159,9 @@ fn add_clients<'a>(
             stats.first_answer.record(took);
             if compete {
                 stats.replies.add(client.window_replies);
+                stats.life.replies.add(client.replies);
+                let tenth = u64::from(number) * TENTHS as u64 / u64::from(all.max(1));
+                stats.life.by_tenth[tenth as usize % TENTHS] += client.replies;
                 served.push(ServedClient {
                     connected_ns: at(client.connected_at.unwrap_or_default()),
                     window_replies: client.window_replies,

@@ -16,6 +16,7 @@ mod live_snapshot;
 mod loading;
 mod loads;
 mod logs;
+pub mod loss;
 mod main_thread;
 mod measuring;
 pub mod network;

@@ -108,6 +108,7 @@ pub(super) fn setup<'a>(
             ..Assignment::new(load, settings.load_threads)
         },
         client_cpus: &settings.client_cpus,
+        loss_percent: settings.loss_percent,
         rigour: rigour(info, settings),
         load_limit: loads::limit(plan, planned),
         purpose: planned.purpose,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::cluster::{self, Gathering, News, Origin};
 use super::follow::Follower;
 use super::loading::Loading;
+use super::loss::Loss;
 use super::observer::Audience;
 use super::orphans;
 use super::probes::{Crowd, Panel, ProbeKind, Sample, Subject, Target, Tree};
@@ -44,6 +45,8 @@ pub(super) struct Setup<'a> {
     /// What it is given, but for where the server listens.
     pub(super) load: Assignment,
     pub(super) client_cpus: &'a [u32],
+    /// Of a hundred packets so many are lost on purpose.
+    pub(super) loss_percent: Option<f64>,
     /// How much a server must master before it is timed.
     pub(super) rigour: Rigour,
     /// What settle, warm-up and steady part take together, at most.
@@ -118,6 +121,8 @@ pub(super) struct Live<'a> {
     setup: &'a Setup<'a>,
     pub(super) server: Served,
     pub(super) load: Loading<'a>,
+    /// Packets that are lost on purpose as long as it runs.
+    _loss: Option<Loss>,
     /// Of the server, the clients and the network.
     pub(super) panels: [Panel; 3],
     pub(super) follower: Follower,
@@ -175,8 +180,11 @@ impl<'a> Live<'a> {
         server_side.attach(target());
         let mut network = prepare(Subject::Network)();
         network.attach(target());
+        let loss = Loss::wanted(setup.loss_percent, address.tcp());
+        let loss = loss.or_else(|error| failed("load", error.to_string(), String::new()))?;
         let (load, client_side) = begin_load(setup, origin, address)?;
         Ok(Self {
+            _loss: loss,
             setup,
             written_before: server.written_bytes(),
             server,

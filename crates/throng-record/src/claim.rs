@@ -11,9 +11,27 @@ pub struct Claim {
     pub text: String,
     /// What results must show, all of it.
     pub expect: Vec<Expectation>,
-    /// What the author of the study says the figures show.
+    /// What is named as its cause, and what is shown beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub mechanism: Option<Mechanism>,
+    /// How the setting differs from that in which it was claimed, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<String>,
+}
+
+/// Why something may be so, and what must be seen for that.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mechanism {
+    /// The cause, in words; absent: only values are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What results must show for it, all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Expectation>,
+    /// Metrics whose values stand beside the claim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<String>,
 }
 
 /// How the values of a metric must compare.
@@ -36,9 +54,12 @@ pub struct Expectation {
     /// What they are compared with; absent where they are compared with each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Baseline>,
-    /// By how many percent values may differ that count as alike.
+    /// By how many percent values may differ that count as alike; a smaller difference is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// What may have given way first, by kind, where a limit was searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
 }
 
 /// How values compare: with a baseline, with each other, with the number of clients, or with other servers.
@@ -65,6 +86,8 @@ pub enum Relation {
     Highest,
     /// Less than that of every other server of the part.
     Lowest,
+    /// The limit that was searched for came of one of these causes.
+    EndedBy,
 }
 
 /// Some numbers of clients.
@@ -138,26 +161,23 @@ impl Expectation {
         }
     }
 
-    /// Whether values may differ by a margin; a number is not exceeded by any.
+    /// Whether there is a margin: a number is not exceeded by any, and a cause is one or not.
     pub fn has_margin(&self) -> bool {
         match self.relation {
             Relation::Alike | Relation::Flat => true,
-            Relation::AtMost | Relation::AtLeast => {
-                matches!(self.baseline, Some(Baseline::Value(_)))
-            }
-            _ => false,
+            Relation::EndedBy => false,
+            _ => !matches!(self.baseline, Some(Baseline::Number(_) | Baseline::Text(_))),
         }
     }
 
-    /// The margin in percent: 5 for what is at most or at least another value, else 10, if none is given.
+    /// The margin in percent: [`USUAL_MARGIN`] if none is given.
     pub fn margin(&self) -> f64 {
-        let usual = match self.relation {
-            Relation::AtMost | Relation::AtLeast => 5.0,
-            _ => 10.0,
-        };
-        self.margin.unwrap_or(usual)
+        self.margin.unwrap_or(USUAL_MARGIN)
     }
 }
+
+/// Values that differ by less than this, in percent, are equivalent where nothing else is said.
+pub const USUAL_MARGIN: f64 = 5.0;
 
 impl Relation {
     /// Whether values are compared with a baseline; none where they may be.
@@ -165,7 +185,12 @@ impl Relation {
         match self {
             Self::Less | Self::AtMost | Self::Greater | Self::AtLeast => Some(true),
             Self::Alike => None,
-            Self::Grows | Self::Falls | Self::Flat | Self::Highest | Self::Lowest => Some(false),
+            Self::Grows
+            | Self::Falls
+            | Self::Flat
+            | Self::Highest
+            | Self::Lowest
+            | Self::EndedBy => Some(false),
         }
     }
 

@@ -20,6 +20,9 @@ pub struct ServerCounts {
     pub bytes_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
+    /// How often the kernel told of a descriptor that was ready, of models that ask it for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notifications: Option<u64>,
     /// Connections by the way they ended.
     pub outcomes: BTreeMap<String, u64>,
     /// Connections too many for the per-client log; the totals include them.

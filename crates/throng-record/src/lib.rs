@@ -62,10 +62,10 @@ pub use host::Host;
 pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
 pub use latency::Latency;
-pub use limit::{Attempt, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
+pub use limit::{Attempt, CAUSES, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
 pub use load::{
-    Ceiling, Completion, Correlation, Fairness, FirstFailure, Load, OpenLoop, ProbeClients,
-    ReplyBytes, ServiceSample, TimesOverWindow, TlsFigures, Window,
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,
+    ProbeClients, ReplyBytes, ServiceSample, TimesOverWindow, TlsFigures, Window,
 };
 pub use load_event::{LoadEvent, LoadSnapshot, Phase};
 pub use load_stats::{LoadStats, StoppedBy};
@@ -244,6 +244,9 @@ pub struct Settings {
     /// Where servers listen, where that is not this machine's loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_address: Option<IpAddr>,
+    /// Of a hundred packets between clients and server so many are lost on purpose, each way; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_percent: Option<f64>,
     /// Accept-queue length asked for; the kernel caps it at somaxconn.
     pub backlog: u32,
     /// CPUs the server is bound to; empty: not bound.

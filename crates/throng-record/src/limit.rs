@@ -132,6 +132,42 @@ pub struct Cause {
     pub also: Vec<String>,
 }
 
+/// What can give way first, by the kinds of a [`Cause`].
+pub const CAUSES: [&str; 16] = [
+    "max-clients",
+    "set-size",
+    "pool-size",
+    "server-descriptors",
+    "threads",
+    "memory",
+    "mappings",
+    "source-ports",
+    "client-descriptors",
+    "crash",
+    "design",
+    "accept-queue",
+    "client",
+    "server-cpu",
+    "server-waits",
+    "unknown",
+];
+
+/// Those of them that are no merit or fault of a server: limits that every server of this machine has, or that the
+/// clients have.
+const IN_COMMON: [&str; 4] = [
+    "server-descriptors",
+    "source-ports",
+    "client-descriptors",
+    "client",
+];
+
+impl Cause {
+    /// Whether it ended the search before the server gave way by itself: a limit that all have in common.
+    pub fn is_in_common(&self) -> bool {
+        IN_COMMON.contains(&self.kind.as_str())
+    }
+}
+
 /// What a trial of a search tried, and whether the server held it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

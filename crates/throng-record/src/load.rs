@@ -386,6 +386,26 @@ pub struct Fairness {
     /// Why neither is known, where clients on several hosts were too many to bring together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bias_absent: Option<String>,
+    /// The same over the whole lives of clients, from when each was connected: who waited for others is behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<LifeFairness>,
+}
+
+/// How evenly clients were served over their whole lives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LifeFairness {
+    /// Mean replies a client.
+    pub mean: f64,
+    /// Fewest replies of a client.
+    pub min: u64,
+    /// Most replies of a client.
+    pub max: u64,
+    /// Jain's index.
+    pub jain: f64,
+    /// Replies to a client of the tenth that connected first, over those to one of the last; from 10 clients on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub early_over_late: Option<f64>,
 }
 
 impl Fairness {

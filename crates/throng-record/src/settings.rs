@@ -14,6 +14,8 @@ impl Settings {
     /// In what the load of another run was another: what, here, and there.
     pub fn differing(&self, other: &Self) -> Vec<(String, String, String)> {
         let cpus = |cpus: &[u32]| format!("{cpus:?}");
+        let percent =
+            |loss: Option<f64>| loss.map_or_else(|| "none".to_owned(), |loss| format!("{loss} %"));
         let own = [
             (
                 "clients",
@@ -24,6 +26,11 @@ impl Settings {
                 "backlog",
                 self.backlog.to_string(),
                 other.backlog.to_string(),
+            ),
+            (
+                "lost packets",
+                percent(self.loss_percent),
+                percent(other.loss_percent),
             ),
             (
                 "server CPUs",

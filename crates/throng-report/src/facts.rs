@@ -35,6 +35,12 @@ fn of_settings(run: &Run) -> Vec<(&'static str, String)> {
         ("Accept queue asked for", whole(f64::from(settings.backlog))),
         ("Server CPUs", cpus(&settings.server_cpus)),
         ("Client CPUs", cpus(&settings.client_cpus)),
+        (
+            "Packets lost on purpose",
+            settings
+                .loss_percent
+                .map_or_else(String::new, |loss| format!("{loss} %, each way")),
+        ),
         ("Load threads", settings.load_threads.to_string()),
         ("Seed", run.seed.to_string()),
     ];

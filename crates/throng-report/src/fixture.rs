@@ -13,9 +13,9 @@ pub(crate) use at_load::at_load;
 use throng_record::load_stats::Times;
 use throng_record::spec::{LoadSpec, Sizes};
 use throng_record::{
-    Correlation, Ending, Failure, Fairness, Host, Latency, Load, OtherProcess, Purpose, Run,
-    SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram, TimesOverWindow, Trial,
-    Warning, Window,
+    Correlation, Ending, Failure, Fairness, Host, Latency, LifeFairness, Load, OtherProcess,
+    Purpose, Run, SCHEMA_VERSION, ServerInfo, Settings, Side, StudyInfo, ThrongProgram,
+    TimesOverWindow, Trial, Warning, Window,
 };
 
 pub(super) use files::{logs, write};
@@ -174,6 +174,7 @@ fn run(servers: &[Server]) -> Run {
             keep_going: false,
             hook_timeout_s: 60.0,
             dialogue: String::new(),
+            loss_percent: None,
             backlog: 4096,
             server_cpus: vec![0],
             client_cpus: vec![1],
@@ -299,6 +300,13 @@ fn trial(
                 early_bias: Some(correlation(if name == "thread" { 0.4 } else { 0.01 })),
                 early_bias_life: Some(correlation(0.6)),
                 bias_absent: None,
+                life: Some(LifeFairness {
+                    mean: 1.1 * most as f64,
+                    min: most * 8 / 10,
+                    max: most * 13 / 10,
+                    jain: 1.0 - 2.0 * uneven * noise,
+                    early_over_late: Some(1.2),
+                }),
                 mean: most as f64,
                 min: most * 9 / 10,
                 max: most * 11 / 10,

@@ -33,7 +33,8 @@ const ACCEPT_FAILED: usize = 6;
 const ROWS_USED: usize = 7;
 const ROWS_FREE: usize = 8;
 const ROWS_KEPT: usize = 9;
-const REFUSED: usize = 10;
+const NOTIFIED: usize = 10;
+const REFUSED: usize = 11;
 const ENDED: usize = REFUSED + REFUSALS.len();
 const TOTALS: usize = (ENDED + CLOSE_REASONS.len()).next_multiple_of(ROW_WORDS);
 
@@ -160,6 +161,11 @@ impl ServerStats {
         self.words[REFUSED + why as usize].fetch_add(1, Relaxed);
     }
 
+    /// The kernel told of so many descriptors that they are ready.
+    pub fn notified(&self, descriptors: usize) {
+        self.words[NOTIFIED].fetch_add(descriptors as u64, Relaxed);
+    }
+
     /// accept() failed for a reason that is none of the client's.
     pub fn accept_failed(&self) {
         self.words[ACCEPT_FAILED].fetch_add(1, Relaxed);
@@ -180,6 +186,7 @@ impl ServerStats {
             requests: total(REQUESTS),
             bytes_in: total(BYTES_IN),
             bytes_out: total(BYTES_OUT),
+            notifications: Some(total(NOTIFIED)).filter(|count| *count > 0),
             outcomes: named(&CLOSE_REASONS, |reason| match reason {
                 CloseReason::GivenUp => 0, // among the refused
                 _ => total(ENDED + *reason as usize),

@@ -10,6 +10,9 @@ use throng_sys::select::FD_SETSIZE;
 pub struct Tuning {
     /// Descriptors that a set of select() holds; more than the C library's constant on purpose.
     pub fd_setsize: usize,
+    /// The least descriptor that a client's socket gets in select: sets are copied up to the highest, however few are in
+    /// them.
+    pub fd_from: i32,
     /// Whether each worker thread takes a descriptor table of its own.
     pub own_descriptors: bool,
     /// How `aio` learns that an operation ended.
@@ -22,6 +25,7 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             fd_setsize: FD_SETSIZE,
+            fd_from: 0,
             own_descriptors: false,
             aio_completion: Completion::Signal,
             aio_threads: usize::MAX,

@@ -161,6 +161,16 @@ impl LogRatio {
         self.above(margin.ln_1p() - self.log.abs())
     }
 
+    /// The p-value of a ratio of so much or more, one-sided: when it is small, the ratio is below that.
+    pub fn p_below(&self, ratio: f64) -> f64 {
+        self.above(ratio.ln() - self.log)
+    }
+
+    /// The p-value of a ratio of so much or less.
+    pub fn p_above(&self, ratio: f64) -> f64 {
+        self.above(self.log - ratio.ln())
+    }
+
     /// Whether enough pairs are measured for an interval of this half width (0.01 is ±1 %).
     ///
     /// The sequential rule of Y. S. Chow and H. Robbins, "On the asymptotic theory of fixed-width sequential

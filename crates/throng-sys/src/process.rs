@@ -81,3 +81,14 @@ pub fn raise_descriptor_limit() {
         },
     );
 }
+
+/// Lowers the soft limit of descriptors to so many, where it is higher.
+///
+/// # Errors
+/// As setrlimit(2) gives them.
+pub fn lower_descriptor_limit(most: u64) -> std::io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let current = Some(limit.current.map_or(most, |current| current.min(most)));
+    let maximum = limit.maximum;
+    Ok(setrlimit(Resource::Nofile, Rlimit { current, maximum })?)
+}

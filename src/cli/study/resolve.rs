@@ -15,6 +15,7 @@ use crate::cli::servers::{self, Kind, Wanted};
 use crate::load::Engine;
 use crate::load::preflight::{self, Shortage};
 use crate::load::route::Routes;
+use crate::measure::loss::Loss;
 use crate::measure::{RunSpec, host, probes};
 use crate::record::spec::{LoadSpec, SpecError};
 use crate::record::{
@@ -131,6 +132,9 @@ fn plan_of(
         &mut settings,
     )?;
     settings.dialogue = runner::said(&settings)?;
+    if part.loss.is_some() {
+        Loss::supported()?;
+    }
     if limit.is_none() {
         settings.clients = possible(part, common, &mut record.left_out)?;
         runner::fit(&mut settings)?;
@@ -176,6 +180,8 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         |error: registry::UnknownName| study.file.wrong(&part.probes.span(), &error.to_string());
     let probes = probes::choose(&probe_names(part)).map_err(wrong_probe)?;
     let (server_cpus, client_cpus) = common.cpus.clone();
+    let load_threads = client_cpus.len().max(1) as u32;
+    let bound = |cpus: Vec<u32>| if part.pinned { cpus } else { Vec::new() };
     Ok(Settings {
         method: method(part, common),
         load: load(part, common).map_err(|error| match error {
@@ -191,10 +197,11 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         keep_going: true,
         hook_timeout_s: part.hook_timeout.as_secs_f64(),
         backlog: part.backlog,
+        loss_percent: part.loss,
         server_address: common.server_address,
-        load_threads: client_cpus.len().max(1) as u32,
-        server_cpus,
-        client_cpus,
+        load_threads,
+        server_cpus: bound(server_cpus),
+        client_cpus: bound(client_cpus),
         latency_at_percent: part.latency_at.clone(),
         probes: probes
             .iter()

@@ -10,6 +10,9 @@ metric = "p98", relation = "flat" | "p98" | did you mean `p9
 metric = "limit", relation = "flat" | "flat" | a single value
 metric = "limit", relation = "alike" | "limit" | has no `limit`
 metric = "limit", relation = "alike", clients = [5] | [5] | a single value
+metric = "latency_p99_us", relation = "ended-by", causes = ["threads"] | "latency_p99_us" | only a `limit`
+metric = "latency_p99_us", relation = "ended-by" | "ended-by" | needs `causes`
+metric = "latency_p99_us", relation = "flat", causes = ["threads"] | ["threads"] | belong to the relation `ended-by`
 metric = "latency_p99_us", relation = "les" | "les" | expected one of `less`
 metric = "latency_p99_us", relation = "less" | "less" | needs a `baseline`
 metric = "latency_p99_us", relation = "highest" | "highest" | needs `servers`
@@ -60,6 +63,22 @@ fn wrong_claims_are_shown_with_their_place() {
             part("[[claim]]\ntext = \"t\"\nexpect = []\n"),
             "line 9, column 10",
             "at least one [[claim.expect]]",
+        ),
+        (
+            part(&format!(
+                "{}\n[claim.mechanism]\ntext = \"why\"\n",
+                claimed(r#"metric = "latency_p99_us", relation = "less", baseline = "1s""#)
+            )),
+            "line 12, column 8",
+            "a cause needs at least one [[claim.mechanism.expect]]",
+        ),
+        (
+            part(&format!(
+                "{}\n[claim.mechanism]\nmetrics = [\"p98\"]\n",
+                claimed(r#"metric = "latency_p99_us", relation = "less", baseline = "1s""#)
+            )),
+            "line 12, column 12",
+            "did you mean `p9",
         ),
         (
             part(&format!(

@@ -7,8 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use throng::record::LeftOut;
-use throng::record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
-use throng::record::spec::{Data, LoadSpec, Paths, RateRange, RequestFile, Sent, Spacing, TlsSpec};
+use throng::record::claim::{
+    Baseline, Bounds, Clients, Expectation, Mechanism, Reference, Relation,
+};
+use throng::record::spec::{
+    ClientThreads, Data, LoadSpec, Paths, RateRange, RequestFile, Sent, Spacing, TlsSpec,
+};
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
@@ -61,7 +65,12 @@ pub(crate) fn full_study() -> Value {
         claims: vec![Claim {
             text: "it is quick".to_owned(),
             expect: vec![full_expectation()],
-            why: Some("it is small".to_owned()),
+            mechanism: Some(Mechanism {
+                text: Some("it is small".to_owned()),
+                expect: vec![full_expectation()],
+                metrics: vec!["p99".to_owned()],
+            }),
+            fidelity: Some("another machine".to_owned()),
         }],
     };
     serde_json::to_value(study).expect("a study is JSON")
@@ -85,6 +94,7 @@ fn full_expectation() -> Expectation {
             factor: Some(1.5),
         })),
         margin: Some(5.0),
+        causes: vec!["threads".to_owned()],
     }
 }
 
@@ -95,6 +105,7 @@ fn full_spec() -> LoadSpec {
         protocol: Some("echo".to_owned()),
         path: Some(Paths::one("/a".to_owned())),
         text: true,
+        client_threads: Some(ClientThreads::OneEach),
         send: Some(Sent::Text(b"a".to_vec())),
         expect: Some("close".to_owned()),
         http_method: Some("PUT".to_owned()),
@@ -172,6 +183,7 @@ pub(crate) fn full_run() -> Value {
             keep_going: true,
             hook_timeout_s: 1.0,
             server_address: Some(std::net::Ipv4Addr::LOCALHOST.into()),
+            loss_percent: Some(0.1),
             backlog: 1,
             server_cpus: vec![0],
             client_cpus: vec![1],
@@ -277,6 +289,7 @@ pub(crate) fn full_trial() -> Value {
         server_counts: Some(ServerCounts {
             refused: counts("descriptors"),
             outcomes: counts("drained"),
+            notifications: Some(1),
             workers: vec![ServerWorker::default()],
             ..ServerCounts::default()
         }),

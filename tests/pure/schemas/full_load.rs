@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use throng::record::{
-    Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, Load, OpenLoop,
-    ProbeClients, ReplyBytes, ServiceSample, Settling, TimesOverWindow, TlsFigures, Unsettled,
-    WarmUp, Window,
+    Ceiling, Completion, Correlation, Fairness, FirstFailure, Latency, LifeFairness, Load,
+    OpenLoop, ProbeClients, ReplyBytes, ServiceSample, Settling, TimesOverWindow, TlsFigures,
+    Unsettled, WarmUp, Window,
 };
 
 use super::full::counts;
@@ -44,17 +44,7 @@ pub(super) fn full_load() -> Load {
         service_time: latency(),
         connect_time: latency(),
         first_answer: latency(),
-        fairness: Some(Fairness {
-            mean: 1.0,
-            min: 1,
-            max: 1,
-            jain: 1.0,
-            slowest_decile_share: 1.0,
-            starved: 0,
-            early_bias: Some(correlation()),
-            early_bias_life: Some(correlation()),
-            bias_absent: Some("too many".to_owned()),
-        }),
+        fairness: Some(full_fairness()),
         connections: 1,
         reconnects: 1,
         open_loop: Some(OpenLoop {
@@ -169,6 +159,27 @@ fn full_warm_up() -> WarmUp {
         unsettled: Some(Unsettled {
             what: Settling::Rate,
             change: 0.1,
+        }),
+    }
+}
+
+fn full_fairness() -> Fairness {
+    Fairness {
+        mean: 1.0,
+        min: 1,
+        max: 1,
+        jain: 1.0,
+        slowest_decile_share: 1.0,
+        starved: 0,
+        early_bias: Some(correlation()),
+        early_bias_life: Some(correlation()),
+        bias_absent: Some("too many".to_owned()),
+        life: Some(LifeFairness {
+            mean: 1.0,
+            min: 1,
+            max: 1,
+            jain: 1.0,
+            early_over_late: Some(1.0),
         }),
     }
 }

@@ -470,13 +470,13 @@ impl ClientPool {
     /// How long an engine may wait for its sockets.
     pub(super) fn patience(&self, now: u64) -> Duration {
         if now >= self.until {
-            return Self::LONGEST_WAIT;
+            return self.longest_wait();
         }
         if !self.in_line.is_empty() {
             return Duration::ZERO;
         }
         if now >= self.asks_until {
-            return Self::LONGEST_WAIT;
+            return self.longest_wait();
         }
         let mut next = u64::MAX;
         if self.may_be_born() {
@@ -491,9 +491,6 @@ impl ClientPool {
         if self.needs_sweep() {
             next = next.min(self.sweep.looked_at + self.sweep.period);
         }
-        Duration::from_nanos(next.saturating_sub(now)).min(Self::LONGEST_WAIT)
+        Duration::from_nanos(next.saturating_sub(now)).min(self.longest_wait())
     }
-
-    /// Longest wait, so that the end of the load is noticed.
-    const LONGEST_WAIT: Duration = Duration::from_millis(10);
 }

@@ -1,5 +1,7 @@
 //! When replies count, and the slices in which clients ask.
 
+use std::time::Duration;
+
 use super::super::Until;
 use super::super::arrival::{Think, time_to_think};
 use super::super::client::State;
@@ -28,6 +30,13 @@ impl ClientPool {
             Until::Requests(_) | Until::Bytes(_) | Until::Each { .. } => from,
         };
         self.settle(now);
+    }
+
+    /// Longest wait, so that the end of the load is noticed. Thousands of threads that looked up so often would be a load by
+    /// themselves: while they ask, their replies wake them.
+    pub(super) fn longest_wait(&self) -> Duration {
+        let sleeps = self.plan.one_each && self.settled;
+        Duration::from_millis(if sleeps { 200 } else { 10 })
     }
 
     /// Takes over the end of the slice that lasts, or that clients are to rest; whether all of them do.

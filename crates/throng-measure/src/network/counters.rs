@@ -59,12 +59,25 @@ const SLABS: [&str; 8] = [
     "tcp_bind_bucket",
 ];
 
+/// What else the kernel has for a connection that a process holds: its open file, its name, its place in an epoll set. A
+/// kernel that merges slabs of the same size has some of them under other names.
+const MORE_SLABS: [&str; 4] = ["filp", "dentry", "eventpoll_epi", "eventpoll_pwq"];
+
 /// Pages that the slabs of TCP sockets take, from `/proc/slabinfo` (`slabinfo(5)`).
 pub(crate) fn socket_slab_pages(text: &str) -> Option<u64> {
+    slab_pages(text, &SLABS)
+}
+
+/// The same with all that the kernel has for a connection.
+pub(crate) fn connection_slab_pages(text: &str) -> Option<u64> {
+    Some(slab_pages(text, &SLABS)? + slab_pages(text, &MORE_SLABS)?)
+}
+
+fn slab_pages(text: &str, names: &[&str]) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        if !words.first().is_some_and(|name| SLABS.contains(name)) {
+        if !words.first().is_some_and(|name| names.contains(name)) {
             continue;
         }
         let after = |mark: &str, place: usize| -> Option<u64> {

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::counters::{
-    Counters, KernelCounter, Values, differences, named, socket_slab_pages, value,
+    Counters, KernelCounter, Values, connection_slab_pages, differences, named, socket_slab_pages,
+    value,
 };
 use crate::network::proc_file::ProcFile;
 use crate::network::sock_diag::{Question, SockDiag, Socket, State};
@@ -57,8 +58,8 @@ struct TcpProbe {
     end: Option<Values>,
     most: Memory,
     /// Pages of slabs before the clients came, and with all of them there.
-    slab_before: Option<u64>,
-    slab_after: Option<u64>,
+    slab_before: Option<Slabs>,
+    slab_after: Option<Slabs>,
     sockets: Vec<Socket>,
 }
 
@@ -98,10 +99,23 @@ fn memory(sockstat: &mut ProcFile) -> std::io::Result<Memory> {
     })
 }
 
-/// Pages of the slabs of sockets; none for those who may not read of slabs.
-fn slab_pages() -> Option<u64> {
+/// Pages of slabs.
+#[derive(Debug, Clone, Copy)]
+struct Slabs {
+    /// Of sockets.
+    sockets: u64,
+    /// Of all that the kernel has for a connection.
+    connections: u64,
+}
+
+/// None for those who may not read of slabs.
+fn slab_pages() -> Option<Slabs> {
     let mut file = ProcFile::open("/proc/slabinfo").ok()?;
-    socket_slab_pages(file.read().ok()?)
+    let text = file.read().ok()?;
+    Some(Slabs {
+        sockets: socket_slab_pages(text)?,
+        connections: connection_slab_pages(text)?,
+    })
 }
 
 fn page_bytes() -> f64 {
@@ -182,8 +196,16 @@ impl Probe for TcpProbe {
             out("socket_memory_bytes", self.most.pages as f64 * page_bytes());
         }
         if let (Some(before), Some(after)) = (self.slab_before, self.slab_after) {
-            let added = after.saturating_sub(before) as f64;
-            out("socket_slab_bytes", added * page_bytes());
+            for (name, of) in [
+                (
+                    "socket_slab_bytes",
+                    (|slabs| slabs.sockets) as fn(Slabs) -> u64,
+                ),
+                ("connection_slab_bytes", |slabs| slabs.connections),
+            ] {
+                let added = of(after).saturating_sub(of(before)) as f64;
+                out(name, added * page_bytes());
+            }
         }
         of_sockets(&self.sockets, out);
     }

@@ -102,6 +102,8 @@ pub struct LoadStats {
     pub tls: Option<Box<TlsStats>>,
     /// Replies in the window to each client that was served, where clients compete for them.
     pub replies: Counts,
+    /// The same from when they were connected, whenever that was.
+    pub life: LifeStats,
     /// Whether early clients got more of them.
     pub early_bias: EarlyBias,
     /// Load-generating threads.
@@ -117,6 +119,16 @@ pub struct LoadStats {
     pub stopped_by: Option<StoppedBy>,
     /// What moved the bytes.
     pub engine: String,
+}
+
+/// Replies over the whole lives of clients that were served, where they compete for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LifeStats {
+    /// To each of them.
+    pub replies: Counts,
+    /// To all of each tenth, in the order in which they began to connect.
+    pub by_tenth: [u64; TENTHS],
 }
 
 /// What ended a load. Where parts of one ended differently, the least says most.
@@ -342,6 +354,7 @@ impl LoadStats {
             mine.merge(theirs);
         });
         self.replies.merge(&other.replies);
+        self.life.merge(&other.life);
         self.early_bias.merge(&other.early_bias);
         self.cpu.merge(other.cpu);
         self.longest_gap_ns = self.longest_gap_ns.max(other.longest_gap_ns);
@@ -404,6 +417,15 @@ impl Span {
     /// The same in seconds.
     pub fn duration_s(&self) -> f64 {
         self.duration_ns() as f64 / 1e9
+    }
+}
+
+impl LifeStats {
+    fn merge(&mut self, other: &Self) {
+        self.replies.merge(&other.replies);
+        for (mine, theirs) in self.by_tenth.iter_mut().zip(other.by_tenth) {
+            *mine = mine.saturating_add(theirs);
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The figures that follow from what clients saw.
 
 use super::{EarlyBias, JobStats, LoadStats, TENTHS};
-use crate::{Completion, Fairness, FirstFailure, Load, OpenLoop, ProbeClients, Window};
+use crate::{
+    Completion, Fairness, FirstFailure, LifeFairness, Load, OpenLoop, ProbeClients, Window,
+};
 
 impl LoadStats {
     /// The figures of the whole load, as they are recorded.
@@ -160,6 +162,27 @@ impl LoadStats {
             early_bias,
             early_bias_life,
             bias_absent,
+            life: self.fairness_of_lives(),
+        })
+    }
+
+    /// The same with all replies since clients were connected.
+    fn fairness_of_lives(&self) -> Option<LifeFairness> {
+        let fairness = self.life.replies.fairness()?;
+        let (clients, tenths) = (u64::from(self.clients), TENTHS as u64);
+        let of_tenth = |tenth: usize| {
+            let begins = |tenth: u64| (tenth * clients).div_ceil(tenths);
+            let size = begins(tenth as u64 + 1) - begins(tenth as u64);
+            self.life.by_tenth[tenth] as f64 / size as f64
+        };
+        let late = of_tenth(TENTHS - 1);
+        let has_tenths = self.clients as usize >= TENTHS && late > 0.0;
+        Some(LifeFairness {
+            mean: fairness.mean,
+            min: fairness.min,
+            max: fairness.max,
+            jain: fairness.jain,
+            early_over_late: has_tenths.then(|| of_tenth(0) / late),
         })
     }
 

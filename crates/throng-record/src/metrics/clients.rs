@@ -1,8 +1,8 @@
 //! What the clients saw: rates, times, jobs, fairness, and what went wrong.
 
 use super::Better::{Higher, Lower, Neutral};
-use super::{Combine, Detail, Load, Metric, Source, Statistic, Times, Unit};
-use crate::{Completion, Fairness, Slice};
+use super::{Combine, Detail, Load, Metric, Source, Statistic, Subject, Times, Unit};
+use crate::{Completion, Fairness, LifeFairness, Slice, Trial};
 
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
@@ -90,11 +90,25 @@ pub const METRICS: &[Metric] = &[
     Metric::of_load("requests_per_client_max", "Most requests/client", Unit::Count, Neutral, "replies in the steady part to the client that got most", |load| Some(fairness(load)?.max as f64)),
     Metric::of_load("slowest_decile_share", "Slowest tenth", Unit::Index, Higher, "share of all replies that the slowest tenth of the clients got; 0.1 when all are alike; absent below 20 replies per client on average", |load| Some(fairness(load)?.slowest_decile_share))
         .of_fairness(),
+    Metric::of_load("requests_per_client_cv", "Spread", Unit::Ratio, Lower, "coefficient of variation of replies in the steady part over the served clients: their standard deviation over their mean; 0 when all got the same", |load| Some(spread(fairness(load)?.jain)))
+        .of_fairness(),
+    Metric::of_load("requests_per_client_max_over_min", "Most over fewest", Unit::Ratio, Lower, "replies in the steady part to the client that got most, over those to the client that got fewest; absent where that got none", |load| fairness(load).and_then(|all| over(all.max, all.min)))
+        .of_fairness(),
+    Metric::of_load("requests_per_client_mean_life", "Requests/client, life", Unit::Mean, Higher, "replies to a served client from when it was connected, mean over clients", |load| Some(life(load)?.mean))
+        .of_rate(),
+    Metric::of_load("requests_per_client_min_life", "Fewest requests/client, life", Unit::Count, Higher, "the same of the client that got fewest", |load| Some(life(load)?.min as f64))
+        .of_rate(),
+    Metric::of_load("requests_per_client_max_life", "Most requests/client, life", Unit::Count, Neutral, "the same of the client that got most", |load| Some(life(load)?.max as f64)),
+    Metric::of_load("requests_per_client_cv_life", "Spread, life", Unit::Ratio, Lower, "coefficient of variation of replies to clients from when each was connected", |load| Some(spread(life(load)?.jain)))
+        .of_fairness(),
+    Metric::of_load("requests_per_client_max_over_min_life", "Most over fewest, life", Unit::Ratio, Lower, "the most replies to a client from when it was connected, over the fewest", |load| life(load).and_then(|all| over(all.max, all.min)))
+        .of_fairness(),
     Metric::of_load("clients_starved", "Starved", Unit::Count, Lower, "served clients with fewer replies than a tenth of the mean; absent below 20 replies per client on average", |load| Some(f64::from(fairness(load)?.starved)))
         .of_fairness().combined(Combine::Greatest),
     Metric::of_load("early_bias", "Early bias", Unit::Index, Neutral, "whether early connections are favoured: Spearman's rank correlation, over clients, of being connected early with replies in the steady part; above 0 early clients got more, below 0 late ones", |load| Some(fairness(load)?.early_bias?.coefficient)),
     Metric::of_load("early_bias_life", "Early bias, all replies", Unit::Index, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| Some(fairness(load)?.early_bias_life?.coefficient)),
     Metric::of_load("early_over_late", "Early over late", Unit::Ratio, Neutral, "replies in the steady part to a client of the tenth that connected first, over those to one of the tenth that connected last", early_over_late),
+    Metric::of_load("early_over_late_life", "Early over late, life", Unit::Ratio, Neutral, "the same with all replies since a client was connected, so that a head start counts", |load| life(load)?.early_over_late),
 
     Metric::of_load("requests", "Requests", Unit::Count, Neutral, "requests sent, warm-up included", |load| Some(load.requests as f64))
         .combined(Combine::Sum),
@@ -124,7 +138,19 @@ pub const METRICS: &[Metric] = &[
         ..Metric::of_load("failed_trials", "Failed trials", Unit::Count, Lower, "trials without figures", |_| None)
     }
         .combined(Combine::Sum),
+    Metric {
+        source: Source::Trial(notifications),
+        subject: Subject::Server,
+        ..Metric::of_load("server_notifications_per_request", "Notifications/request", Unit::Mean, Lower, "how often the kernel told a server of throng's own that a descriptor is ready, per request, over its whole life; of models that ask with select, poll or epoll", |_| None)
+    },
 ];
+
+fn notifications(trial: &Trial) -> Option<f64> {
+    let counts = trial.server_counts.as_ref()?;
+    let is_counted = trial.purpose.is_timed() && trial.failure.is_none() && counts.requests > 0;
+    let notifications = counts.notifications.filter(|_| is_counted)?;
+    Some(notifications as f64 / counts.requests as f64)
+}
 
 fn jobs(load: &Load) -> Option<&Completion> {
     load.completion.as_deref()
@@ -141,6 +167,19 @@ fn of_class(load: &Load, class: char) -> Option<f64> {
 
 fn fairness(load: &Load) -> Option<&Fairness> {
     load.fairness.as_ref()
+}
+
+fn life(load: &Load) -> Option<&LifeFairness> {
+    fairness(load)?.life.as_ref()
+}
+
+/// The coefficient of variation, which Jain's index is another form of: 1/(1 + cv²).
+fn spread(jain: f64) -> f64 {
+    (1.0 / jain - 1.0).max(0.0).sqrt()
+}
+
+fn over(most: u64, fewest: u64) -> Option<f64> {
+    (fewest > 0).then(|| most as f64 / fewest as f64)
 }
 
 fn early_over_late(load: &Load) -> Option<f64> {

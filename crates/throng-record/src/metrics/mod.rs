@@ -326,6 +326,11 @@ impl Metric {
         })
     }
 
+    /// Whether it says how evenly clients are served.
+    pub fn is_of_fairness(&self) -> bool {
+        self.needs_replies
+    }
+
     /// Whether it is for one request.
     pub fn is_per_request(&self) -> bool {
         matches!(self.source, Source::PerRequest(..)) || self.name.ends_with("_per_request")

@@ -30,7 +30,7 @@ pub(super) const METRICS: &[Metric] = &[
         ..over_clients(
             "established_at_limit",
             "Most connections at the limit",
-            "most established connections at once in the trials at the limit",
+            "most established connections at once in the trials of the most that held",
         )
     },
 ];
@@ -87,6 +87,8 @@ pub struct Reach {
     pub text: String,
     /// In a sentence, with what it rests on.
     pub evidence: String,
+    /// What kept it from showing how much it is, where that was no limit of the server's own.
+    pub censored: Option<String>,
 }
 
 impl Reach {
@@ -98,17 +100,19 @@ impl Reach {
             high: value,
             text: whole(value),
             evidence: whole(value),
+            censored: None,
         }
     }
 
-    /// Nothing but that it is no less than this.
-    fn at_least(low: f64, text: String) -> Self {
+    /// Nothing but that it is no less than this, and why.
+    fn at_least(low: f64, text: String, because: String) -> Self {
         Self {
             value: None,
             low,
             high: f64::INFINITY,
             evidence: text.clone(),
             text,
+            censored: Some(because),
         }
     }
 }
@@ -133,7 +137,8 @@ fn first_failure(by_clients: &[(u32, Vec<&Trial>)]) -> Reach {
     }
     let most = by_clients.last().map_or(0, |(clients, _)| *clients);
     let text = format!("none up to {}", counted(most, "client"));
-    Reach::at_least(f64::from(most) + 1.0, text)
+    let because = "no more clients were tried".to_owned();
+    Reach::at_least(f64::from(most) + 1.0, text, because)
 }
 
 /// What held is the limit; what it is short of is what broke.
@@ -142,7 +147,12 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     let value = |tried: Tried| tried.value as f64;
     let held = found.held.map_or(0.0, value);
     if found.ending == SearchEnding::AtLeast {
-        return Ok(Reach::at_least(held, format!("at least {}", whole(held))));
+        let because = found.stopped_at.as_ref().map_or_else(
+            || "no more were tried".to_owned(),
+            |stopped| stopped.because.clone(),
+        );
+        let text = format!("at least {}", whole(held));
+        return Ok(Reach::at_least(held, text, because));
     }
     let mut reach = Reach::exactly(held);
     reach.high = found
@@ -160,6 +170,10 @@ fn limit(found: &Found, _: &[&Trial]) -> Result<Reach, String> {
     ];
     let ends: Vec<String> = ends.into_iter().flatten().collect();
     reach.evidence = format!("{} ({})", reach.text, ends.join("; "));
+    if let Some(cause) = found.cause.as_ref().filter(|cause| cause.is_in_common()) {
+        reach.high = f64::INFINITY;
+        reach.censored = Some(cause.sentence.clone());
+    }
     Ok(reach)
 }
 
@@ -168,7 +182,7 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
     let limit = found.held.map_or(0, |held| held.value);
     let at_limit = trials.iter().filter(|trial| {
         let attempt = trial.attempt.as_ref();
-        attempt.is_some_and(|attempt| attempt.value >= limit)
+        attempt.is_some_and(|attempt| attempt.value == limit && attempt.held)
     });
     let most = named("established_max")
         .and_then(|metric| {
@@ -176,7 +190,12 @@ fn established_at_limit(found: &Found, trials: &[&Trial]) -> Result<Reach, Strin
             values.max_by(f64::total_cmp)
         })
         .ok_or("the probe `established` did not measure")?;
-    Ok(Reach::exactly(most))
+    let mut reach = Reach::exactly(most);
+    reach.censored = self::limit(found, trials)?.censored;
+    if reach.censored.is_some() {
+        reach.high = f64::INFINITY;
+    }
+    Ok(reach)
 }
 
 /// Whether a search came to its end.

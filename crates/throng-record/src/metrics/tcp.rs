@@ -21,5 +21,6 @@ pub const METRICS: &[Metric] = of_network! { "tcp", Timed:
     "backlog_drops", "Backlog drops", Count, Lower, "segments dropped since a socket's backlog was full in the steady part (network namespace)";
     "orphans_max", "Most orphans", Count, Neutral, "most sockets at once that no process has any more (network namespace)";
     "socket_memory_bytes", "Socket memory", Bytes, Lower, "most memory in the buffers of all TCP sockets at once (network namespace)";
+    "connection_slab_bytes", "Connection slabs", Bytes, Lower, "memory that was added for the clients in the slabs of TCP sockets, of open files and of epoll sets (network namespace and machine; needs root)";
     "socket_slab_bytes", "Socket slabs", Bytes, Lower, "memory for the TCP sockets themselves that was added for the clients (network namespace; needs root)";
 };

@@ -201,6 +201,12 @@ fn every_rate_of_replies_is_known_as_one_and_all_that_follows_from_it() {
         "requests_per_client_mean",
         "requests_per_client_min",
         "slowest_decile_share",
+        "requests_per_client_cv",
+        "requests_per_client_max_over_min",
+        "requests_per_client_mean_life",
+        "requests_per_client_min_life",
+        "requests_per_client_cv_life",
+        "requests_per_client_max_over_min_life",
         "clients_starved",
         "delivery_rate_bytes_per_s",
         "flow_throughput_bytes_per_s",
@@ -235,6 +241,7 @@ fn fairness_needs_replies_enough() {
             starved: 585,
             early_bias: None,
             early_bias_life: None,
+            life: None,
             bias_absent: None,
         });
         for name in ["fairness_jain", "clients_starved", "slowest_decile_share"] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
+use super::{Engine, LoadSpec, Paths, Sizes, Think, USUAL_DURATION};
 use throng_protocol::{Expectation, LARGEST_SIZE, PROTOCOLS, Statuses};
 use throng_registry as registry;
 
@@ -86,6 +86,8 @@ const KEYS: &[&str] = &[
     "ramp",
     "connect-rate",
     "eager",
+    "engine",
+    "client-threads",
     "syn-retries",
     "tls",
     "insecure",
@@ -104,6 +106,7 @@ impl LoadSpec {
     pub fn checked(self) -> Result<Self, SpecError> {
         self.check_values()?;
         self.check_together()?;
+        self.check_threads()?;
         self.check_needs()?;
         self.check_said()?;
         Ok(self.normalised())
@@ -296,6 +299,15 @@ impl LoadSpec {
                 self.clients
             );
             return Err(SpecError::value("requests", why));
+        }
+        Ok(())
+    }
+
+    /// Threads by the thousand wait in sets of their own.
+    fn check_threads(&self) -> Result<(), SpecError> {
+        if self.client_threads.is_some() && self.engine == Engine::IoUring {
+            let why = "`client-threads` needs the `engine` epoll; leave one out";
+            return Err(SpecError::key("client-threads", why));
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::{
-    Close, Data, Engine, LoadSpec, Network, Paths, RateRange, RequestFile, Sent, Sizes, Spacing,
-    Think, TlsSpec, weighted_path,
+    ClientThreads, Close, Data, Engine, LoadSpec, Network, Paths, RateRange, RequestFile, Sent,
+    Sizes, Spacing, Think, TlsSpec, weighted_path,
 };
 
 /// A load that can be, drawn from a seed.
@@ -124,6 +124,8 @@ fn end(load: &mut LoadSpec, random: &mut Rng) {
         _ => load.duration = maybe(random, |random| time(random, 1)),
     }
     load.eager = !load.has_jobs() && random.bool();
+    let has_threads = load.engine == Engine::Epoll && random.bool();
+    load.client_threads = has_threads.then_some(ClientThreads::OneEach);
     if !load.has_jobs() && random.bool() {
         let (one, other) = (per_s(random), per_s(random));
         load.rate = Some(match random.u8(..3) {

@@ -204,6 +204,9 @@ pub struct LoadSpec {
     pub eager: bool,
     /// What moves the bytes.
     pub engine: Engine,
+    /// How many threads the clients have; absent: as many as there are CPUs for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_threads: Option<ClientThreads>,
     /// Whether small requests are gathered before they are sent (Nagle's algorithm).
     pub delay: bool,
     /// Addresses of the client's machine to connect from in turn; none: the system's choice.
@@ -260,6 +263,7 @@ impl Default for LoadSpec {
             patience: Duration::from_secs(3),
             eager: false,
             engine: Engine::Epoll,
+            client_threads: None,
             delay: false,
             source: Vec::new(),
             tls: None,
@@ -311,6 +315,19 @@ pub enum Engine {
     Epoll,
     /// io_uring(7).
     IoUring,
+}
+
+/// How clients are divided over threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientThreads {
+    /// Each has a thread of its own, as in many a hand-made load: then the system deals out their turns.
+    OneEach,
+}
+
+impl ClientThreads {
+    /// All there are, by their names.
+    pub const NAMED: [(&'static str, Self); 1] = [("one-each", Self::OneEach)];
 }
 
 impl Engine {
@@ -427,6 +444,7 @@ impl LoadSpec {
             (Some(_), _) => Some("--each"),
             (None, Until::Requests(_) | Until::Bytes(_)) => Some("a number of requests or bytes"),
             _ if self.probe_clients.is_some() => Some("--probe-clients"),
+            _ if self.client_threads.is_some() => Some("--client-threads"),
             _ => None,
         }
     }

@@ -116,9 +116,9 @@ pub(super) fn of_limit(now: Verdict) -> Outcome {
 
 /// What became of a claim.
 pub(super) fn of_claim(then: Finding, now: Finding) -> Outcome {
-    use Finding::{Inconclusive, NotChecked};
+    use Finding::{Censored, Inconclusive, NotTestable};
     match (then, now) {
-        (NotChecked, _) | (_, NotChecked) => Outcome::NotComparable,
+        (NotTestable | Censored, _) | (_, NotTestable | Censored) => Outcome::NotComparable,
         (Inconclusive, _) => Outcome::NoVerdict,
         (then, now) if then == now => Outcome::Held,
         (_, Inconclusive) => Outcome::NowInconclusive,
@@ -189,14 +189,17 @@ mod tests {
 
     #[test]
     fn claims_and_limits_hold_likewise() {
-        use Finding::{Confirmed, NotChecked, Refuted};
+        use Finding::{Censored, Confirmed, Equivalent, NotTestable, Refuted};
         for (then, now, expected) in [
             (Confirmed, Confirmed, Outcome::Held),
             (Confirmed, Refuted, Outcome::NotHeld),
             (Refuted, Confirmed, Outcome::NotHeld),
             (Refuted, Finding::Inconclusive, Outcome::NowInconclusive),
             (Finding::Inconclusive, Refuted, Outcome::NoVerdict),
-            (Confirmed, NotChecked, Outcome::NotComparable),
+            (Equivalent, Equivalent, Outcome::Held),
+            (Equivalent, Confirmed, Outcome::NotHeld),
+            (Confirmed, NotTestable, Outcome::NotComparable),
+            (Censored, Refuted, Outcome::NotComparable),
         ] {
             assert_eq!(of_claim(then, now), expected, "{then:?} {now:?}");
         }

@@ -68,6 +68,7 @@ impl Loop<'_> {
         let listener = self.server.listener.as_fd().as_raw_fd();
         while self.lifecycle.keep_running(self.conns.is_empty()) {
             wait_for_events(&self.queue, &mut events, self.lifecycle.wait_limit())?;
+            self.server.stats.notified(events.len());
             for event in &events {
                 let fd = event.data.u64() as RawFd;
                 if fd == listener {

@@ -88,6 +88,7 @@ impl Loop {
                 Some(Duration::ZERO)
             };
             wait_for_events(&self.queue, &mut events, limit)?;
+            self.server.stats.notified(events.len());
             let unfinished = std::mem::take(&mut self.unfinished);
             for event in &events {
                 let fd = event.data.u64() as RawFd;

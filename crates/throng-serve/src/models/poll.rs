@@ -71,6 +71,7 @@ impl Loop<'_> {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(anyhow::Error::from(error).context("poll failed")),
             };
+            self.server.stats.notified(ready);
             self.serve(ready);
             if !self.lifecycle.draining() && self.entries[0].is_ready() {
                 self.accept();

@@ -6,7 +6,7 @@ use super::next_start;
 use crate::close_reason::Refusal;
 use crate::conn::{Conn, Interest, Patience, WorkerBuffers};
 use crate::lifecycle::Lifecycle;
-use crate::listen::Mode;
+use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
@@ -33,7 +33,7 @@ pub(super) const MODEL: Model = Model {
         page: page!("select"),
     },
     worker_layout: WorkerLayout::AsNeeded,
-    knobs: &["fd-setsize"],
+    knobs: &["fd-setsize", "fd-from"],
     supported: || Ok(()),
     run,
 };
@@ -83,7 +83,7 @@ impl<'a> Loop<'a> {
             writable.copy_from(&self.write);
             let limit = self.lifecycle.wait_limit();
             match select(self.highest, &mut readable, &mut writable, limit) {
-                Ok(_) => {}
+                Ok(ready) => self.server.stats.notified(ready),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(anyhow::Error::from(error).context("select failed")),
             }
@@ -115,6 +115,9 @@ impl<'a> Loop<'a> {
             .listener
             .arrivals(self.server.stats, Mode::NonBlocking)
         {
+            let Some(client) = self.moved(client) else {
+                continue;
+            };
             let fd = client.socket.as_raw_fd();
             if fd as usize >= self.server.tuning.fd_setsize {
                 self.server.stats.give_up(client.id, Refusal::SetSize);
@@ -124,6 +127,19 @@ impl<'a> Loop<'a> {
             self.highest = self.highest.max(fd);
             self.conns.insert(fd, Conn::open(client, self.server));
         }
+    }
+
+    /// The client with a descriptor as high as was asked for.
+    fn moved(&self, client: Client) -> Option<Client> {
+        let least = self.server.tuning.fd_from;
+        if client.socket.as_raw_fd() >= least {
+            return Some(client);
+        }
+        let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(&client.socket, least) else {
+            self.server.stats.give_up(client.id, Refusal::Descriptors);
+            return None;
+        };
+        Some(Client { socket, ..client })
     }
 
     fn on_ready(&mut self, fd: RawFd) {

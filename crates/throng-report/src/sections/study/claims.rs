@@ -32,17 +32,28 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
 
 fn claim(claim: &Judged) -> (Text, Vec<Block>) {
     let mut blocks = vec![Block::paragraph(Role::Body, &claim.sentence)];
-    blocks.extend(
-        claim
-            .why
-            .iter()
-            .map(|why| Block::paragraph(Role::Fine, why)),
-    );
+    if let Some(mechanism) = &claim.mechanism {
+        let line = Text::default()
+            .strong("Mechanism: ")
+            .plain(mechanism.line());
+        blocks.push(Block::Paragraph(Role::Body, line));
+    }
+    if let Some(fidelity) = &claim.fidelity {
+        blocks.push(Block::paragraph(Role::Fine, format!("Setting: {fidelity}")));
+    }
+    let checks = claim.checks.iter();
+    let of_cause = claim
+        .mechanism
+        .iter()
+        .flat_map(|mechanism| &mechanism.checks);
     let checks = Block::List(List {
-        items: claim.checks.iter().map(check).collect(),
+        items: checks.chain(of_cause).map(check).collect(),
         at_once: None,
     });
-    let summary = counted(claim.checks.len() as u32, "check");
+    let mut summary = counted(claim.checks.len() as u32, "check");
+    if let Some(p) = claim.p {
+        summary += &format!(", p = {p:.4} with all of this study corrected together (Holm)");
+    }
     blocks.push(Block::Fold(summary.into(), vec![checks]));
     (
         verdict(claim.verdict).plain(": ").strong(&claim.text),
@@ -64,7 +75,9 @@ fn verdict(finding: Finding) -> Text {
     let tone = match finding {
         Finding::Confirmed => Tone::Good,
         Finding::Refuted => Tone::Bad,
-        Finding::Inconclusive | Finding::NotChecked => Tone::Quiet,
+        Finding::Equivalent | Finding::Inconclusive | Finding::Censored | Finding::NotTestable => {
+            Tone::Quiet
+        }
     };
     Text::default().toned(finding.text(), tone)
 }

@@ -2,10 +2,11 @@
 
 use super::missing::{Absent, Missing, sentences};
 use super::weigh::{Term, Weighed, weigh};
-use super::words::{beside, beside_number, expected, lowered, sentence};
+use super::words::{beside, beside_number, ended, expected, lowered, sentence};
 use super::{Evidence, Finding, JudgedCheck};
 use crate::study::PartReport;
 use crate::summary::Row;
+use throng_record::Purpose;
 use throng_record::claim::{Baseline, Expectation, Reference, Relation};
 use throng_record::format::counted;
 use throng_record::metrics::{Metric, find};
@@ -16,9 +17,30 @@ pub(super) struct Judge<'a> {
     pub(super) is_scaled: bool,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    /// Judges expectations, each in every part that it names.
+    pub(super) fn expectations(&self, all: &[Expectation]) -> Vec<JudgedCheck> {
+        all.iter()
+            .flat_map(|expect| self.expectation(expect))
+            .collect()
+    }
+
+    /// The parts that an expectation is about.
+    pub(super) fn parts_of(&self, expect: &Expectation) -> Vec<&'a PartReport<'a>> {
+        let named = |part: &&PartReport<'_>| {
+            expect.parts.is_empty() || expect.parts.contains(&part.record.name)
+        };
+        let parts = self.parts.iter().filter(named);
+        let most = if expect.parts.is_empty() {
+            1
+        } else {
+            usize::MAX
+        };
+        parts.take(most).collect()
+    }
+
     /// Judges an expectation in each part that it names.
-    pub(super) fn expectation(&self, expect: &Expectation) -> Vec<JudgedCheck> {
+    fn expectation(&self, expect: &Expectation) -> Vec<JudgedCheck> {
         match expect.parts.as_slice() {
             [] => vec![self.in_part(expect, None)],
             parts => parts
@@ -32,11 +54,17 @@ impl Judge<'_> {
         let (evidence, missing) = match self.check(expect, part) {
             Ok(mut check) => {
                 check.weigh();
-                (check.evidence, sentences(&check.missing))
+                (check.evidence, check.missing)
             }
-            Err(why) => (Vec::new(), sentences(&[why.into()])),
+            Err(why) => (Vec::new(), vec![why.into()]),
         };
-        let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict));
+        let of_nothing = if missing.iter().any(|one| one.is_censored) {
+            Finding::Censored
+        } else {
+            Finding::NotTestable
+        };
+        let missing = sentences(&missing);
+        let verdict = Finding::of_all(evidence.iter().map(|one| one.verdict)).unwrap_or(of_nothing);
         JudgedCheck {
             text: expected(expect, part),
             verdict,
@@ -47,11 +75,11 @@ impl Judge<'_> {
     }
 
     /// What is to be compared, or why results say nothing about it.
-    fn check<'a>(
-        &'a self,
-        expect: &'a Expectation,
+    fn check<'b>(
+        &'b self,
+        expect: &'b Expectation,
         part: Option<&str>,
-    ) -> Result<Check<'a>, String> {
+    ) -> Result<Check<'b>, String> {
         let metric = find(&expect.metric).map_err(|unknown| unknown.to_string())?;
         let own = self.ran(part, |clients| expect.is_about(clients))?;
         let other = match &expect.baseline {
@@ -148,12 +176,29 @@ impl<'a> Check<'a> {
             Relation::Flat => Relation::Alike,
             relation => relation,
         };
+        for left_out in &self.parts[self.part].record.left_out {
+            let is_meant = left_out
+                .clients
+                .iter()
+                .any(|clients| expect.is_about(*clients));
+            if left_out.server.is_none() && is_meant && !self.metric.is_of_search() {
+                self.miss(Missing {
+                    is_censored: true,
+                    ..left_out.words().into()
+                });
+            }
+        }
         let named: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
         let all = self.servers();
         let servers = if named.is_empty() { &all } else { &named };
         let values = servers.iter().map(|server| self.values(server));
         let values: Vec<Values<'_>> = values.collect();
         match self.other.clone() {
+            Other::None if expect.relation == Relation::EndedBy => {
+                for one in servers.clone() {
+                    self.ended_by(one);
+                }
+            }
             Other::None if expect.relation.is_trend() => {
                 for one in values {
                     self.trend(one, relation);
@@ -226,7 +271,7 @@ impl<'a> Check<'a> {
             let theirs = theirs.first().copied().unwrap_or_default();
             together = ours.iter().map(|ours| (*ours, theirs)).collect();
         }
-        if together.is_empty() {
+        if together.is_empty() && self.missing.is_empty() {
             self.miss("no number of clients was run that it is about");
         }
         for (ours, theirs) in together {
@@ -249,13 +294,40 @@ impl<'a> Check<'a> {
         }
     }
 
+    /// Whether the limit of a server came of what was expected.
+    fn ended_by(&mut self, server: &str) {
+        let part = &self.parts[self.part];
+        let limit = part
+            .report
+            .as_ref()
+            .and_then(|report| report.run.limit.as_ref());
+        let found = limit.and_then(|limit| limit.found.iter().find(|found| found.server == server));
+        let Some(found) = found else {
+            self.miss(format!("no limit of {server} was found"));
+            return;
+        };
+        match &found.cause {
+            None => self.miss(Missing {
+                is_censored: true,
+                ..format!("{server} did not give way before the search ended").into()
+            }),
+            Some(cause) if cause.kind == "unknown" => {
+                self.miss(format!("{server}: {}", cause.sentence));
+            }
+            Some(cause) => {
+                let is_so = self.expect.causes.contains(&cause.kind);
+                self.evidence.push(ended(server, found.held, cause, is_so));
+            }
+        }
+    }
+
     fn beside_number(&mut self, values: Values<'_>, relation: Relation, number: &Term) {
         for clients in self.clients(values) {
             match self.term(values, clients) {
                 Err(why) => self.miss(why),
                 Ok(term) => {
                     let weighed = self.weighed(&term, relation, number);
-                    let evidence = beside_number(&term, number, clients, weighed);
+                    let evidence = beside_number(&term, number, clients, weighed, self.repeats());
                     self.evidence.push(evidence);
                 }
             }
@@ -283,13 +355,7 @@ impl<'a> Check<'a> {
             }
             return;
         }
-        let mut weighed = self.weighed(last, relation, first);
-        if weighed.finding == Finding::Inconclusive
-            && self.weighed(last, Relation::Alike, first).finding == Finding::Confirmed
-        {
-            // It is shown to stay as it is, which is not to grow.
-            weighed.finding = Finding::Refuted;
-        }
+        let weighed = self.weighed(last, relation, first);
         self.found(last, first, &[*most, *fewest], relation, weighed);
         let opposite = match relation {
             Relation::Greater => Relation::Less,
@@ -299,9 +365,13 @@ impl<'a> Check<'a> {
             let [(from, before), (to, after)] = step else {
                 continue;
             };
-            let mut back = self.weighed(after, opposite, before);
-            if back.finding == Finding::Confirmed {
-                back.finding = Finding::Refuted;
+            let back = self.weighed(after, opposite, before);
+            if back.finding() == Finding::Confirmed {
+                let back = Weighed {
+                    shown: back.contrary,
+                    contrary: back.shown,
+                    ..back
+                };
                 self.found(after, before, &[*to, *from], relation, back);
             }
         }
@@ -319,8 +389,16 @@ impl<'a> Check<'a> {
         relation: Relation,
         weighed: Weighed,
     ) {
-        let evidence = beside(first, second, clients, relation, weighed);
+        let evidence = beside(first, second, clients, relation, weighed, self.repeats());
         self.evidence.push(evidence);
+    }
+
+    /// The option by which trials of its metric are repeated.
+    fn repeats(&self) -> &'static str {
+        match self.metric.purpose {
+            Purpose::Profiled | Purpose::Captured => "--profiled-runs",
+            _ => "--runs",
+        }
     }
 
     fn miss(&mut self, what: impl Into<Missing>) {
@@ -354,55 +432,56 @@ impl<'a> Check<'a> {
         };
         let metric_name = lowered(self.metric.label);
         let name = format!("{metric_name} of {server}{within}");
-        let absent = |why: String| Missing {
+        let absent = |why: String, is_censored: bool| Missing {
             value: Some(Absent {
                 metric: metric_name.clone(),
                 server: format!("{server}{within}"),
                 clients: (!self.metric.is_over_clients()).then_some(clients),
             }),
             why,
+            is_censored,
         };
-        let (sample, low, high, middle, least, text) = match self.metric.over_clients() {
+        let metric = self.metric;
+        let term = match metric.over_clients() {
             None => {
-                let metric = self.metric;
-                let sample = part.sample(metric, server, clients).map_err(absent)?;
+                let sample = part.sample(metric, server, clients);
+                let sample = sample.map_err(|why| absent(why, false))?;
                 let limited = part.row(server, clients).is_some_and(Row::client_limited);
-                if metric.name == "requests_per_s" && limited {
-                    return Err(absent("the clients were the limit".to_owned()));
+                // How evenly they are served shows all the same.
+                if metric.follows_rate && !metric.is_of_fairness() && limited {
+                    return Err(absent("the clients were the limit".to_owned(), true));
                 }
                 let (low, high) = match (sample.interval, sample.exact) {
                     (Some(interval), false) => interval,
                     _ => (sample.value, sample.value),
                 };
-                let (value, text) = (sample.value, unit.text(sample.value));
-                (
-                    Some(sample),
+                Term {
+                    name,
+                    text: unit.text(sample.value),
+                    sample: Some(sample),
+                    is_written: false,
+                    part: values.part,
                     low,
                     high,
-                    value,
-                    metric.least_difference,
-                    text,
-                )
+                    least: metric.least_difference,
+                    censored: None,
+                }
             }
             Some(over) => {
-                let reach = part.over(over, server).map_err(absent)?;
-                let middle = reach.value.unwrap_or(reach.high);
-                (None, reach.low, reach.high, middle, 0.0, reach.evidence)
+                let reach = part.over(over, server).map_err(|why| absent(why, false))?;
+                Term {
+                    name,
+                    text: reach.evidence,
+                    sample: None,
+                    is_written: false,
+                    part: values.part,
+                    low: reach.low,
+                    high: reach.high,
+                    least: 0.0,
+                    censored: reach.censored,
+                }
             }
         };
-        let term = Term {
-            name,
-            text,
-            sample,
-            part: values.part,
-            low,
-            high,
-            value: middle,
-            least,
-        };
-        if term.is_lonely() {
-            return Err(absent("one trial has no interval".to_owned()));
-        }
         Ok(term.times(values.factor))
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Missing {
     pub(super) value: Option<Absent>,
     /// Why it is not there.
     pub(super) why: String,
+    /// Whether that is a limit of this machine, or a setting that all have in common.
+    pub(super) is_censored: bool,
 }
 
 /// A value that is not there.
@@ -27,7 +29,11 @@ pub(super) struct Absent {
 
 impl From<String> for Missing {
     fn from(why: String) -> Self {
-        Self { value: None, why }
+        Self {
+            value: None,
+            why,
+            is_censored: false,
+        }
     }
 }
 
@@ -100,6 +106,7 @@ mod tests {
                 clients: Some(clients),
             }),
             why: why.to_owned(),
+            is_censored: false,
         };
         let all = [
             absent("branch misses/reply", "iterative (two)", 2, "no counter"),

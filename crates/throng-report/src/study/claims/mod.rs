@@ -1,9 +1,12 @@
 //! Claims: what was said about servers, checked by what results must show for it.
 //!
 //! The values that an expectation names are taken from the parts' trials (`judge`), and pairs of them are
-//! weighed by the interval of their ratio (`weigh`).
+//! weighed by p-values (`weigh`). Those of all claims of a study, and of the causes that are named for them, are corrected
+//! together by Holm's procedure (`family`): the chance that any of them is decided wrongly is at most 5 %.
 
+mod family;
 mod judge;
+mod mechanism;
 mod missing;
 mod weigh;
 mod words;
@@ -11,7 +14,9 @@ mod words;
 use serde::Serialize;
 
 use super::PartReport;
+use family::Family;
 use judge::Judge;
+pub use mechanism::JudgedMechanism;
 use throng_record::metrics::Quantity;
 use throng_record::{self as record, Claim};
 
@@ -23,10 +28,14 @@ pub enum Finding {
     Confirmed,
     /// They say the contrary.
     Refuted,
-    /// Too few or too noisy to say either.
+    /// A difference was claimed, and it is shown to be too small to matter.
+    Equivalent,
+    /// Too few or too noisy to say any of these.
     Inconclusive,
+    /// A limit of this machine, or a setting that all have in common, ended what was measured before it could show.
+    Censored,
     /// There are no results that it is about.
-    NotChecked,
+    NotTestable,
 }
 
 /// A claim and what came of it.
@@ -38,9 +47,15 @@ pub struct Judged {
     pub verdict: Finding,
     /// Why, in a sentence.
     pub sentence: String,
-    /// What the author of the study says the figures show.
+    /// The p-value that decides, corrected for all that the study tests; none where nothing was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub p: Option<f64>,
+    /// Why it is so, as far as that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<JudgedMechanism>,
+    /// How the setting differs from the published one, as the study's author says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<String>,
     pub checks: Vec<JudgedCheck>,
 }
 
@@ -49,7 +64,7 @@ pub struct Judged {
 pub struct JudgedCheck {
     /// In words.
     pub text: String,
-    /// What came of it.
+    /// What came of it by itself.
     pub verdict: Finding,
     /// Why, in a sentence.
     pub sentence: String,
@@ -63,7 +78,7 @@ pub struct JudgedCheck {
 /// One comparison within a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
-    /// What it shows.
+    /// What it shows by itself.
     pub verdict: Finding,
     /// In words, with its numbers.
     pub sentence: String,
@@ -71,7 +86,9 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Quantity>,
     /// The share by which values must differ to matter there.
-    pub floor: f64,
+    pub margin: f64,
+    /// The p-values of what was expected, of the contrary, and of no difference that matters.
+    pub p: [f64; 3],
 }
 
 impl Finding {
@@ -80,22 +97,25 @@ impl Finding {
         match self {
             Self::Confirmed => "confirmed",
             Self::Refuted => "refuted",
+            Self::Equivalent => "equivalent",
             Self::Inconclusive => "inconclusive",
-            Self::NotChecked => "not checked",
+            Self::Censored => "censored",
+            Self::NotTestable => "not testable here",
         }
     }
 
     /// What holds of several that must all be so.
-    fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
+    fn of_all(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         let all: Vec<Self> = all.into_iter().collect();
-        let rank = [Self::Refuted, Self::Inconclusive, Self::NotChecked];
-        let worst = rank.into_iter().find(|finding| all.contains(finding));
-        let usual = if all.is_empty() {
-            Self::NotChecked
-        } else {
-            Self::Confirmed
-        };
-        worst.unwrap_or(usual)
+        let rank = [
+            Self::Refuted,
+            Self::Inconclusive,
+            Self::Censored,
+            Self::NotTestable,
+            Self::Equivalent,
+            Self::Confirmed,
+        ];
+        rank.into_iter().find(|finding| all.contains(finding))
     }
 }
 
@@ -105,35 +125,55 @@ pub(super) fn judge(study: &record::Study, parts: &[PartReport<'_>]) -> Vec<Judg
         parts,
         is_scaled: study.scale.is_some(),
     };
-    study
+    let checks: Vec<Vec<JudgedCheck>> = study
         .claims
         .iter()
-        .map(|claim| one(&judge, claim))
+        .map(|claim| judge.expectations(&claim.expect))
+        .collect();
+    let causes: Vec<Vec<JudgedCheck>> = study
+        .claims
+        .iter()
+        .map(|claim| claim.mechanism.iter())
+        .map(|mut mechanism| {
+            mechanism
+                .next()
+                .map_or_else(Vec::new, |one| judge.expectations(&one.expect))
+        })
+        .collect();
+    let family = Family::of(checks.iter().chain(&causes));
+    let both = checks.iter().zip(&causes).enumerate();
+    both.zip(&study.claims)
+        .map(|((place, (checks, causes)), claim)| {
+            let of_cause = family.verdict(study.claims.len() + place);
+            Judged {
+                mechanism: mechanism::of(&judge, claim, causes, of_cause),
+                ..one(claim, checks, &family, place)
+            }
+        })
         .collect()
 }
 
-fn one(judge: &Judge<'_>, claim: &Claim) -> Judged {
-    let expected = claim.expect.iter();
-    let checks: Vec<JudgedCheck> = expected
-        .flat_map(|expect| judge.expectation(expect))
-        .collect();
-    let verdict = Finding::of_all(checks.iter().map(|check| check.verdict));
-    // The check that decided says why.
-    let deciding = checks.iter().find(|check| check.verdict == verdict);
-    let mut sentence = deciding.map_or_else(String::new, |check| check.sentence.clone());
-    let agreeing = checks
-        .iter()
-        .filter(|check| check.verdict == verdict)
-        .count();
-    if verdict == Finding::Confirmed && agreeing > 1 {
-        sentence += &format!(" All {agreeing} checks of it are confirmed.");
+fn one(claim: &Claim, checks: &[JudgedCheck], family: &Family, place: usize) -> Judged {
+    let (verdict, p) = (family.verdict(place), family.p(place));
+    let mut sentence = words::of_checks(verdict, checks);
+    if let Some(p) = p.filter(|_| verdict == Finding::Inconclusive) {
+        let alone = Finding::of_all(checks.iter().map(|check| check.verdict));
+        if alone != Some(Finding::Inconclusive) {
+            sentence += &format!(
+                " By itself that would decide; with all {} tests of this study corrected together it does not (p = {}).",
+                family.tests(),
+                words::p_value(p)
+            );
+        }
     }
     Judged {
         text: claim.text.clone(),
         verdict,
         sentence,
-        why: claim.why.clone(),
-        checks,
+        p,
+        mechanism: None,
+        fidelity: claim.fidelity.clone(),
+        checks: checks.to_vec(),
     }
 }
 

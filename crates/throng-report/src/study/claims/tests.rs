@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::*;
 use crate::study::published::Table;
 use crate::{Logs, Report, fixture};
-use throng_record::claim::Expectation;
+use throng_record::claim::{Expectation, Mechanism};
 use throng_record::{LeftOut, Run, StudyPart, Trial};
 
 /// An expectation of part `a` if no other is named, written as in a study file.
@@ -63,10 +63,8 @@ fn all_judged(
         parts: &parts,
         is_scaled,
     };
-    let checks = texts
-        .iter()
-        .flat_map(|text| judge.expectation(&expect(text)));
-    checks.collect()
+    let all: Vec<Expectation> = texts.iter().map(|text| expect(text)).collect();
+    judge.expectations(&all)
 }
 
 /// What is expected, and what comes of it.
@@ -77,7 +75,8 @@ const EXPECTED: &str = r#"
     metric = "server_cpu_us_per_request", servers = ["thread"], relation = "less", clients = { max = 100 }, baseline = { server = "fork" } => Confirmed
     metric = "server_cpu_us_per_request", relation = "at-least", baseline = { server = "epoll" } => Confirmed
     metric = "server_cpu_us_per_request", servers = ["thread", "fork"], relation = "greater", baseline = { server = "epoll" }, clients = [100] => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "epoll" } => Inconclusive
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "epoll" } => Equivalent
+    metric = "server_cpu_us_per_request", servers = ["thread"], relation = "greater", baseline = { server = "epoll" }, margin = 80 => Equivalent
     metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "at-most", baseline = { server = "epoll" } => Confirmed
     metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" } => Refuted
     metric = "server_cpu_us_per_request", servers = ["thread"], relation = "at-most", baseline = { server = "epoll" }, margin = 80 => Confirmed
@@ -89,8 +88,8 @@ const EXPECTED: &str = r#"
     metric = "server_pss_bytes", servers = ["thread"], relation = "grows" => Confirmed
     metric = "server_pss_bytes", servers = ["thread"], relation = "falls" => Refuted
     metric = "server_pss_bytes", servers = ["thread"], relation = "flat" => Refuted
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "flat" => Confirmed
-    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "grows", clients = { min = 1000 } => NotChecked
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "flat", margin = 10 => Confirmed
+    metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "grows", clients = { min = 1000 } => Censored
     metric = "server_pss_bytes", servers = ["epoll"], relation = "greater", clients = [1000], baseline = { clients = 10 } => Confirmed
     metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "lowest", clients = [100] => Confirmed
     metric = "server_cpu_us_per_request", servers = ["fork"], relation = "lowest", clients = [100] => Refuted
@@ -99,12 +98,12 @@ const EXPECTED: &str = r#"
     metric = "errors", relation = "at-most", baseline = 0 => Confirmed
     metric = "clients_never_served", servers = ["iterative"], relation = "greater", baseline = 0, clients = { min = 100 } => Confirmed
     metric = "first_failure", servers = ["epoll"], relation = "at-least", baseline = 1000 => Confirmed
-    metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" } => NotChecked
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", clients = [5000], baseline = "1s" => NotChecked
-    parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s" => NotChecked
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = { part = "b" } => NotChecked
-    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1 kB" => NotChecked
-    metric = "nonsense", servers = ["epoll"], relation = "lowest" => NotChecked
+    metric = "latency_p50_us", servers = ["iterative"], relation = "less", clients = [100], baseline = { server = "epoll" } => NotTestable
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", clients = [5000], baseline = "1s" => Censored
+    parts = ["b"], metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1s" => NotTestable
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = { part = "b" } => NotTestable
+    metric = "latency_p50_us", servers = ["epoll"], relation = "less", baseline = "1 kB" => NotTestable
+    metric = "nonsense", servers = ["epoll"], relation = "lowest" => NotTestable
 "#;
 
 #[test]
@@ -170,7 +169,7 @@ fn sentences_have_the_numbers() {
 
 #[test]
 fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
-    use Finding::{Confirmed, Inconclusive, NotChecked, Refuted};
+    use Finding::{Censored, Confirmed, NotTestable, Refuted};
     use throng_record::SearchEnding::{Between, Found, OutOfTime};
     let found = |broke_at: Option<u64>, ending| {
         move |run: &mut Run, trials: &mut Vec<Trial>| {
@@ -200,7 +199,7 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
             r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
             Some(1002),
             Between,
-            Inconclusive,
+            Censored,
         ),
         (
             r#"metric = "limit", servers = ["thread"], relation = "less", baseline = { server = "epoll" }"#,
@@ -218,17 +217,139 @@ fn limits_are_distinguished_where_what_they_lie_between_does_not_overlap() {
             r#"metric = "limit", servers = ["thread"], relation = "greater", baseline = 5000"#,
             None,
             Found,
-            Inconclusive,
+            Censored,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "ended-by", causes = ["max-clients"]"#,
+            None,
+            Found,
+            Confirmed,
+        ),
+        (
+            r#"metric = "limit", servers = ["epoll"], relation = "ended-by", causes = ["threads", "mappings"]"#,
+            None,
+            Found,
+            Refuted,
+        ),
+        (
+            r#"metric = "limit", servers = ["thread"], relation = "ended-by", causes = ["threads"]"#,
+            None,
+            Found,
+            Censored,
         ),
         (
             r#"metric = "limit", servers = ["epoll"], relation = "lowest""#,
             None,
             OutOfTime,
-            NotChecked,
+            NotTestable,
         ),
     ] {
         let check = judged(text, found(broke_at, ending), false);
         assert_eq!(check.verdict, expected, "{check:#?}");
+    }
+}
+
+#[test]
+fn a_limit_that_all_have_in_common_censors() {
+    let by = |kind: &'static str| {
+        move |run: &mut Run, trials: &mut Vec<Trial>| {
+            (*run, *trials) = fixture::searched();
+            let found = &mut run.limit.as_mut().unwrap().found[0];
+            let cause = found.cause.as_mut().unwrap();
+            kind.clone_into(&mut cause.kind);
+            "a process of it may have 120 descriptors".clone_into(&mut cause.sentence);
+        }
+    };
+    let less = r#"metric = "limit", servers = ["epoll"], relation = "less", baseline = 150"#;
+    assert_eq!(
+        judged(less, by("max-clients"), false).verdict,
+        Finding::Confirmed
+    );
+    let found = judged(less, by("server-descriptors"), false);
+    assert_eq!(found.verdict, Finding::Censored);
+    assert!(
+        found
+            .sentence
+            .contains("may be more, since a process of it may have 120 descriptors"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_cause_is_named_only_where_it_was_seen() {
+    let (run, trials) = fixture::record();
+    let report = Report::of(&run, &trials, &Logs::default()).unwrap();
+    let record = StudyPart {
+        name: "a".to_owned(),
+        clients: vec![10, 100, 1000],
+        ..StudyPart::default()
+    };
+    let part = PartReport {
+        record: &record,
+        report: Some(report),
+        published: Table::default(),
+    };
+    let cpu = r#"metric = "server_cpu_us_per_request", clients = [100]"#;
+    let claim = |cause: &str| Claim {
+        text: "epoll is cheaper.".to_owned(),
+        expect: vec![expect(&format!(
+            r#"{cpu}, servers = ["epoll"], relation = "less", baseline = {{ server = "select" }}"#
+        ))],
+        mechanism: Some(Mechanism {
+            text: Some("select looks at every client.".to_owned()),
+            expect: vec![expect(cause)],
+            metrics: vec!["server_pss_bytes".to_owned()],
+        }),
+        fidelity: Some("One machine.".to_owned()),
+    };
+    let grows = r#"metric = "server_cpu_us_per_request", servers = ["select"], relation = "grows""#;
+    let study = record::Study {
+        claims: vec![claim(grows), claim(&grows.replace("grows", "falls"))],
+        ..study_of(&record)
+    };
+    let judged = judge(&study, &[part]);
+    let lines: Vec<String> = judged
+        .iter()
+        .map(|one| one.mechanism.as_ref().unwrap().line())
+        .collect();
+    assert!(
+        lines[0].starts_with("select looks at every client. The CPU/request of select "),
+        "{}",
+        lines[0]
+    );
+    assert!(
+        lines[1].starts_with("not shown: \"select looks at every client\" is refuted."),
+        "{}",
+        lines[1]
+    );
+    assert!(
+        lines[0].contains("Memory with 100 clients: epoll "),
+        "{}",
+        lines[0]
+    );
+    for one in &judged {
+        assert_eq!(
+            (one.verdict, one.fidelity.as_deref()),
+            (Finding::Confirmed, Some("One machine."))
+        );
+        assert!(one.p.is_some_and(|p| p < 0.01), "{one:#?}");
+    }
+}
+
+fn study_of(part: &StudyPart) -> record::Study {
+    record::Study {
+        schema_version: 1,
+        throng_version: String::new(),
+        name: "s".to_owned(),
+        question: String::new(),
+        summary: None,
+        source: None,
+        scale: None,
+        started_at: String::new(),
+        arguments: Vec::new(),
+        parts: vec![part.clone()],
+        claims: Vec::new(),
     }
 }
 
@@ -240,9 +361,11 @@ fn one_trial_proves_nothing() {
         once,
         false,
     );
-    assert_eq!(found.verdict, Finding::NotChecked);
+    assert_eq!(found.verdict, Finding::Inconclusive);
     assert!(
-        found.sentence.contains("one trial has no interval"),
+        found
+            .sentence
+            .contains("It takes at least 6 trials of each, and there were 1"),
         "{}",
         found.sentence
     );
@@ -258,7 +381,7 @@ fn at_another_scale_only_what_is_about_crowds_that_were_run_is_checked() {
     let found = at_scale(
         r#"metric = "server_cpu_us_per_request", servers = ["epoll"], relation = "less", baseline = { server = "thread" }"#,
     );
-    assert_eq!(found.verdict, Finding::NotChecked);
+    assert_eq!(found.verdict, Finding::NotTestable);
     assert!(
         found
             .sentence
@@ -283,7 +406,7 @@ fn expectations_are_described() {
         ),
         (
             format!(r#"metric = "latency_p99_us", servers = ["epoll"], relation = "at-most", clients = {{ min = 1000 }}, {other}"#),
-            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients within 5 % with 1,000 clients or more",
+            "p99 of epoll is at most 1.5 times that of poll in b with 10 clients, give or take 5 % with 1,000 clients or more",
         ),
     ] {
         assert_eq!(super::words::expected(&expect(&keys), None), words);

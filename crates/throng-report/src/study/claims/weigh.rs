@@ -1,15 +1,14 @@
 //! Two values against each other: what their trials allow to be said.
 
 use super::Finding;
-use crate::comparison::size::inverse;
 use crate::study::sample::Sample;
 use throng_record::claim::Relation;
 use throng_record::format::number;
 use throng_record::metrics::Quantity;
+use throng_stats::{Against, LogRatio};
 
-/// Fewest trials of each side to weigh. With 3 each, all of one lie below all of the other by chance in 1 of 20
-/// cases; with 2 in 1 of 6.
-pub(super) const FEWEST_TRIALS: usize = 3;
+/// A p-value below this decides.
+pub(super) const LEVEL: f64 = 0.05;
 
 /// One side of a comparison, evaluated.
 #[derive(Debug, Clone)]
@@ -18,118 +17,203 @@ pub(super) struct Term {
     pub(super) name: String,
     /// Its value as text.
     pub(super) text: String,
-    /// What it rests on; none for a number that was written.
+    /// What it rests on; none for a number that was written, and for a value over all numbers of clients.
     pub(super) sample: Option<Sample>,
+    /// Whether it is a number that was written.
+    pub(super) is_written: bool,
     /// The part it is from, so that its rounds are not paired with those of another.
     pub(super) part: usize,
     /// What it is known to lie between.
     pub(super) low: f64,
     pub(super) high: f64,
-    pub(super) value: f64,
     /// A difference of this share or less does not matter.
     pub(super) least: f64,
+    /// What ended it that is no limit of the server's own: then it is no less than it is known to be, and may be more.
+    pub(super) censored: Option<String>,
 }
 
-/// What comes of weighing two values.
+/// What comes of weighing two values: p-values, each small where that is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Weighed {
-    pub(super) finding: Finding,
+    /// That it is as was expected.
+    pub(super) shown: f64,
+    /// That it is the contrary.
+    pub(super) contrary: f64,
+    /// Where a difference was expected: that both are within the margin of each other.
+    pub(super) within: f64,
     /// The first over the second, where trials say it.
     pub(super) ratio: Option<Quantity>,
-    /// Differences up to this do not matter.
-    pub(super) floor: f64,
+    /// How many rounds it would take to decide.
+    pub(super) need: Need,
+    /// Differences up to this share do not matter.
+    pub(super) margin: f64,
+    /// Whether one of them may be more than it is known to be.
+    pub(super) is_censored: bool,
 }
 
-/// Whether the first stands so to the second, give or take a share where that belongs to it. The ratio is
-/// always of the first to the second.
+/// How many rounds a decision would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// It rests on no trials.
+    None,
+    /// There were so few that nothing can be said about their spread.
+    More { had: usize },
+    /// About so many, where there were fewer.
+    About { had: usize, rounds: usize },
+    /// So many that it makes no sense.
+    TooMany { had: usize },
+}
+
+/// Rounds from which on there are intervals.
+pub(super) const FEWEST_FOR_INTERVALS: usize = throng_stats::paired::FEWEST_PAIRS;
+/// More than this nobody measures.
+const MOST_ROUNDS: usize = 1000;
+
+/// How the first stands to the second; `share` is the margin. The ratio is always of the first to the second.
 pub(super) fn weigh(first: &Term, relation: Relation, second: &Term, share: f64) -> Weighed {
-    match relation {
-        Relation::Less => below(first, second, None),
-        Relation::AtMost => below(first, second, Some(share)),
-        Relation::Greater => turned(below(second, first, None)),
-        Relation::AtLeast => turned(below(second, first, Some(share))),
-        _ => alike(first, second, share),
-    }
-}
-
-fn turned(weighed: Weighed) -> Weighed {
-    Weighed {
-        ratio: weighed.ratio.map(inverse),
-        ..weighed
-    }
-}
-
-/// Whether the first lies below the second, or is no more than it, give or take a share.
-fn below(first: &Term, second: &Term, no_more: Option<f64>) -> Weighed {
     let floor = first.least.max(second.least);
-    let ratio = ratio(first, second);
-    let finding = match (ends(ratio), no_more) {
-        _ if first.is_scarce() || second.is_scarce() => Finding::Inconclusive,
-        (Some((low, high)), Some(share)) => {
-            let most = 1.0 + floor.max(share);
-            finding(high <= most, low > most)
-        }
-        (Some((low, high)), None) => finding(high < 1.0 / (1.0 + floor), low > 1.0 + floor),
-        (None, Some(_)) => finding(first.high <= second.low, first.low > second.high),
-        (None, None) => finding(first.high < second.low, first.low >= second.high),
+    let margin = share.max(floor);
+    let sides = Sides {
+        first,
+        second,
+        trials: against(first, second),
+    };
+    let is_number = first.is_written || second.is_written;
+    // Two-sided, since either way round would be told.
+    let twice = |p: f64| (2.0 * p).min(1.0);
+    let within = || {
+        sides
+            .is_below(1.0 + margin, false)
+            .max(sides.is_above(1.0 / (1.0 + margin), false))
+    };
+    let (least, most) = (1.0 / (1.0 + floor), 1.0 + floor);
+    let (apart_below, apart_above) = (1.0 / (1.0 + margin), 1.0 + margin);
+    let (shown, contrary, within) = match relation {
+        Relation::Less => (
+            twice(sides.is_below(least, true)),
+            twice(sides.is_above(most, !is_number)),
+            if is_number { 1.0 } else { within() },
+        ),
+        Relation::Greater => (
+            twice(sides.is_above(most, true)),
+            twice(sides.is_below(least, !is_number)),
+            if is_number { 1.0 } else { within() },
+        ),
+        Relation::AtMost if is_number => (
+            twice(sides.is_below(1.0, false)),
+            twice(sides.is_above(1.0, true)),
+            1.0,
+        ),
+        Relation::AtMost => (
+            twice(sides.is_below(apart_above, false)),
+            twice(sides.is_above(apart_above, true)),
+            1.0,
+        ),
+        Relation::AtLeast if is_number => (
+            twice(sides.is_above(1.0, false)),
+            twice(sides.is_below(1.0, true)),
+            1.0,
+        ),
+        Relation::AtLeast => (
+            twice(sides.is_above(apart_below, false)),
+            twice(sides.is_below(apart_below, true)),
+            1.0,
+        ),
+        _ => (
+            within(),
+            twice(
+                sides
+                    .is_below(apart_below, true)
+                    .min(sides.is_above(apart_above, true)),
+            ),
+            1.0,
+        ),
     };
     Weighed {
-        finding,
-        ratio,
-        floor,
+        shown,
+        contrary,
+        within,
+        ratio: ratio(first, second, sides.trials.as_ref()),
+        need: need(sides.trials.as_ref(), margin),
+        margin,
+        is_censored: first.censored.is_some() || second.censored.is_some(),
     }
 }
 
-/// Whether two values differ by no more than a share.
-fn alike(first: &Term, second: &Term, share: f64) -> Weighed {
-    let ratio = ratio(first, second);
-    let (least, most) = (1.0 / (1.0 + share), 1.0 + share);
-    let finding = match ends(ratio) {
-        _ if first.is_scarce() || second.is_scarce() => Finding::Inconclusive,
-        Some((low, high)) => finding(low >= least && high <= most, low > most || high < least),
-        None => {
-            let within = |a: f64, b: f64| a <= b * most && b <= a * most;
-            let ends = [(first.low, second.high), (first.high, second.low)];
-            let apart = first.low > second.high * most || second.low > first.high * most;
-            finding(ends.iter().all(|(a, b)| within(*a, *b)), apart)
+/// Two values, with what their trials say about their ratio.
+struct Sides<'a> {
+    first: &'a Term,
+    second: &'a Term,
+    trials: Option<Against>,
+}
+
+impl Sides<'_> {
+    /// The p-value with which the first is below so many times the second; without trials 0 or 1, as it is.
+    fn is_below(&self, factor: f64, strictly: bool) -> f64 {
+        match &self.trials {
+            Some(trials) => trials.p_below(factor),
+            None => certain(self.first.high, factor * self.second.low, strictly),
         }
+    }
+
+    fn is_above(&self, factor: f64, strictly: bool) -> f64 {
+        match &self.trials {
+            Some(trials) => trials.p_above(factor),
+            None => certain(factor * self.second.high, self.first.low, strictly),
+        }
+    }
+}
+
+fn certain(low: f64, high: f64, strictly: bool) -> f64 {
+    let holds = low < high || (!strictly && low.total_cmp(&high).is_le());
+    f64::from(u8::from(!holds))
+}
+
+/// What trials say about the first over the second; none where neither has any.
+fn against(first: &Term, second: &Term) -> Option<Against> {
+    let (one, other) = (first.trials(), second.trials());
+    match (one, other) {
+        // Rounds of another part are other rounds, whatever their numbers.
+        (Some(one), Some(other)) => Some(Against::sample(one, other, first.part == second.part)),
+        (Some(one), None) => Some(Against::number(one, second.low)),
+        _ => None,
+    }
+}
+
+/// How many rounds would do, judged by their spread: to show a difference of the size that was seen, or that there is
+/// none beyond the margin, whichever takes fewer.
+fn need(trials: Option<&Against>, margin: f64) -> Need {
+    let Some(trials) = trials else {
+        return Need::None;
     };
-    Weighed {
-        finding,
-        ratio,
-        floor: share,
+    let had = trials.trials();
+    let Some(ratio) = trials.ratio() else {
+        return Need::More { had };
+    };
+    let seen = ratio.log.abs();
+    let wanted = seen.max(margin.ln_1p() - seen);
+    match LogRatio::rounds_needed(&ratio, wanted.exp_m1()) {
+        Some(rounds) if rounds <= MOST_ROUNDS => Need::About {
+            had,
+            rounds: rounds.max(had + 1),
+        },
+        _ => Need::TooMany { had },
     }
 }
 
-fn ends(ratio: Option<Quantity>) -> Option<(f64, f64)> {
-    let ratio = ratio?;
-    ratio.low.zip(ratio.high)
-}
-
-fn finding(confirmed: bool, refuted: bool) -> Finding {
-    match (confirmed, refuted) {
-        (true, _) => Finding::Confirmed,
-        (_, true) => Finding::Refuted,
-        _ => Finding::Inconclusive,
-    }
-}
-
-/// The ratio of both over trials, where both have some and are no mere counts: with its 95 % interval, or of too
-/// few trials with the widest range that they allow.
-fn ratio(first: &Term, second: &Term) -> Option<Quantity> {
-    let (a, b) = (first.sample.as_ref()?, second.sample.as_ref()?);
-    if a.exact || b.exact {
-        return None;
-    }
-    let (a, b) = (&a.trials, &b.trials);
-    // Rounds of another part are other rounds, whatever their numbers.
-    let (known, rough) = if first.part == second.part {
-        (a.ratio(b), a.rough_ratio(b))
+/// The ratio of both over trials, where both have some: with its 95 % interval, or of too few trials with the widest
+/// range that they allow.
+fn ratio(first: &Term, second: &Term, trials: Option<&Against>) -> Option<Quantity> {
+    let (a, b) = (first.trials()?, second.trials()?);
+    let rough = if first.part == second.part {
+        a.rough_ratio(b)
     } else {
-        (a.ratio_apart(b), a.rough_ratio_apart(b))
+        a.rough_ratio_apart(b)
     };
+    let known = trials?.ratio();
     known.map(Quantity::of_ratio).or_else(|| {
-        let ((a_low, a_high), (b_low, b_high)) = (a.range()?, b.range()?);
+        let (range_a, range_b) = (a.range(), b.range());
+        let ((a_low, a_high), (b_low, b_high)) = range_a.zip(range_b)?;
         (a_low > 0.0 && b_low > 0.0).then_some(Quantity {
             value: rough?,
             low: Some(a_low / b_high),
@@ -139,6 +223,37 @@ fn ratio(first: &Term, second: &Term) -> Option<Quantity> {
     })
 }
 
+impl Weighed {
+    /// What it shows by itself.
+    pub(super) fn finding(&self) -> Finding {
+        if self.within < LEVEL {
+            Finding::Equivalent
+        } else if self.shown < LEVEL {
+            Finding::Confirmed
+        } else if self.contrary < LEVEL {
+            Finding::Refuted
+        } else if self.is_censored {
+            Finding::Censored
+        } else {
+            Finding::Inconclusive
+        }
+    }
+
+    /// Nothing but whether it is so.
+    pub(super) fn certainly(is_so: bool) -> Self {
+        let p = |holds: bool| f64::from(u8::from(!holds));
+        Self {
+            shown: p(is_so),
+            contrary: p(!is_so),
+            within: 1.0,
+            ratio: None,
+            need: Need::None,
+            margin: 0.0,
+            is_censored: false,
+        }
+    }
+}
+
 impl Term {
     /// A number that was written.
     pub(super) fn number(value: f64, text: String) -> Self {
@@ -146,11 +261,12 @@ impl Term {
             name: text.clone(),
             text,
             sample: None,
+            is_written: true,
             part: 0,
             low: value,
             high: value,
-            value,
             least: 0.0,
+            censored: None,
         }
     }
 
@@ -160,7 +276,7 @@ impl Term {
             return self;
         }
         self.name = format!("{} times the {}", number(factor), self.name);
-        for value in [&mut self.low, &mut self.high, &mut self.value] {
+        for value in [&mut self.low, &mut self.high] {
             *value *= factor;
         }
         if let Some(sample) = &mut self.sample {
@@ -169,16 +285,10 @@ impl Term {
         self
     }
 
-    /// Whether its trials are too few to decide anything.
-    pub(super) fn is_scarce(&self) -> bool {
-        let scarce = |sample: &Sample| !sample.exact && sample.trials.trials() < FEWEST_TRIALS;
-        self.sample.as_ref().is_some_and(scarce)
-    }
-
-    /// Whether a single trial is all there is, which has no interval.
-    pub(super) fn is_lonely(&self) -> bool {
-        let lonely = |sample: &Sample| !sample.exact && sample.trials.trials() < 2;
-        self.sample.as_ref().is_some_and(lonely)
+    /// Its trials, where it is no mere count over all of them.
+    fn trials(&self) -> Option<&throng_stats::Sample> {
+        let sample = self.sample.as_ref().filter(|sample| !sample.exact)?;
+        Some(&sample.trials)
     }
 }
 
@@ -200,58 +310,124 @@ mod tests {
         };
         Term {
             sample: Some(sample),
+            is_written: false,
             low,
             high,
             ..Term::number(f64::midpoint(low, high), String::new())
         }
     }
 
+    fn found(first: &Term, relation: Relation, second: &Term, share: f64) -> Finding {
+        weigh(first, relation, second, share).finding()
+    }
+
     #[test]
     fn values_apart_are_decided_and_values_that_cross_are_not() {
-        let (small, large) = (term(&[1.0, 1.1, 1.05]), term(&[2.0, 2.1, 2.2]));
-        let finding = |a: &Term, b: &Term, level: bool| below(a, b, level.then_some(0.05)).finding;
-        assert_eq!(finding(&small, &large, false), Finding::Confirmed);
-        assert_eq!(finding(&large, &small, false), Finding::Refuted);
-        assert_eq!(finding(&large, &small, true), Finding::Refuted);
-        assert_eq!(
-            finding(&small, &term(&[0.9, 1.2, 1.0]), false),
-            Finding::Inconclusive
-        );
+        use Finding::{Confirmed, Equivalent, Inconclusive, Refuted};
+        use Relation::{Alike, AtLeast, AtMost, Greater, Less};
+        let small = term(&[1.0, 1.1, 1.05, 1.02, 1.01]);
+        let large = term(&[2.0, 2.1, 2.2, 2.05, 2.03]);
+        let wide = term(&[0.9, 1.2, 1.0, 1.1, 0.8]);
+        let three = |term: &Term| {
+            let values: Vec<f64> = term
+                .trials()
+                .unwrap()
+                .by_round()
+                .iter()
+                .map(|(_, v)| *v)
+                .collect();
+            self::term(&values[..3])
+        };
+        let number = |value| Term::number(value, String::new());
+        for (first, relation, second, expected) in [
+            (&small, Less, &large, Confirmed),
+            (&small, Greater, &large, Refuted),
+            (&large, Less, &small, Refuted),
+            (&large, AtMost, &small, Refuted),
+            (&small, AtLeast, &large, Refuted),
+            (&small, Less, &wide, Inconclusive),
+            (&small, Alike, &large, Refuted),
+            (&small, Alike, &wide, Inconclusive),
+            // All lie apart, but of two times three that happens by chance.
+            (&three(&small), Less, &three(&large), Inconclusive),
+            (&small, Less, &number(3.0), Inconclusive),
+            (
+                &term(&[1.0, 1.1, 1.05, 1.02, 1.01, 1.0]),
+                Less,
+                &number(3.0),
+                Confirmed,
+            ),
+            (
+                &term(&[1.0, 1.1, 1.05, 1.02, 1.01, 1.0]),
+                Greater,
+                &number(3.0),
+                Refuted,
+            ),
+        ] {
+            assert_eq!(
+                found(first, relation, second, 0.05),
+                expected,
+                "{first:?} {relation:?} {second:?}"
+            );
+        }
         let noisy = Term {
             least: 1.5,
             ..small.clone()
         };
-        assert_eq!(finding(&noisy, &large, false), Finding::Inconclusive);
-        let two = term(&[1.0, 1.1]);
-        assert_eq!(finding(&two, &large, false), Finding::Inconclusive);
-        // As much as itself is no more than itself.
-        let same = term(&[1.0, 1.01, 1.0]);
-        assert_eq!(finding(&same, &same, true), Finding::Confirmed);
+        assert_eq!(found(&noisy, Less, &large, 0.0), Equivalent);
+        // A difference that is certain, and too small to matter.
+        let (a, b) = (
+            [1.0, 1.001, 0.999, 1.0, 1.001, 0.999],
+            [1.02, 1.021, 1.019, 1.02, 1.021, 1.019],
+        );
+        let (a, b) = (term(&a), term(&b));
+        assert_eq!(found(&a, Less, &b, 0.05), Equivalent);
+        assert_eq!(found(&a, Less, &b, 0.01), Confirmed);
+        assert_eq!(found(&b, Less, &a, 0.05), Equivalent);
+        assert_eq!(found(&a, Alike, &b, 0.05), Confirmed);
+        assert_eq!(found(&b, AtMost, &a, 0.05), Confirmed);
+    }
+
+    #[test]
+    fn bounds_that_may_be_more_decide_nothing_beyond_them() {
+        let reach = |low: f64, censored: bool| Term {
+            is_written: false,
+            high: if censored { f64::INFINITY } else { low },
+            censored: censored.then(|| "descriptors".to_owned()),
+            ..Term::number(low, String::new())
+        };
+        let (more, as_much, less) = (reach(100.0, true), reach(100.0, true), reach(50.0, false));
         assert_eq!(
-            finding(&small, &Term::number(3.0, String::new()), false),
+            found(&more, Relation::Greater, &less, 0.05),
             Finding::Confirmed
         );
         assert_eq!(
-            finding(&small, &Term::number(1.05, String::new()), false),
-            Finding::Inconclusive
+            found(&less, Relation::Greater, &more, 0.05),
+            Finding::Refuted
+        );
+        assert_eq!(
+            found(&more, Relation::Greater, &as_much, 0.05),
+            Finding::Censored
+        );
+        assert_eq!(
+            found(&less, Relation::AtLeast, &less, 0.0),
+            Finding::Confirmed
+        );
+        assert_eq!(
+            found(&less, Relation::Less, &less, 0.0),
+            Finding::Equivalent
         );
     }
 
     #[test]
-    fn alike_is_shown_and_not_only_not_refuted() {
-        let finding = |a: &[f64], b: &[f64]| alike(&term(a), &term(b), 0.1).finding;
-        assert_eq!(
-            finding(&[1.0, 1.01, 1.02], &[1.0, 1.02, 1.01]),
-            Finding::Confirmed
-        );
-        assert_eq!(
-            finding(&[1.0, 1.5, 0.7], &[1.0, 1.6, 0.6]),
-            Finding::Inconclusive
-        );
-        assert_eq!(
-            finding(&[1.0, 1.01, 1.02], &[2.0, 2.02, 2.01]),
-            Finding::Refuted
-        );
+    fn what_it_would_take_is_counted_in_rounds() {
+        let need = |a: &[f64], b: &[f64]| weigh(&term(a), Relation::Less, &term(b), 0.05).need;
+        assert_eq!(need(&[1.0; 3], &[2.0; 3]), Need::More { had: 3 });
+        let noisy = [1.0, 1.4, 0.7, 1.2, 0.9, 1.1, 1.3, 0.8];
+        let Need::About { had: 8, rounds } = need(&noisy, &[1.1; 8]) else {
+            panic!("{:?}", need(&noisy, &[1.1; 8]));
+        };
+        assert!((9..1000).contains(&rounds), "{rounds}");
     }
 
     proptest! {
@@ -260,18 +436,14 @@ mod tests {
         /// Two cannot both be below each other.
         #[test]
         fn what_is_confirmed_one_way_is_not_confirmed_the_other(
-            a in prop::collection::vec(0.5_f64..2.0, 2..7),
-            b in prop::collection::vec(0.5_f64..2.0, 2..7),
+            a in prop::collection::vec(0.5_f64..2.0, 2..9),
+            b in prop::collection::vec(0.5_f64..2.0, 2..9),
         ) {
             let (a, b) = (term(&a), term(&b));
-            let (one, other) = (below(&a, &b, None).finding, below(&b, &a, None).finding);
-            prop_assert!(one == Finding::Inconclusive || one != other);
-            // Nothing is both alike and distinguished by more than that.
-            let within = alike(&a, &b, 0.1);
-            if within.finding == Finding::Confirmed {
-                let ratio = within.ratio.expect("trials give one");
-                prop_assert!(ratio.low > Some(0.9) && ratio.high < Some(1.11));
-            }
+            let (one, other) = (weigh(&a, Relation::Less, &b, 0.1), weigh(&b, Relation::Less, &a, 0.1));
+            prop_assert!(one.shown >= LEVEL || other.shown >= LEVEL);
+            let turned = weigh(&b, Relation::Greater, &a, 0.1);
+            prop_assert!((one.shown - turned.shown).abs() < 1e-9 && (one.contrary - turned.contrary).abs() < 1e-9);
         }
     }
 }

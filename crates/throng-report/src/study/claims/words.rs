@@ -1,10 +1,11 @@
 //! What is expected, and what has come of it, in words.
 
-use super::weigh::{FEWEST_TRIALS, Term, Weighed};
-use super::{Evidence, Finding};
+use super::weigh::{FEWEST_FOR_INTERVALS, Need, Term, Weighed};
+use super::{Evidence, Finding, JudgedCheck};
 use throng_record::claim::{Baseline, Bounds, Clients, Expectation, Reference, Relation};
 use throng_record::format::{counted, list, number, whole};
 use throng_record::metrics::{Quantity, find};
+use throng_record::{Cause, Tried};
 
 /// What is expected, of a part where one is named.
 pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
@@ -26,6 +27,7 @@ pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
         Relation::Flat => "is flat with clients",
         Relation::Highest => "is highest",
         Relation::Lowest => "is lowest",
+        Relation::EndedBy => "came of",
     };
     let mut words = format!("{metric} of {servers} {relation}");
     match &expect.baseline {
@@ -33,8 +35,15 @@ pub(super) fn expected(expect: &Expectation, part: Option<&str>) -> String {
         Some(number) => words += &format!(" {}", number.number().unwrap_or_default()),
         None => {}
     }
-    if expect.has_margin() {
+    if expect.relation == Relation::EndedBy {
+        words += &format!(" {}", either(&expect.causes));
+    } else if matches!(expect.relation, Relation::Alike | Relation::Flat) {
         words += &format!(" within {} %", expect.margin());
+    } else if expect.has_margin() && matches!(expect.relation, Relation::AtMost | Relation::AtLeast)
+    {
+        words += &format!(", give or take {} %", expect.margin());
+    } else if let Some(margin) = expect.margin.filter(|_| expect.has_margin()) {
+        words += &format!(" by more than {margin} %");
     }
     words += &expect
         .clients
@@ -86,6 +95,7 @@ pub(super) fn beside(
     clients: &[u32],
     relation: Relation,
     weighed: Weighed,
+    repeats: &str,
 ) -> Evidence {
     let same = match clients {
         [0] | [] => String::new(),
@@ -115,32 +125,44 @@ pub(super) fn beside(
             with(1)
         ),
     };
-    let floor = percent(weighed.floor);
-    let apart = match (weighed.finding, relation) {
-        (Finding::Inconclusive, _) if a.is_scarce() || b.is_scarce() => {
-            format!(", and fewer than {FEWEST_TRIALS} trials decide nothing")
-        }
+    let margin = percent(weighed.margin);
+    let finding = weighed.finding();
+    let apart = match (finding, relation) {
+        (Finding::Confirmed, Relation::Alike) => format!(", which is within {margin}"),
+        (Finding::Refuted, Relation::Alike) => format!(", which is apart by more than {margin}"),
+        (Finding::Equivalent, _) => format!(", which is a difference of less than {margin}"),
         (Finding::Inconclusive, Relation::Alike) => {
-            format!(", which may be within {floor} or not")
+            format!(", which may be within {margin} or not")
         }
-        (Finding::Confirmed, Relation::Alike) => format!(", which is within {floor}"),
-        (Finding::Refuted, Relation::Alike) => format!(", which is apart by more than {floor}"),
-        (Finding::Inconclusive, _) if weighed.floor > 0.0 => {
-            format!(", and differences up to {floor} do not matter there")
+        (Finding::Inconclusive, _) => ", which may be chance".to_owned(),
+        (Finding::Censored, _) => {
+            let why = a.censored.iter().map(|why| (&a.name, why));
+            let why = why.chain(b.censored.iter().map(|why| (&b.name, why)));
+            let why: Vec<String> = why
+                .map(|(name, why)| format!("the {name} may be more, since {why}"))
+                .collect();
+            format!("; {}", list(&why))
         }
-        (Finding::Inconclusive, _) => ", and the interval includes 1".to_owned(),
         _ => String::new(),
     };
     Evidence {
-        verdict: weighed.finding,
-        sentence: sentence_of(&format!("{sentence}{apart}")),
+        verdict: finding,
+        sentence: sentence_of(&format!("{sentence}{apart}"))
+            + &taking(finding, weighed.need, repeats),
         ratio: weighed.ratio,
-        floor: weighed.floor,
+        margin: weighed.margin,
+        p: [weighed.shown, weighed.contrary, weighed.within],
     }
 }
 
 /// A value and a number that was written, in a sentence.
-pub(super) fn beside_number(term: &Term, limit: &Term, clients: u32, weighed: Weighed) -> Evidence {
+pub(super) fn beside_number(
+    term: &Term,
+    limit: &Term,
+    clients: u32,
+    weighed: Weighed,
+    repeats: &str,
+) -> Evidence {
     let with = if clients == 0 {
         String::new()
     } else {
@@ -150,16 +172,99 @@ pub(super) fn beside_number(term: &Term, limit: &Term, clients: u32, weighed: We
     let interval = interval.map_or_else(String::new, |(low, high)| {
         format!(" ({}–{})", number(low), number(high))
     });
+    let finding = weighed.finding();
+    let more = term
+        .censored
+        .as_ref()
+        .filter(|_| finding == Finding::Censored);
+    let more = more.map_or_else(String::new, |why| format!(" and may be more, since {why}"));
     let sentence = format!(
-        "{with}the {} is {}{interval}, beside {}",
+        "{with}the {} is {}{interval}, beside {}{more}",
         term.name, term.text, limit.text
     );
     Evidence {
-        verdict: weighed.finding,
-        sentence: sentence_of(&sentence),
+        verdict: finding,
+        sentence: sentence_of(&sentence) + &taking(finding, weighed.need, repeats),
         ratio: weighed.ratio,
-        floor: weighed.floor,
+        margin: weighed.margin,
+        p: [weighed.shown, weighed.contrary, weighed.within],
     }
+}
+
+/// What gave way first, and whether that was expected.
+pub(super) fn ended(server: &str, held: Option<Tried>, cause: &Cause, is_so: bool) -> Evidence {
+    let weighed = Weighed::certainly(is_so);
+    let held = held.map_or(0, |held| held.value);
+    let sentence = format!(
+        "{server} held {} and no more since {} ({}: {})",
+        whole(held as f64),
+        cause.sentence,
+        cause.kind,
+        cause.evidence.join("; ")
+    );
+    Evidence {
+        verdict: weighed.finding(),
+        sentence: sentence_of(&sentence),
+        ratio: None,
+        margin: 0.0,
+        p: [weighed.shown, weighed.contrary, weighed.within],
+    }
+}
+
+/// What it would take to decide, where nothing is.
+fn taking(finding: Finding, need: Need, repeats: &str) -> String {
+    if finding != Finding::Inconclusive {
+        return String::new();
+    }
+    let had = |had: usize| counted(had as u32, "trial");
+    match need {
+        Need::None => String::new(),
+        Need::More { had: few } if few < FEWEST_FOR_INTERVALS => format!(
+            " It takes at least {FEWEST_FOR_INTERVALS} trials of each, and there were {few} ({repeats} {FEWEST_FOR_INTERVALS})."
+        ),
+        Need::More { had: few } => format!(" {} are not enough ({repeats}).", had(few)),
+        Need::About { had: few, rounds } => format!(
+            " It would take about {rounds} trials of each instead of {few} ({repeats} {rounds})."
+        ),
+        Need::TooMany { had: few } => format!(
+            " The {} vary so much that more than 1,000 would be needed.",
+            had(few)
+        ),
+    }
+}
+
+fn either(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// A p-value: "0.003", "below 0.0001".
+pub(super) fn p_value(p: f64) -> String {
+    match p {
+        ..0.0001 => "below 0.0001".to_owned(),
+        ..0.01 => format!("{p:.4}"),
+        p => format!("{p:.2}"),
+    }
+}
+
+/// Why several checks have come to this: that of the one that decided.
+pub(super) fn of_checks(verdict: Finding, checks: &[JudgedCheck]) -> String {
+    let deciding = checks.iter().find(|check| check.verdict == verdict);
+    let Some(deciding) = deciding.or(checks.first()) else {
+        return String::new();
+    };
+    let mut sentence = deciding.sentence.clone();
+    let agreeing = checks
+        .iter()
+        .filter(|check| check.verdict == verdict)
+        .count();
+    if verdict == Finding::Confirmed && agreeing > 1 {
+        sentence += &format!(" All {agreeing} checks of it are confirmed.");
+    }
+    sentence
 }
 
 /// Why a check has come to this, in a sentence or two.
@@ -200,7 +305,7 @@ pub(super) fn lowered(title: &str) -> String {
     }
 }
 
-fn sentence_of(text: &str) -> String {
+pub(super) fn sentence_of(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters
         .next()

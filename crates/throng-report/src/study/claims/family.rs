@@ -1,0 +1,202 @@
+//! All that a study tests, corrected together.
+
+use super::weigh::LEVEL;
+use super::{Evidence, Finding, JudgedCheck};
+use throng_stats::holm;
+
+/// The verdicts of all claims of a study, and of their causes, in their order.
+///
+/// What a claim expects must all be so: it is confirmed with the greatest p-value of its comparisons, which needs no
+/// correction for their number (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
+/// 24 (1982)). One contrary is enough to refute it, so the least of these is taken times their number (Bonferroni). Then
+/// both families, what is decided and what is equivalent, are corrected by Holm's procedure.
+pub(super) struct Family {
+    verdicts: Vec<(Finding, Option<f64>)>,
+    tests: usize,
+}
+
+/// What the comparisons of a claim come to.
+struct Tested {
+    confirmed: f64,
+    refuted: f64,
+    equivalent: f64,
+    /// What it is where nothing is decided.
+    undecided: Finding,
+}
+
+impl Family {
+    /// Of the checks of each claim.
+    pub(super) fn of<'a>(claims: impl Iterator<Item = &'a Vec<JudgedCheck>>) -> Self {
+        let tested: Vec<Result<Tested, Finding>> =
+            claims.map(|checks| Tested::of(checks)).collect();
+        let those: Vec<&Tested> = tested.iter().flatten().collect();
+        let decided: Vec<f64> = those
+            .iter()
+            .map(|one| one.confirmed.min(one.refuted))
+            .collect();
+        let equivalent: Vec<f64> = those.iter().map(|one| one.equivalent).collect();
+        let (decided, equivalent) = (holm(&decided), holm(&equivalent));
+        let mut corrected = decided.iter().zip(&equivalent);
+        let tests = those.len();
+        let verdicts = tested.iter().map(|one| match one {
+            Err(finding) => (*finding, None),
+            Ok(one) => {
+                let Some((&decided, &equivalent)) = corrected.next() else {
+                    return (one.undecided, None);
+                };
+                let finding = match (decided < LEVEL, equivalent < LEVEL) {
+                    (true, _) if one.refuted <= one.confirmed => Finding::Refuted,
+                    (true, _) => Finding::Confirmed,
+                    (false, true) => Finding::Equivalent,
+                    (false, false) => one.undecided,
+                };
+                let p = if finding == Finding::Equivalent {
+                    equivalent
+                } else {
+                    decided
+                };
+                (finding, Some(p))
+            }
+        });
+        Self {
+            verdicts: verdicts.collect(),
+            tests,
+        }
+    }
+
+    /// What came of the claim at a place.
+    pub(super) fn verdict(&self, place: usize) -> Finding {
+        self.verdicts[place].0
+    }
+
+    /// Its p-value, corrected.
+    pub(super) fn p(&self, place: usize) -> Option<f64> {
+        self.verdicts[place].1
+    }
+
+    /// How many were tested.
+    pub(super) fn tests(&self) -> usize {
+        self.tests
+    }
+}
+
+impl Tested {
+    /// What checks come to; without any comparison, what it is.
+    fn of(checks: &[JudgedCheck]) -> Result<Self, Finding> {
+        let evidence: Vec<&Evidence> = checks.iter().flat_map(|check| &check.evidence).collect();
+        if evidence.is_empty() {
+            let findings = checks.iter().map(|check| check.verdict);
+            return Err(Finding::of_all(findings).unwrap_or(Finding::NotTestable));
+        }
+        // A difference too small to matter is neither what was claimed nor the contrary.
+        let is_small = |one: &Evidence| one.p[2] < LEVEL;
+        let either = |one: &Evidence, p: f64| if is_small(one) { 1.0 } else { p };
+        let greatest =
+            |p: &dyn Fn(&Evidence) -> f64| evidence.iter().map(|one| p(one)).fold(0.0, f64::max);
+        let least = evidence
+            .iter()
+            .map(|one| either(one, one.p[1]))
+            .fold(1.0, f64::min);
+        // A check of which nothing could be looked at keeps the claim from being confirmed.
+        let all_looked_at = checks.iter().all(|check| !check.evidence.is_empty());
+        let is_confirmed = if all_looked_at {
+            greatest(&|one| either(one, one.p[0]))
+        } else {
+            1.0
+        };
+        let is_equivalent = all_looked_at && evidence.iter().any(|one| is_small(one));
+        let open = checks
+            .iter()
+            .filter(|check| check.verdict != Finding::Refuted);
+        let open = Finding::of_all(open.map(|check| check.verdict));
+        Ok(Self {
+            confirmed: is_confirmed,
+            refuted: (least * evidence.len() as f64).min(1.0),
+            equivalent: if is_equivalent {
+                greatest(&|one| one.p[2].min(one.p[0]))
+            } else {
+                1.0
+            },
+            undecided: open
+                .filter(|open| matches!(open, Finding::Censored | Finding::NotTestable))
+                .unwrap_or(Finding::Inconclusive),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(p: &[[f64; 3]]) -> Vec<JudgedCheck> {
+        let evidence = p.iter().map(|p| Evidence {
+            verdict: match p {
+                [_, _, within] if *within < LEVEL => Finding::Equivalent,
+                [shown, ..] if *shown < LEVEL => Finding::Confirmed,
+                [_, contrary, _] if *contrary < LEVEL => Finding::Refuted,
+                _ => Finding::Inconclusive,
+            },
+            sentence: String::new(),
+            ratio: None,
+            margin: 0.05,
+            p: *p,
+        });
+        let evidence: Vec<Evidence> = evidence.collect();
+        let findings = evidence.iter().map(|one| one.verdict);
+        vec![JudgedCheck {
+            text: String::new(),
+            verdict: Finding::of_all(findings).unwrap_or(Finding::NotTestable),
+            sentence: String::new(),
+            evidence,
+            missing: Vec::new(),
+        }]
+    }
+
+    fn verdicts(claims: &[Vec<JudgedCheck>]) -> Vec<Finding> {
+        let family = Family::of(claims.iter());
+        (0..claims.len())
+            .map(|place| family.verdict(place))
+            .collect()
+    }
+
+    #[test]
+    fn each_verdict_has_its_case() {
+        use Finding::{Confirmed, Equivalent, Inconclusive, NotTestable, Refuted};
+        let claims = [
+            check(&[[1e-4, 1.0, 1.0], [1e-3, 1.0, 1.0]]),
+            check(&[[1e-4, 1.0, 1.0], [1.0, 1e-4, 1.0]]),
+            check(&[[1e-4, 1.0, 1.0], [1.0, 1e-4, 1e-6]]),
+            check(&[[1e-4, 1.0, 1.0], [0.3, 1.0, 0.4]]),
+            check(&[]),
+        ];
+        let expected = [Confirmed, Refuted, Equivalent, Inconclusive, NotTestable];
+        assert_eq!(verdicts(&claims), expected);
+    }
+
+    #[test]
+    fn more_claims_need_stronger_evidence_each() {
+        let weak = check(&[[0.02, 1.0, 1.0]]);
+        assert_eq!(verdicts(std::slice::from_ref(&weak)), [Finding::Confirmed]);
+        let three = vec![weak; 3];
+        assert_eq!(verdicts(&three), [Finding::Inconclusive; 3]);
+        // Of what must all be so none has to be stronger.
+        assert_eq!(
+            verdicts(&[check(&[[0.02, 1.0, 1.0]; 5])]),
+            [Finding::Confirmed]
+        );
+        // Of what one contrary refutes it has to be.
+        assert_eq!(
+            verdicts(&[check(&[[1.0, 0.02, 1.0]; 5])]),
+            [Finding::Inconclusive]
+        );
+    }
+
+    #[test]
+    fn a_check_of_which_nothing_was_looked_at_keeps_the_verdict_open() {
+        let mut claim = check(&[[1e-6, 1.0, 1.0]]);
+        claim.extend(check(&[]));
+        assert_eq!(verdicts(&[claim.clone()]), [Finding::NotTestable]);
+        claim[1].verdict = Finding::Censored;
+        assert_eq!(verdicts(&[claim]), [Finding::Censored]);
+    }
+}

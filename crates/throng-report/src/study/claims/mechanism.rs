@@ -1,0 +1,159 @@
+//! Why something is so, as far as it was measured: no cause is named unless an ablation or a counter shows it.
+
+use serde::Serialize;
+
+use super::judge::Judge;
+use super::words::{lowered, of_checks, sentence_of};
+use super::{Finding, JudgedCheck};
+use throng_record::claim::{Baseline, Claim, Expectation, Mechanism};
+use throng_record::format::{counted, list};
+use throng_record::metrics::{Metric, find};
+use throng_record::{Cause, Purpose};
+
+/// A cause that was named for a claim, and what was measured beside it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct JudgedMechanism {
+    /// The cause, in words; none where only values are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Finding>,
+    /// Why, in a sentence.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sentence: String,
+    /// What was measured, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<JudgedCheck>,
+}
+
+impl JudgedMechanism {
+    /// All of it in a line.
+    pub fn line(&self) -> String {
+        let cause = match (&self.text, self.verdict) {
+            (Some(text), Some(Finding::Confirmed)) => vec![format!("{text} {}", self.sentence)],
+            (Some(text), Some(verdict)) => {
+                let text = text.trim_end_matches('.');
+                vec![format!(
+                    "not shown: \"{text}\" is {}. {}",
+                    verdict.text(),
+                    self.sentence
+                )]
+            }
+            _ => Vec::new(),
+        };
+        let seen = self.seen.iter().map(|line| sentence_of(line));
+        cause.into_iter().chain(seen).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The mechanism of a claim: what its author names, and of limits what gave way.
+pub(super) fn of(
+    judge: &Judge<'_>,
+    claim: &Claim,
+    checks: &[JudgedCheck],
+    verdict: Finding,
+) -> Option<JudgedMechanism> {
+    let named = claim.mechanism.as_ref();
+    let mut seen = causes(judge, claim);
+    seen.extend(named.map_or_else(Vec::new, |named| values(judge, claim, named)));
+    let text = named.and_then(|named| named.text.clone());
+    if text.is_none() && seen.is_empty() {
+        return None;
+    }
+    Some(JudgedMechanism {
+        verdict: text.as_ref().map(|_| verdict),
+        sentence: if text.is_some() {
+            of_checks(verdict, checks)
+        } else {
+            String::new()
+        },
+        text,
+        seen,
+        checks: checks.to_vec(),
+    })
+}
+
+/// What gave way first, of each server whose limit a claim is about.
+fn causes(judge: &Judge<'_>, claim: &Claim) -> Vec<String> {
+    let is_of_search = |expect: &&Expectation| find(&expect.metric).is_ok_and(Metric::is_of_search);
+    let mut lines = Vec::new();
+    for expect in claim.expect.iter().filter(is_of_search) {
+        for part in judge.parts_of(expect) {
+            let limit = part
+                .report
+                .as_ref()
+                .and_then(|report| report.run.limit.as_ref());
+            for found in limit.map_or(&[][..], |limit| &limit.found) {
+                let Some(Cause {
+                    sentence, evidence, ..
+                }) = &found.cause
+                else {
+                    continue;
+                };
+                let line = format!(
+                    "{} ended since {sentence} ({})",
+                    found.server,
+                    evidence.join("; ")
+                );
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// The values that are to stand beside a claim: of its servers with the most clients that it is about.
+fn values(judge: &Judge<'_>, claim: &Claim, named: &Mechanism) -> Vec<String> {
+    let Some(expect) = claim.expect.first() else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for part in judge.parts_of(expect) {
+        let Some(report) = &part.report else {
+            continue;
+        };
+        let clients = report.run.settings.clients.iter().rev();
+        let Some(&clients) = clients.clone().find(|clients| expect.is_about(**clients)) else {
+            continue;
+        };
+        let mut servers: Vec<&str> = expect.servers.iter().map(String::as_str).collect();
+        if let Some(Baseline::Value(other)) = &expect.baseline {
+            servers.extend(other.server.as_deref());
+        }
+        if servers.is_empty() || expect.relation.is_extreme() {
+            servers = report
+                .run
+                .servers
+                .iter()
+                .map(|server| server.name.as_str())
+                .collect();
+        }
+        for metric in named.metrics.iter().filter_map(|name| find(name).ok()) {
+            let value = |server: &&str| match part.sample(metric, server, clients) {
+                Ok(sample) => Ok(format!("{server} {}", metric.text(sample.value))),
+                Err(why) => Err(why),
+            };
+            let (known, absent): (Vec<_>, Vec<_>) =
+                servers.iter().map(value).partition(Result::is_ok);
+            let known: Vec<String> = known.into_iter().flatten().collect();
+            let metric_name = match metric.purpose {
+                Purpose::Profiled => format!("{} (profiled)", lowered(metric.label)),
+                _ => lowered(metric.label),
+            };
+            let with = counted(clients, "client");
+            lines.push(
+                match (known.as_slice(), absent.into_iter().find_map(Result::err)) {
+                    ([], Some(why)) if why == "not measured" => format!("{metric_name}: {why}"),
+                    ([], Some(why)) => format!("{metric_name}: not measured ({why})"),
+                    _ => format!("{metric_name} with {with}: {}", list(&known)),
+                },
+            );
+        }
+    }
+    lines
+}
