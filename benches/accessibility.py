@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Looks at pages of reports with axe-core in headless Chromium, as light and as dark pages, and lists what it finds.
+"""Looks at pages with axe-core in headless Chromium, as light and as dark pages, and lists what it finds.
 
-    benches/accessibility.py throng-results/*/report.html
+    benches/accessibility.py throng-results/*/report.html     these pages
+    benches/accessibility.py --all [PROGRAM]                  pages of every kind: reports of a run, a comparison, a limit,
+                                                              a study and two runs, and every page of `throng view`
 
-Ends with 1 where something serious or critical is found. Needs Chromium, and npm to get axe-core; without them it says
-so and ends with 0."""
+Ends with 1 where something is found. Needs Chromium, and npm to get axe-core; without them it says so and ends with 0.
+--all runs small loads on loopback, about a minute."""
 
+import contextlib
 import html
 import json
 import pathlib
@@ -14,11 +17,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
 
 LIGHT_AND_DARK = {"light": [], "dark": ["--blink-settings=preferredColorScheme=0"]}
 
 RUN = """
 addEventListener("load", () => setTimeout(async () => {
+  for (const fold of document.querySelectorAll("details")) fold.open = true;
   const found = await axe.run(document, {resultTypes: ["violations"]});
   const result = document.createElement("pre");
   result.id = "axe-result";
@@ -43,9 +51,8 @@ def axe(directory):
     return (directory / "package/axe.min.js").read_text()
 
 
-def look(browser, page, script, options, directory):
+def look(browser, name, text, script, options, directory):
     """What axe finds on a page."""
-    text = pathlib.Path(page).read_text()
     # Its policy would refuse the script that looks.
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
     before, after = text.rsplit("</body>", 1)
@@ -60,8 +67,89 @@ def look(browser, page, script, options, directory):
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=300)
     result = re.search(r'<pre id="axe-result">(.*?)</pre>', dumped.stdout, re.S)
     if result is None:
-        sys.exit(f"{page}: axe gave no result; the browser said: {dumped.stderr[-500:]}")
+        sys.exit(f"{name}: axe gave no result; the browser said: {dumped.stderr[-500:]}")
     return json.loads(html.unescape(result[1]))
+
+
+@contextlib.contextmanager
+def view(program, directory):
+    """A running `throng view`: what gets a page of it, by its path."""
+    process = subprocess.Popen([program, "view", directory], stdout=subprocess.PIPE, text=True)
+    try:
+        address = process.stdout.readline().split()[-1].rstrip("/")
+
+        def get(path):
+            try:
+                with urllib.request.urlopen(address + path) as answer:
+                    return answer.read().decode()
+            except urllib.error.HTTPError as refused:
+                # A page too.
+                return refused.read().decode()
+
+        style = get("/page.css")
+
+        def page(path):
+            # It stands by itself then, as a file.
+            text = re.sub(r"<script[^>]*src=[^>]*></script>", "", get(path))
+            return text.replace('<link rel="stylesheet" href="/page.css">', f"<style>{style}</style>")
+
+        yield page, get
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def every_kind(program, directory):
+    """Pages of every kind, by name."""
+    root = pathlib.Path(__file__).resolve().parent.parent
+    small = "-d 500ms --warm-up 100ms --retries 0 --no-ceiling --control none --latency-at none --allow-rough --output".split()
+    records = directory / "records"
+    records.mkdir()
+
+    def throng(*arguments):
+        done = subprocess.run([program, *map(str, arguments)], cwd=records, capture_output=True, text=True)
+        # Whatever the machine does to such small loads, there is a page.
+        if done.returncode not in (0, 4):
+            print(f"throng {' '.join(map(str, arguments))}: {done.stderr[-300:]}")
+
+    run = ["run", "--models", "epoll,poll", "--clients", "10,50", "--runs", "6"]
+    throng(*run, *small, "vm/a")
+    throng(*run, *small, "vm/b")
+    throng("compare", "epoll", "poll", "--clients", "10", "--runs", "6", "-d", "300ms", "--allow-rough", "--output", "compare")
+    throng("limit", "poll", "select", "--most", "64", "-d", "300ms", "--allow-rough", "--output", "limit")
+    shutil.copytree(root / "results/2026-11-21-vm/fairness", records / "study")
+    throng("report", "study")
+    throng("report", "vm/b", "--diff", "vm/a")
+    for name, path in {
+        "report of a run": "vm/a/report.html",
+        "report of a comparison": "compare/report.html",
+        "report of limits": "limit/report.html",
+        "report of a study": "study/report.html",
+        "two runs side by side": "vm/b/diff.html",
+    }.items():
+        if (records / path).exists():
+            yield name, (records / path).read_text()
+        else:
+            print(f"{name}: not tried, there is none")
+    command = [program, "run", "--models", "epoll", "--clients", "10", "-d", "60s", "--output", "live"]
+    running = subprocess.Popen(command, cwd=records, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with view(program, records) as (page, get):
+            server = urllib.parse.quote("epoll")
+            for _ in range(60):
+                text = get("/run/live/progress.json")
+                points = json.loads(text).get("now", [None, []])[1] if text.startswith("{") else []
+                if len(points) > 3 and "Reading its trials" not in get("/"):
+                    break
+                time.sleep(1)
+            for path in [
+                "/", "/?q=nothing", "/run/vm/a/", "/run/live/", "/run/compare/", "/run/limit/", "/run/study/", "/run/vm/a/trials",
+                "/run/vm/a/trial?index=0", "/history", f"/history?server={server}", "/nowhere",
+            ]:
+                yield f"view {path}", page(path)
+    finally:
+        running.terminate()
+        running.wait()
 
 
 def main():
@@ -75,16 +163,22 @@ def main():
         if script is None:
             print("not tried: npm cannot get axe-core")
             return 0
-        serious = 0
-        for page in sys.argv[1:]:
+        if sys.argv[1:2] == ["--all"]:
+            program = sys.argv[2] if len(sys.argv) > 2 else "target/release/throng"
+            pages = every_kind(str(pathlib.Path(program).resolve()), directory)
+        else:
+            pages = ((page, pathlib.Path(page).read_text()) for page in sys.argv[1:])
+        count = 0
+        for page, text in pages:
             for scheme, options in LIGHT_AND_DARK.items():
-                found = look(browser, page, script, options, directory)
-                print(f"{page}, {scheme}: {len(found)} findings")
+                found = look(browser, page, text, script, options, directory)
+                count += len(found)
+                print(f"{page}, {scheme}: {len(found)} findings", flush=True)
                 for finding in found:
-                    serious += finding["impact"] in ["serious", "critical"]
                     print(f"  {finding['impact']}: {finding['help']} ({finding['id']}), {len(finding['places'])} places")
                     print("".join(f"    {place}\n" for place in finding["places"][:3]), end="")
-    return 1 if serious else 0
+    return 1 if count else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,7 +5,12 @@ terminal of 80 columns that is read at once) and without (it is a pipe).
     benches/view.py [PROGRAM] [PAIRS]
 
 Prints for each number of clients the medians of both, and the median of the ratios of neighbours with the range of
-the middle half."""
+the middle half.
+
+    benches/view.py --pages [PROGRAM] [RUNS]
+
+What the pages of `throng view` take: time, size and memory with a directory of 10, 100, ... up to RUNS runs (1000), each a
+copy of a reference run of 15 models under 4 loads."""
 
 import fcntl
 import json
@@ -19,6 +24,58 @@ import sys
 import tempfile
 import termios
 import threading
+import time
+import urllib.error
+import urllib.request
+
+
+def pages(program, most):
+    reference = pathlib.Path(__file__).resolve().parent.parent / "results/2026-11-22-vm/models"
+    print(f"{'runs':>6} {'page':<26}{'first, ms':>10}{'again, ms':>10}{'size, kB':>10}{'MiB':>10}")
+    runs = 10
+    while runs <= most:
+        with tempfile.TemporaryDirectory() as directory:
+            directory = pathlib.Path(directory)
+            one = directory / "vm/run-0"
+            one.mkdir(parents=True)
+            for file in ["run.json", "trials.jsonl.gz"]:
+                (one / file).write_bytes((reference / file).read_bytes())
+            subprocess.run([program, "report", one], check=True, capture_output=True)
+            for number in range(1, runs):
+                other = directory / f"vm/run-{number}"
+                other.mkdir()
+                for file in ["run.json", "trials.jsonl.gz", "summary.json", "report.html"]:
+                    os.link(one / file, other / file)
+            # Older versions list what is directly in the directory.
+            process = subprocess.Popen([program, "view", directory / "vm"], stdout=subprocess.PIPE, text=True)
+            try:
+                address = process.stdout.readline().split()[-1].rstrip("/")
+
+                def get(path):
+                    began = time.perf_counter()
+                    with urllib.request.urlopen(address + path) as answer:
+                        size = len(answer.read())
+                    return 1e3 * (time.perf_counter() - began), size
+
+                for path in ["/", "/runs.json", "/run/run-0/", "/run/run-0/trials", "/run/run-0/trial?index=3", "/history?server=epoll"]:
+                    try:
+                        first, size = get(path)
+                        again = statistics.median(get(path)[0] for _ in range(5))
+                    except urllib.error.HTTPError as error:
+                        print(f"{runs:>6} {path:<26}{error.code}")
+                        continue
+                    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+                    memory = int(status.split("VmRSS:")[1].split()[0]) / 1024
+                    print(f"{runs:>6} {path:<26}{first:>10.1f}{again:>10.1f}{size / 1e3:>10.1f}{memory:>10.1f}", flush=True)
+            finally:
+                process.terminate()
+                process.wait()
+        runs *= 10
+
+
+if sys.argv[1:2] == ["--pages"]:
+    pages(sys.argv[2] if len(sys.argv) > 2 else "target/release/throng", int(sys.argv[3]) if len(sys.argv) > 3 else 1000)
+    sys.exit()
 
 program = sys.argv[1] if len(sys.argv) > 1 else "target/release/throng"
 pairs = int(sys.argv[2]) if len(sys.argv) > 2 else 8

@@ -1,9 +1,11 @@
 //! How a run goes, as it is shown while it lasts.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::live::{Forecast, Live, TICK};
+use super::live_file::{EVERY, LiveFile};
 use super::{has_viewer, output};
 use crate::measure::{LiveSnapshot, Observer, RatiosSoFar, Started};
 use crate::record::{Load, Trial, format};
@@ -22,6 +24,8 @@ fn jobs(load: &Load) -> String {
 /// How the run goes: a view that lives on a terminal, with what has ended above it; plain lines elsewhere.
 pub(super) struct Shown {
     live: Option<Live>,
+    /// What `throng view` shows of it.
+    file: LiveFile,
     plain: bool,
     forecast: Forecast,
     /// Whether the run goes on where a server does not start: else that is said at its end.
@@ -31,9 +35,11 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn new(json: bool, keep_going: bool) -> Self {
+    /// Of a run whose record is in a directory.
+    pub(super) fn new(directory: &Path, json: bool, keep_going: bool) -> Self {
         Self {
             live: has_viewer().then(Live::new),
+            file: LiveFile::new(directory),
             plain: !has_viewer() && !json,
             forecast: Forecast::new(),
             keep_going,
@@ -62,6 +68,7 @@ impl Shown {
 impl Observer for Shown {
     fn begins(&mut self, started: &Started<'_>) {
         let clock = self.forecast.begin(started.foreseen, Instant::now());
+        self.file.begin(started);
         if let Some(live) = &self.live {
             let mut number = format!("trial {}", started.index + 1);
             // How many a search will take, nobody knows.
@@ -79,18 +86,21 @@ impl Observer for Shown {
     }
 
     fn wants_figures_every(&self) -> Option<Duration> {
-        self.live.as_ref().map(|_| TICK)
+        Some(self.live.as_ref().map_or(EVERY, |_| TICK))
     }
 
     fn sees(&mut self, live_snapshot: &LiveSnapshot) {
+        self.file.see(live_snapshot);
         if let Some(live) = &self.live {
             live.see(live_snapshot, None);
         }
     }
 
     fn sees_ratios(&mut self, seen: &RatiosSoFar) {
+        let words = so_far(seen);
+        self.file.see_ratios(&words);
         if let Some(live) = &self.live {
-            live.say(&so_far(seen), seen.share_done.min(1.0));
+            live.say(&words, seen.share_done.min(1.0));
         }
     }
 

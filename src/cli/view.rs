@@ -22,7 +22,7 @@ The line \"listening on URL\" on standard output says where to look. SIGINT or S
 written, and nobody else can look: whoever may see the page can see every record below the directory, and
 there is no password. To look from another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST.")]
 pub(super) struct Arguments {
-    /// Directory that holds records, each in a directory of its own.
+    /// Directory that holds records, at any depth up to six.
     #[arg(value_name = "DIR", default_value = "throng-results")]
     directory: PathBuf,
     /// Where to listen, on this machine's loopback; port 0 lets the kernel choose.

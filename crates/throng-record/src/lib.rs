@@ -22,6 +22,7 @@ mod hosts;
 mod invalid;
 mod latency;
 mod limit;
+mod live;
 mod load;
 pub mod load_event;
 pub mod load_stats;
@@ -63,6 +64,7 @@ pub use hosts::{ClientHost, ClockOffset, HostPart, StartSkew};
 pub use invalid::{Invalid, InvalidCause, counting, set_aside, to_repeat};
 pub use latency::Latency;
 pub use limit::{Attempt, CAUSES, Cause, Find, Found, Limit, SearchEnding, StoppedAt, Tried};
+pub use live::{LIVE, LivePoint, LiveTrial, read_live};
 pub use load::{
     Ceiling, Completion, Correlation, Fairness, FirstFailure, LifeFairness, Load, OpenLoop,
     ProbeClients, ReplyBytes, ServiceSample, TimesOverWindow, TlsFigures, Window,

@@ -66,6 +66,65 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     Ok(logs)
 }
 
+/// All that is recorded of one client.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OneClient {
+    /// Its number, from 0.
+    pub number: u32,
+    /// When it was connected, from the start of the load.
+    pub connected_at_us: Option<f64>,
+    /// How long connecting took.
+    pub connect_us: Option<f64>,
+    /// From connect() to its first verified reply.
+    pub first_answer_us: Option<f64>,
+    /// Whole replies.
+    pub replies: u64,
+    /// Those in the steady part.
+    pub window_replies: Option<u64>,
+    /// Why it ended, where that was an error; else empty.
+    pub error: String,
+}
+
+/// Reads the clients of a trial; none where it left no file of them.
+///
+/// # Errors
+/// When the file cannot be read, naming it.
+pub fn read_of(dir: &Path, trial: &Trial) -> anyhow::Result<Option<Vec<OneClient>>> {
+    let Some((_, name, file)) = first_kept(dir, "clients", &[trial])? else {
+        return Ok(None);
+    };
+    let clients = each(BufReader::new(file));
+    let path = || dir.join("clients").join(&name);
+    let clients = clients.with_context(|| format!("cannot read {}", path().display()))?;
+    Ok(Some(clients))
+}
+
+fn each(reader: impl BufRead) -> anyhow::Result<Vec<OneClient>> {
+    let mut lines = Lines::of(reader);
+    let header = lines.header()?;
+    let titles: Vec<&str> = header.split(',').collect();
+    let mut all = Vec::new();
+    while let Some((line, text)) = lines.next_line()? {
+        // The error comes last, and may be any text.
+        let fields: Vec<&str> = text.splitn(titles.len(), ',').collect();
+        let field = |name: &str| {
+            let place = titles.iter().position(|title| *title == name);
+            place.and_then(|place| fields.get(place)).copied()
+        };
+        let number = |name: &'static str| value(field(name).unwrap_or_default(), line, name);
+        all.push(OneClient {
+            number: number("client")?.unwrap_or_default() as u32,
+            connected_at_us: number("connected_at_us")?,
+            connect_us: number("connect_us")?,
+            first_answer_us: number("first_answer_us")?,
+            replies: number("replies")?.unwrap_or_default() as u64,
+            window_replies: number("window_replies")?.map(|replies| replies as u64),
+            error: field("error").unwrap_or_default().to_owned(),
+        });
+    }
+    Ok(all)
+}
+
 /// The first of these trials that has a file in a directory of the record, with the file and its name.
 pub(super) fn first_kept<'a>(
     dir: &Path,
@@ -189,6 +248,28 @@ mod tests {
             .collect();
         assert_eq!(seen, [(1, Some(0)), (2, Some(8)), (3, None)]);
         assert_eq!(rows[2].first_answer_us, None);
+    }
+
+    #[test]
+    fn every_client_has_all_that_is_recorded_of_it() {
+        let text = format!(
+            "{HEADER}\n0,0,127.0.0.1:1,,,,0,0,,0,0,refused, twice\n1,0,127.0.0.1:2,50,5,70,9,9,8,9,9,\n"
+        );
+        let all = each(text.as_bytes()).unwrap();
+        assert_eq!(
+            (all[0].error.as_str(), all[0].first_answer_us),
+            ("refused, twice", None)
+        );
+        let expected = OneClient {
+            number: 1,
+            connected_at_us: Some(50.0),
+            connect_us: Some(5.0),
+            first_answer_us: Some(70.0),
+            replies: 9,
+            window_replies: Some(8),
+            error: String::new(),
+        };
+        assert_eq!(all[1], expected);
     }
 
     #[test]

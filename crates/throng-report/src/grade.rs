@@ -2,7 +2,7 @@
 //!
 //! A new check is one function in the list `CHECKS`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::comparison::size::percent;
 use super::comparison::{Comparison, Measured, OF_SPEED, Pair, ratio};
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 3;
 const NOISY: f64 = 0.1;
 
 /// How far a run can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Nothing speaks against it.

@@ -16,6 +16,7 @@ pub mod document;
 pub mod exporters;
 mod facts;
 pub mod figures;
+pub mod glance;
 pub mod grade;
 #[cfg(test)]
 mod histograms;

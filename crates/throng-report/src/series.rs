@@ -78,20 +78,28 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
     let mut all = Vec::new();
     for candidates in typical_at_largest(run, trials) {
         let kept = first_kept(dir, "samples", &candidates)?;
-        let Some(trial) = kept
-            .as_ref()
-            .map(|kept| kept.0)
-            .or(candidates.first().copied())
-        else {
+        let kept = kept.map(|(trial, ..)| trial);
+        let Some(trial) = kept.or(candidates.first().copied()) else {
             continue;
         };
-        let mut series = TimeSeries {
+        all.push(TimeSeries::read(dir, trial)?);
+    }
+    Ok(all)
+}
+
+impl TimeSeries {
+    /// Reads what was measured in a trial.
+    ///
+    /// # Errors
+    /// When its file is there but cannot be read, naming it.
+    pub fn read(dir: &Path, trial: &Trial) -> anyhow::Result<Self> {
+        let mut series = Self {
             server: trial.server.clone(),
             clients: trial.clients,
             metrics: Vec::new(),
             times: trial.load.as_ref().and_then(times),
         };
-        if let Some((_, name, file)) = kept {
+        if let Some((_, name, file)) = first_kept(dir, "samples", &[trial])? {
             let path = || dir.join("samples").join(&name);
             series
                 .parse(BufReader::new(file))
@@ -103,12 +111,9 @@ pub fn read_largest(dir: &Path, run: &Run, trials: &[Trial]) -> anyhow::Result<V
         for (_, samples) in &mut series.metrics {
             thin(samples);
         }
-        all.push(series);
+        Ok(series)
     }
-    Ok(all)
-}
 
-impl TimeSeries {
     fn parse(&mut self, reader: impl BufRead) -> anyhow::Result<()> {
         let mut lines = Lines::of(reader);
         let header = lines.header()?;

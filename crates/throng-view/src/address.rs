@@ -6,17 +6,30 @@ use std::net::{IpAddr, SocketAddr};
 /// Longest name of a directory.
 const LONGEST: usize = 255;
 
+/// How many directories deep a record may lie; that of a part of a study is one deeper.
+pub(super) const MOST_DEEP: usize = 6;
+
+/// Whether a name leads from entry to entry of directories, and nowhere else: "capacity", "2026-11-21-vm/capacity".
+pub(super) fn is_below(name: &str) -> bool {
+    name.split('/').all(is_entry) && name.split('/').count() <= MOST_DEEP + 1
+}
+
 /// Whether a name stands for an entry of a directory and for nothing else.
 pub(super) fn is_entry(name: &str) -> bool {
     let elsewhere = [".", ".."].contains(&name) || name.contains(['/', '\0']);
     !name.is_empty() && !elsewhere && name.len() <= LONGEST
 }
 
+/// A page of a run; of no page, its own.
+pub(super) fn page_of(run: &str, page: &str) -> String {
+    format!("/run/{}/{page}", encoded(run))
+}
+
 /// A name as it stands in an address.
 pub(super) fn encoded(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {
             text.push(char::from(byte));
         } else {
             text += &format!("%{byte:02X}");
@@ -32,6 +45,12 @@ pub(super) fn values(query: &str, name: &str) -> Option<Vec<String>> {
         .filter(|(key, _)| *key == name)
         .map(|(_, value)| decoded(value))
         .collect()
+}
+
+/// The first of these values; none where there is no such, or an empty one.
+pub(super) fn value(query: &str, name: &str) -> Option<String> {
+    let found = values(query, name)?.into_iter().next();
+    found.filter(|value| !value.is_empty())
 }
 
 fn decoded(text: &str) -> Option<String> {
@@ -77,11 +96,16 @@ mod tests {
             assert!(!is_entry(name), "{name:?}");
         }
         assert!(is_entry("20260101T120000Z-overview") && is_entry("my run \u{e4} %"));
+        assert!(is_below("2026-11-21-vm/capacity/crowd"));
+        let deep = ["x"; MOST_DEEP + 2].join("/");
+        for name in ["", "/", "/a", "a/", "a//b", "a/../b", "./a", &deep] {
+            assert!(!is_below(name), "{name:?}");
+        }
     }
 
     #[test]
     fn names_come_back_as_they_were() {
-        for name in ["a b+c&d=e", "\u{e4}\"<>%2e", "..", "\u{1f600}"] {
+        for name in ["a b+c&d=e", "\u{e4}\"<>%2e", "..", "\u{1f600}", "a/b c"] {
             let query = format!("x=1&run={}&run=2", encoded(name));
             let found = values(&query, "run").unwrap();
             assert_eq!(found, [name, "2"]);

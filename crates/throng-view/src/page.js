@@ -1,128 +1,116 @@
 "use strict";
-// Keeps a page up to date by asking for it again and taking over what has changed; sorts and filters the list.
+// Keeps a page up to date by asking for it again and taking over what has changed.
 (() => {
   const SOON = 1500;
   const LATER = 10000;
+  const TYPED = 200;
 
-  const list = document.querySelector("table.list tbody");
-  const live = document.getElementById("live");
-  const filter = document.getElementById("filter");
-  const heads = [...document.querySelectorAll("table.list thead th")].slice(1);
-  let order = null;
-
+  const $ = (id, root = document) => root.querySelector(`#${id}`);
+  const list = $("list");
+  const live = $("live");
+  const filter = $("filter");
   const hasFocus = (element) => element.contains(document.activeElement) && document.activeElement !== document.body;
 
-  // Takes over what differs, and leaves alone whatever somebody is at.
+  async function fetched(address) {
+    const answer = await fetch(address, { cache: "no-store" });
+    return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
+  }
+
+  // Takes over what differs; what is read out is changed in place, or a reader of the screen would not hear of it.
   function renew(old, fresh) {
-    if (old.isEqualNode(fresh)) return;
-    if (!hasFocus(old) && !old.querySelector("input")) return void old.replaceWith(fresh);
-    if (old.children.length !== fresh.children.length || old.tagName !== fresh.tagName) {
-      if (!hasFocus(old)) old.replaceWith(fresh);
-      return;
-    }
-    for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
-    [...old.children].forEach((child, place) => renew(child, fresh.children[place] ?? child));
+    if (!old || !fresh || old.isEqualNode(fresh)) return;
+    if (old.getAttribute("role") === "status") old.replaceChildren(...fresh.childNodes);
+    else if (!hasFocus(old)) old.replaceWith(fresh);
   }
 
+  // The rows of the list in their order, those that are chosen still chosen.
   function renewList(page) {
-    const rows = new Map([...list.rows].map((row) => [row.dataset.run, row]));
-    const fresh = [...page.querySelectorAll("table.list tbody tr")];
-    for (const row of fresh) {
-      const old = rows.get(row.dataset.run);
-      rows.delete(row.dataset.run);
-      if (!old) list.prepend(row);
-      else [...row.cells].forEach((cell, place) => renew(old.cells[place], cell));
-      if (old) old.dataset.state = row.dataset.state;
-    }
-    rows.forEach((row) => hasFocus(row) || row.remove());
-    ["count", "running"].forEach((id) => renew(document.getElementById(id), page.getElementById(id)));
-    arrange();
-    choose();
-  }
-
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const text = cell.dataset.value ?? cell.textContent.trim();
-    return text !== "" && !Number.isNaN(Number(text)) ? Number(text) : text;
-  };
-
-  function arrange() {
-    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const row of list.rows) {
-      const text = `${row.textContent} ${row.dataset.words}`.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-    }
-    if (!order) return;
-    const { column, sign } = order;
-    const rows = [...list.rows];
-    const sorted = rows.toSorted((one, other) => {
-      const [a, b] = [value(one, column), value(other, column)];
-      return sign * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+    const fresh = $("list", page);
+    if (!fresh) return;
+    const [rows, others] = [list, fresh].map((root) => root.querySelector("ul.list"));
+    if (!rows || !others) return renew(list.querySelector("section.results"), fresh.querySelector("section.results"));
+    const known = new Map([...rows.children].map((row) => [row.dataset.run, row]));
+    const next = [...others.children].map((row) => {
+      const old = known.get(row.dataset.run);
+      if (!old) return row;
+      const box = old.querySelector("input[name=run]");
+      if (box?.checked) row.querySelector("input[name=run]")?.setAttribute("checked", "");
+      const same = [...old.children].every((part, place) => part.matches(".pick") || part.isEqualNode(row.children[place]));
+      return same || hasFocus(old) ? old : row;
     });
-    if (sorted.some((row, place) => row !== rows[place]) && !sorted.some(hasFocus)) list.append(...sorted);
+    if (next.length !== rows.children.length || next.some((row, place) => row !== rows.children[place])) {
+      if (!hasFocus(rows)) rows.replaceChildren(...next);
+    }
+    for (const id of ["count", "running", "found"]) renew($(id), $(id, page));
+    for (const part of ["nav.pages"]) {
+      const [old, other] = [list, fresh].map((root) => root.querySelector(part));
+      if (old && other) renew(old, other);
+      else if (old) old.remove();
+      else if (other) list.querySelector("form.runs").after(other);
+    }
+    list.dataset.running = fresh.dataset.running;
+    choose();
   }
 
   function choose() {
     const boxes = [...list.querySelectorAll("input[name=run]")];
+    if (!$("compare")) return;
     const count = boxes.filter((box) => box.checked).length;
-    document.querySelector(".tools button").disabled = count !== 2;
-    document.getElementById("chosen").textContent = count === 2 ? "" : `${count} of 2 chosen`;
+    $("compare").disabled = count !== 2;
+    $("chosen").textContent = count === 2 ? "" : count > 2 ? `${count} chosen: choose only two` : `${count} of 2 chosen`;
   }
 
-  if (list) {
-    filter.parentElement.hidden = false;
-    filter.addEventListener("input", arrange);
-    list.addEventListener("change", choose);
-    heads.forEach((head, place) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => {
-        const again = head.getAttribute("aria-sort") === "ascending";
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", again ? "descending" : "ascending");
-        order = { column: place + 1, sign: again ? -1 : 1 };
-        arrange();
-      });
+  if (filter) {
+    let due;
+    filter.form.querySelector("button").hidden = true;
+    filter.addEventListener("input", () => {
+      clearTimeout(due);
+      due = setTimeout(async () => {
+        const address = new URL(location.href);
+        address.searchParams.set("q", filter.value);
+        address.searchParams.delete("page");
+        history.replaceState(null, "", address);
+        const page = await fetched(address).catch(() => null);
+        if (page && new URL(location.href).searchParams.get("q") === filter.value) renewList(page);
+      }, TYPED);
     });
+    list.addEventListener("change", choose);
     choose();
-    arrange();
   }
 
+  // How a run goes: its parts one by one, so that whoever is at one of them is left alone.
   function renewLive(page) {
-    const fresh = page.getElementById("live");
+    const fresh = $("live", page);
     if (!fresh) return;
-    // What is read out is changed in place, or a reader of the screen would not hear of it.
-    const [words, now] = [document.getElementById("words"), fresh.querySelector("#words")];
-    if (words.textContent !== now.textContent) words.textContent = now.textContent;
-    const [done, share] = [live.querySelector("progress"), fresh.querySelector("progress")];
-    if (done && share) done.value = share.value;
-    live.dataset.state = fresh.dataset.state;
-    for (const part of [".results", ".links"]) {
-      const [old, other] = [live.querySelector(part), fresh.querySelector(part)];
-      if (old && other) renew(old, other);
-      else if (other) live.insertBefore(other, live.querySelector(".links"));
+    if (fresh.dataset.state !== "running") return location.reload();
+    const words = $("words", fresh);
+    if ($("words") && words) {
+      renew($("words"), words.cloneNode(true));
+      const [old, other] = [live, fresh].map((root) => root.querySelector("section.answer"));
+      for (const part of ["p.of", "progress"]) renew(old.querySelector(part), other.querySelector(part));
     }
-    renew(document.getElementById("state"), page.getElementById("state"));
+    const charts = fresh.querySelectorAll("figure");
+    const drawn = live.querySelectorAll("figure");
+    const same = charts.length === drawn.length && [...charts].every((figure, place) => figure.id === drawn[place].id);
+    if (same) charts.forEach((figure, place) => renew(drawn[place], figure));
+    for (const part of same ? [".results"] : [".now", ".results"]) {
+      const [old, other] = [live, fresh].map((root) => root.querySelector(part));
+      if (old && other) renew(old, other);
+      else if (other) live.append(other);
+      else old?.remove();
+    }
   }
 
-  const isRunning = () => (live ? live.dataset.state === "running" : !!document.querySelector("tr[data-state=running]"));
+  const isRunning = () => (live ? live.dataset.state === "running" : list?.dataset.running === "true");
 
   async function again() {
     if (!document.hidden) {
-      try {
-        const answer = await fetch(location.href, { cache: "no-store" });
-        if (answer.ok) {
-          const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-          if (list) renewList(page);
-          else renewLive(page);
-        }
-      } catch {
-        // It has ended, or is being started again: the next time.
-      }
+      // It may have ended, or be started again: the next time.
+      const page = await fetched(live ? live.dataset.live : location.href).catch(() => null);
+      if (page && live) renewLive(page);
+      else if (page) renewList(page);
     }
-    setTimeout(again, isRunning() ? SOON : LATER);
+    if (list || isRunning()) setTimeout(again, isRunning() ? SOON : LATER);
   }
-  if (list || live) setTimeout(again, isRunning() ? SOON : LATER);
+  if (list || (live && isRunning())) setTimeout(again, isRunning() ? SOON : LATER);
 })();

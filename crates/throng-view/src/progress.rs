@@ -8,10 +8,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::runs::{Listed, Runs, State};
+use super::listed::{Listed, State};
+use super::runs::Runs;
 use throng_record::format::{counted, or_absent, span};
 use throng_record::metrics::{Metric, of_trial};
-use throng_record::{self as record, Trial, Trials};
+use throng_record::{self as record, LivePoint, LiveTrial, Trial, Trials, read_live};
 
 /// Trials that are shown.
 const SHOWN: usize = 10;
@@ -33,6 +34,11 @@ pub(super) struct Progress {
     /// The part that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) part: Option<String>,
+    /// The name of the record that has these trials: the run's, or that of its part.
+    pub(super) current: String,
+    /// The trial that is running, with what is known of it over its time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) now: Option<(LiveTrial, Vec<LivePoint>)>,
     /// The last trials, the last of all first.
     pub(super) last: Vec<EndedTrial>,
     /// Why these cannot be shown.
@@ -43,6 +49,8 @@ pub(super) struct Progress {
 /// A trial that has ended.
 #[derive(Debug, Serialize)]
 pub(super) struct EndedTrial {
+    /// Its place among all.
+    pub(super) index: u32,
     pub(super) server: String,
     /// Number of clients.
     pub(super) clients: u32,
@@ -55,6 +63,9 @@ pub(super) struct EndedTrial {
     /// Why it has no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failure: Option<String>,
+    /// Why they must not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) invalid: Option<String>,
 }
 
 /// How far the run of this name is; none where there is none.
@@ -86,10 +97,20 @@ pub(super) fn of(runs: &Runs, name: &str) -> Option<Progress> {
         .planned
         .filter(|planned| *planned > 0)
         .map(|planned| (run.trials.min(planned) * 100) / planned);
+    let part = current.and_then(|(part, ..)| part.name.clone());
+    // The next part may be running already, before any of its trials has ended.
+    let places = parts.iter().rev().map(|(part, ..)| part.place(&directory));
     Some(Progress {
+        now: is_running
+            .then(|| places.into_iter().find_map(|place| read_live(&place)))
+            .flatten(),
+        current: match &part {
+            Some(part) => format!("{name}/{part}"),
+            None => name.to_owned(),
+        },
         percent,
         left_s: left,
-        part: current.and_then(|(part, ..)| part.name.clone()),
+        part,
         last: last.iter().rev().map(EndedTrial::of).collect(),
         unread,
         run,
@@ -118,15 +139,17 @@ impl Progress {
 }
 
 impl EndedTrial {
-    fn of(trial: &Trial) -> Self {
+    pub(super) fn of(trial: &Trial) -> Self {
         let text = |metric: &Metric| or_absent(metric.of(trial), |value| metric.text(value));
         Self {
+            index: trial.index,
             server: trial.server.clone(),
             clients: trial.clients,
             occasion: trial.occasion(),
             took_s: trial.took_s,
             figures: of_trial().map(text).collect(),
             failure: trial.failure.as_ref().map(|failure| failure.reason.clone()),
+            invalid: trial.invalid.as_ref().map(|invalid| invalid.reason.clone()),
         }
     }
 }

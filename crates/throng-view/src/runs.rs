@@ -1,149 +1,28 @@
-//! Which runs a directory has. Of each only what it says of itself is read, and read again only when that has
-//! changed; trials are counted by their lines, and of a finished run not even that.
+//! The runs below a directory.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use anyhow::Context as _;
 use serde::Serialize;
 
-use super::address::is_entry;
-use throng_record::{self as record, Ending, Lock, Run, Study, Trials};
+use super::address::is_below;
+use super::known::{Known, Part};
+use super::listed::Listed;
+use super::walk;
+use throng_record as record;
 
 /// Most runs that are listed; of more, those whose names come last, which begin with their time.
 const MOST_RUNS: usize = 5000;
-/// Most bytes of a `run.json` that is listed; the largest known has a hundredth.
-const MOST_BYTES: u64 = 8 << 20;
-/// Most entries of a study that cannot be read whose change is looked for.
-const MOST_PARTS: usize = 200;
-/// Bytes counted at once.
-const PIECE: usize = 1 << 16;
+/// Most records of which something is remembered.
+const MOST_KNOWN: usize = 2 * MOST_RUNS;
 
-/// The runs of a directory.
+/// The runs below a directory.
 #[derive(Debug)]
 pub(super) struct Runs {
     directory: PathBuf,
     known: Mutex<BTreeMap<String, Known>>,
-}
-
-/// What was read of one, and from what.
-#[derive(Debug, Default)]
-struct Known {
-    read_from: Vec<Option<Stamp>>,
-    contents: Option<Result<Contents, String>>,
-    lines: BTreeMap<PathBuf, Lines>,
-}
-
-/// A file as it was when it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    bytes: u64,
-    /// When, in seconds and nanoseconds.
-    pub(super) changed: (i64, i64),
-}
-
-/// The lines of a file of trials, which may grow.
-#[derive(Debug, Default)]
-struct Lines {
-    inode: u64,
-    bytes: u64,
-    count: u64,
-    /// When it was seen to grow.
-    grew: Option<Instant>,
-}
-
-/// What a record says of itself.
-#[derive(Debug, Clone)]
-struct Contents {
-    study: String,
-    question: String,
-    started_at: String,
-    servers: Vec<String>,
-    clients: Vec<u32>,
-    warnings: u32,
-    is_study: bool,
-    parts: Vec<Part>,
-}
-
-/// A run, alone or a part of a study.
-#[derive(Debug, Clone)]
-pub(super) struct Part {
-    /// Its name, where it is a part.
-    pub(super) name: Option<String>,
-    ending: Ending,
-    /// How many trials it will have, where that is known.
-    planned: Option<u32>,
-}
-
-/// How a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum State {
-    /// A process writes it.
-    Running,
-    /// All of it ran.
-    Finished,
-    /// A signal ended it.
-    Interrupted,
-    /// A client host was lost.
-    HostLost,
-    /// A server did not start, or did not answer properly.
-    ServerFailed,
-    /// Nobody writes it, and it has no end: it was killed.
-    Unfinished,
-    /// It cannot be read.
-    Broken,
-}
-
-impl State {
-    /// In words.
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Interrupted => "interrupted",
-            Self::HostLost => "client host lost",
-            Self::ServerFailed => "server failed",
-            Self::Unfinished => "unfinished",
-            Self::Broken => "broken",
-        }
-    }
-}
-
-/// A run as it is listed.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Listed {
-    /// Name of its directory.
-    pub(super) name: String,
-    /// How it is.
-    pub(super) state: State,
-    pub(super) study: String,
-    /// The question it answers.
-    pub(super) question: String,
-    /// UTC; empty where that is not known.
-    pub(super) started_at: String,
-    /// The servers, each once.
-    pub(super) servers: Vec<String>,
-    /// The numbers of clients, rising.
-    pub(super) clients: Vec<u32>,
-    /// How many parts it has, where it has any.
-    pub(super) parts: u32,
-    /// Trials in the record.
-    pub(super) trials: u64,
-    /// Trials there will be, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) planned: Option<u64>,
-    /// Warnings about the run.
-    pub(super) warnings: u32,
-    /// Why it cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) problem: Option<String>,
 }
 
 /// All that are listed.
@@ -153,6 +32,8 @@ pub(super) struct Listing {
     pub(super) runs: Vec<Listed>,
     /// How many more there are.
     pub(super) left_out: usize,
+    /// Whether there are directories that nobody looked at: too many, or too deep.
+    pub(super) not_all: bool,
 }
 
 impl Runs {
@@ -170,8 +51,14 @@ impl Runs {
 
     /// The directory of a run; none where there is no such entry, or it leads elsewhere.
     pub(super) fn place(&self, name: &str) -> Option<PathBuf> {
-        let found = is_entry(name).then(|| record::directory(&self.directory, name));
-        found?.ok().flatten()
+        if !is_below(name) {
+            return None;
+        }
+        let mut path = self.directory.clone();
+        for entry in name.split('/') {
+            path = record::directory(&path, entry).ok().flatten()?;
+        }
+        Some(path)
     }
 
     /// All of them.
@@ -179,46 +66,46 @@ impl Runs {
     /// # Errors
     /// When the directory cannot be read.
     pub(super) fn list(&self) -> anyhow::Result<Listing> {
-        let cannot = || format!("cannot read {}", self.directory.display());
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.directory).with_context(cannot)? {
-            let entry = entry.with_context(cannot)?;
-            // What is no text cannot stand in an address.
-            let name = entry.file_name().into_string().unwrap_or_default();
-            if is_entry(&name) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                names.push(name);
-            }
-        }
-        names.sort_unstable_by(|one, other| other.cmp(one));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|name, _| names.contains(name));
+        let walk::Found { mut names, not_all } = walk::records(&self.directory)?;
+        let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        names.sort_by_cached_key(|name| std::cmp::Reverse(last(name)));
         let left_out = names.len().saturating_sub(MOST_RUNS);
         names.truncate(MOST_RUNS);
+        let mut known = self.known();
         let mut runs: Vec<Listed> = names
             .into_iter()
             .filter_map(|name| {
                 let directory = self.directory.join(&name);
-                known
-                    .entry(name.clone())
-                    .or_default()
-                    .look(&name, &directory)
+                let known = known.entry(name.clone()).or_default();
+                known.look(&name, &directory)
             })
             .collect();
         runs.sort_by(|one, other| {
             let of = |run: &Listed| (run.started_at.clone(), run.name.clone());
             of(other).cmp(&of(one))
         });
-        Ok(Listing { runs, left_out })
+        Ok(Listing {
+            runs,
+            left_out,
+            not_all,
+        })
     }
 
-    /// One of them; none where it is no run.
+    /// What is known, of so many at most: what was removed meanwhile is forgotten with the rest.
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > MOST_KNOWN {
+            known.clear();
+        }
+        known
+    }
+
+    /// One of them, or a part of one; none where it is no run.
     pub(super) fn find(&self, name: &str) -> Option<(PathBuf, Listed)> {
         let directory = self.place(name)?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = known
-            .entry(name.to_owned())
-            .or_default()
-            .look(name, &directory)?;
+        let mut known = self.known();
+        let known = known.entry(name.to_owned()).or_default();
+        let listed = known.look(name, &directory)?;
         Some((directory, listed))
     }
 
@@ -228,271 +115,8 @@ impl Runs {
         let Some(directory) = self.place(name) else {
             return Vec::new();
         };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let known = known.entry(name.to_owned()).or_default();
-        let Some(Ok(contents)) = known.contents.clone() else {
-            return Vec::new();
-        };
-        let parts = contents.parts.into_iter();
-        parts
-            .map(|part| {
-                let trials = known.trials(&directory, &part);
-                let lines = known.lines.get(&part.place(&directory));
-                let grew = lines.and_then(|lines| lines.grew);
-                (part, trials, grew.map(|grew| grew.elapsed()))
-            })
-            .collect()
-    }
-}
-
-impl Part {
-    /// Where its record is, in that of the run.
-    pub(super) fn place(&self, run: &Path) -> PathBuf {
-        match &self.name {
-            Some(name) => run.join(name),
-            None => run.to_owned(),
-        }
-    }
-
-    /// Whether all of it ran.
-    pub(super) fn is_complete(&self) -> bool {
-        self.ending == Ending::Complete
-    }
-}
-
-impl Known {
-    /// How it is now; none where it is no record.
-    fn look(&mut self, name: &str, directory: &Path) -> Option<Listed> {
-        let files = self.files(directory);
-        let stamps: Vec<Option<Stamp>> = files.iter().map(|file| Stamp::of(file)).collect();
-        if stamps.iter().all(Option::is_none) {
-            // A run that has just begun has its lock before anything is written.
-            return Lock::is_taken(directory).then(|| Listed::starting(name));
-        }
-        if self.contents.is_none() || stamps != self.read_from {
-            let contents = Contents::read(directory).map_err(|error| format!("{error:#}"));
-            self.contents = Some(contents);
-            // Parts may have become known, or others.
-            let files = self.files(directory);
-            self.read_from = files.iter().map(|file| Stamp::of(file)).collect();
-        }
-        match self.contents.clone()? {
-            Ok(contents) => {
-                let trials = contents
-                    .parts
-                    .iter()
-                    .map(|part| self.trials(directory, part));
-                let trials = trials.sum();
-                Some(contents.listed(name, directory, trials))
-            }
-            Err(problem) => Some(Listed {
-                state: State::Broken,
-                problem: Some(problem),
-                ..Listed::starting(name)
-            }),
-        }
-    }
-
-    /// All its files.
-    fn files(&self, directory: &Path) -> Vec<PathBuf> {
-        let mut files = vec![directory.join("run.json"), directory.join("study.json")];
-        match &self.contents {
-            Some(Ok(contents)) => {
-                let parts = contents.parts.iter().filter(|part| part.name.is_some());
-                files.extend(parts.map(|part| part.place(directory).join("run.json")));
-            }
-            // Whichever of them is wrong may be mended.
-            Some(Err(_)) => {
-                let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-                let within = entries.map(|entry| entry.path().join("run.json"));
-                files.extend(within.take(MOST_PARTS));
-                files.sort_unstable();
-            }
-            None => {}
-        }
-        files
-    }
-
-    /// How many trials a part has.
-    fn trials(&mut self, directory: &Path, part: &Part) -> u64 {
-        if part.is_complete()
-            && let Some(planned) = part.planned
-        {
-            return planned.into();
-        }
-        let place = part.place(directory);
-        let lines = self.lines.entry(place.clone()).or_default();
-        // What cannot be read has none that could be counted; its page says why.
-        let _ = lines.go_on(&place);
-        lines.count
-    }
-}
-
-impl Stamp {
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let found = fs::symlink_metadata(path).ok()?;
-        Some(Self {
-            inode: found.ino(),
-            bytes: found.len(),
-            changed: (found.mtime(), found.mtime_nsec()),
-        })
-    }
-}
-
-impl Lines {
-    /// Counts the trials that were added to a record.
-    fn go_on(&mut self, record: &Path) -> anyhow::Result<()> {
-        let Some(trials) = Trials::open(record)? else {
-            *self = Self::default();
-            return Ok(());
-        };
-        let found = trials.metadata();
-        let is_another = found.ino() != self.inode || found.len() < self.bytes;
-        if is_another || trials.is_compressed() && found.len() > self.bytes {
-            *self = Self {
-                inode: found.ino(),
-                ..Self::default()
-            };
-        }
-        if found.len() == self.bytes {
-            return Ok(());
-        }
-        let mut lines = trials.lines_from(self.bytes)?;
-        let (mut piece, mut added) = (vec![0; PIECE], 0);
-        loop {
-            let read = lines.read(&mut piece)?;
-            if read == 0 {
-                break;
-            }
-            let ends = piece[..read].iter().filter(|byte| **byte == b'\n');
-            added += ends.count() as u64;
-        }
-        if self.bytes > 0 && added > 0 {
-            self.grew = Some(Instant::now());
-        }
-        self.count += added;
-        self.bytes = found.len();
-        Ok(())
-    }
-}
-
-impl Contents {
-    fn read(directory: &Path) -> anyhow::Result<Self> {
-        let run = |directory: &Path| -> anyhow::Result<Run> {
-            let path = directory.join("run.json");
-            let bytes = Stamp::of(&path).map_or(0, |stamp| stamp.bytes);
-            anyhow::ensure!(
-                bytes <= MOST_BYTES,
-                "{} has {bytes} bytes, and none that is listed has more than {MOST_BYTES}",
-                path.display()
-            );
-            Ok(record::read(directory)?)
-        };
-        if Stamp::of(&directory.join("study.json")).is_none() {
-            return Ok(Self::of_runs(None, &[(None, run(directory)?)]));
-        }
-        let study = Study::read(directory)?;
-        let mut runs = Vec::new();
-        for part in study.parts.iter().filter(|part| part.skipped.is_none()) {
-            if let Some(found) = record::directory(directory, &part.name)? {
-                runs.push((Some(part.name.clone()), run(&found)?));
-            }
-        }
-        Ok(Self::of_runs(Some(&study), &runs))
-    }
-
-    fn of_runs(study: Option<&Study>, runs: &[(Option<String>, Run)]) -> Self {
-        let mut servers: Vec<String> = Vec::new();
-        let mut clients: Vec<u32> = Vec::new();
-        for (_, run) in runs {
-            for server in &run.servers {
-                if !servers.contains(&server.name) {
-                    servers.push(server.name.clone());
-                }
-            }
-            clients.extend(&run.settings.clients);
-        }
-        clients.sort_unstable();
-        clients.dedup();
-        let first = runs.first().map(|(_, run)| run);
-        let text = |of_study: fn(&Study) -> &String, of_run: fn(&Run) -> &String| {
-            study.map(of_study).or(first.map(of_run)).cloned()
-        };
-        let part = |(name, run): &(Option<String>, Run)| {
-            // How long a search takes is known when it has ended.
-            let is_open = run.limit.is_some() && run.ending != Ending::Complete;
-            Part {
-                name: name.clone(),
-                ending: run.ending,
-                planned: (!is_open).then_some(run.trials_planned),
-            }
-        };
-        Self {
-            study: text(|study| &study.name, |run| &run.study.name).unwrap_or_default(),
-            question: text(|study| &study.question, |run| &run.study.question).unwrap_or_default(),
-            started_at: text(|study| &study.started_at, |run| &run.started_at).unwrap_or_default(),
-            servers,
-            clients,
-            warnings: runs.iter().map(|(_, run)| run.warnings.len() as u32).sum(),
-            is_study: study.is_some(),
-            parts: runs.iter().map(part).collect(),
-        }
-    }
-
-    fn listed(self, name: &str, directory: &Path, trials: u64) -> Listed {
-        let of_parts = self.parts.iter().filter(|part| part.name.is_some());
-        let is_running = Lock::is_taken(directory)
-            || of_parts
-                .clone()
-                .any(|part| Lock::is_taken(&part.place(directory)));
-        let ending = Ending::of_parts(self.parts.iter().map(|part| part.ending));
-        let state = match ending {
-            _ if is_running => State::Running,
-            // Of a study that was killed, parts were finished, and others not begun.
-            Ending::Complete => State::Finished,
-            Ending::Interrupted => State::Interrupted,
-            Ending::HostLost => State::HostLost,
-            Ending::ServerFailed => State::ServerFailed,
-            Ending::Unfinished => State::Unfinished,
-        };
-        let planned = self.parts.iter().map(|part| part.planned.map(u64::from));
-        Listed {
-            name: name.to_owned(),
-            state,
-            parts: if self.is_study {
-                self.parts.len() as u32
-            } else {
-                0
-            },
-            study: self.study,
-            question: self.question,
-            started_at: self.started_at,
-            servers: self.servers,
-            clients: self.clients,
-            trials,
-            planned: planned.sum(),
-            warnings: self.warnings,
-            problem: None,
-        }
-    }
-}
-
-impl Listed {
-    /// One of which nothing is known.
-    fn starting(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            state: State::Running,
-            study: String::new(),
-            question: String::new(),
-            started_at: String::new(),
-            servers: Vec::new(),
-            clients: Vec::new(),
-            parts: 0,
-            trials: 0,
-            planned: None,
-            warnings: 0,
-            problem: None,
-        }
+        known.parts(&directory)
     }
 }

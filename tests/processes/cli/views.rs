@@ -1,5 +1,7 @@
 //! Two records side by side, and all records of a directory as a page.
 
+mod crowd;
+mod drill;
 mod refused;
 
 use std::fs;
@@ -227,6 +229,10 @@ fn runs_are_listed_opened_and_compared() {
         &record(0, "2026-01-02T00:00:00Z"),
     );
     fs::create_dir(directory.path().join("no run")).expect("there is room");
+    write(
+        &directory.path().join("2026/vm/deep"),
+        &record(1, "2025-01-01T00:00:00Z"),
+    );
     let view = View::start(directory.path());
     let list = view.json("/runs.json");
     let names: Vec<&str> = list["runs"]
@@ -235,7 +241,8 @@ fn runs_are_listed_opened_and_compared() {
         .iter()
         .map(|run| run["name"].as_str().expect("a name"))
         .collect();
-    assert_eq!(names, [name, "old"], "the newest first");
+    let deep = "2026/vm/deep";
+    assert_eq!(names, [name, "old", deep], "the newest first");
     let run = &list["runs"][1];
     assert_eq!(
         (&run["state"], &run["trials"], &run["planned"]),
@@ -247,10 +254,16 @@ fn runs_are_listed_opened_and_compared() {
         200,
         &[
             "new &amp; &lt;b&gt;",
-            "/run/new%20%26%20%3Cb%3E/report.html",
+            "/run/new%20%26%20%3Cb%3E/",
+            "/run/2026/vm/deep/",
             "fairness",
-            "finished",
+            "3 runs",
         ],
+    );
+    let found = view.get("/?q=DEEP").body;
+    assert!(
+        found.contains("1 run found") && !found.contains("data-run=\"old\""),
+        "{found}"
     );
     let report = view.get("/run/new%20%26%20%3Cb%3E/report.html");
     report.says(200, &["2000 clients", "The answer"]);
@@ -268,6 +281,14 @@ fn runs_are_listed_opened_and_compared() {
         answer.says(200, &["The answer"]);
         assert_eq!(answer.body.contains("as it lies here"), is_taken);
     }
+    are_compared(&view);
+    view.get("/page.css")
+        .says(200, &[".state.running", "--ink"]);
+    view.get("/page.js").says(200, &["use strict"]);
+}
+
+/// Two of the runs of a view, "new & <b>" and "old".
+fn are_compared(view: &View) {
     let diff = view.get("/compare?run=new+%26+%3Cb%3E&run=old");
     diff.says(
         200,
@@ -282,14 +303,11 @@ fn runs_are_listed_opened_and_compared() {
         "A is the earlier one"
     );
     view.get("/compare?run=old")
-        .says(400, &["Two runs are put side by side, and 1 were chosen."]);
+        .says(400, &["Two runs are compared, and 1 were chosen."]);
     view.get("/compare?run=old&run=old")
         .says(400, &["are the same run"]);
     view.get("/compare?run=old&run=gone")
         .says(404, &["no run of this name"]);
-    view.get("/page.css")
-        .says(200, &[".state.running", "--ink"]);
-    view.get("/page.js").says(200, &["use strict"]);
 }
 
 #[test]
@@ -325,7 +343,7 @@ fn a_run_that_goes_on_is_watched() {
             "trial 7 of 7",
             "100 %",
             "The last trials",
-            "The report of the trials until now",
+            "Report of the trials so far",
         ],
     );
     view.get("/").says(200, &["1 running", "<progress"]);

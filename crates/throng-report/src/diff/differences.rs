@@ -247,7 +247,7 @@ fn servers_with_other_files<'a>(
 }
 
 /// All that a server is started with, in words.
-fn started(server: &ServerInfo) -> String {
+pub(crate) fn started(server: &ServerInfo) -> String {
     let environment = server
         .environment
         .iter()

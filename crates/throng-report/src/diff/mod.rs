@@ -9,6 +9,7 @@ mod differences;
 pub(super) mod figures;
 mod limits;
 mod load;
+mod made;
 mod words;
 
 use std::collections::BTreeSet;
@@ -20,10 +21,11 @@ use super::figures::Figure;
 use super::limit::Limits;
 use super::summary::Summary;
 pub use differences::Fact;
-pub(crate) use differences::differing;
+pub(crate) use differences::{differing, started};
 pub use limits::LimitDiff;
 pub(crate) use limits::limits_of;
 pub use load::{Recorded, RecordedPart, load};
+pub use made::Made;
 use throng_record::format::{counted, list};
 use throng_record::{Ending, Run, Trial, Warning};
 use throng_stats::Verdict;
@@ -37,6 +39,8 @@ pub struct Diff {
     pub b: Reported,
     /// What was found, in one sentence.
     pub headline: String,
+    /// Whether they were made alike.
+    pub made: Made,
     /// Why the ratios say less than they seem to, where the runs were not made alike.
     pub caveats: Vec<String>,
     /// What is always to be known of two runs.
@@ -184,8 +188,10 @@ impl Diff {
             let only = names.filter(|name| !shared.contains(name));
             only.map(str::to_owned).collect()
         };
+        let only_in = [only(a), only(b)];
         let mut diff = Self {
-            only_in: [only(a), only(b)],
+            made: Made::of(&parts, &only_in, [a, b]),
+            only_in,
             a: Reported::of(a),
             b: Reported::of(b),
             headline: String::new(),

@@ -14,7 +14,7 @@ use crate::render::page as drawn;
 pub use style::{POLICY, STYLE};
 
 /// The script of every page.
-const SCRIPT: &str = include_str!("page.js");
+pub const SCRIPT: &str = include_str!("page.js");
 
 /// The document as a page.
 pub fn page(document: &Document) -> String {

@@ -8,6 +8,7 @@ use super::Exporter;
 use crate::Report;
 use crate::answer::Answer;
 use crate::comparison::Comparison;
+use crate::glance::Glance;
 use crate::grade::Grade;
 use crate::limit::Limits;
 use crate::provenance::MadeWith;
@@ -30,6 +31,8 @@ pub(super) const JSON: Exporter = Exporter {
 
 #[derive(Serialize)]
 struct Whole<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    glance: Option<Glance>,
     grade: &'a Grade,
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,13 +47,14 @@ struct Whole<'a> {
 }
 
 fn render(report: &Report<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, &Whole::of(report))?;
+    serde_json::to_writer_pretty(&mut *to, &Whole::of_run(report))?;
     writeln!(to)?;
     Ok(())
 }
 
 fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<()> {
     let whole = Study {
+        glance: Glance::of_study(report),
         name: &report.study.name,
         question: &report.study.question,
         source: report.study.source.as_deref(),
@@ -79,6 +83,7 @@ fn part<'a>(part: &'a PartReport<'_>) -> Part<'a> {
 /// A study of several parts.
 #[derive(Serialize)]
 struct Study<'a> {
+    glance: Glance,
     #[serde(rename = "study")]
     name: &'a str,
     question: &'a str,
@@ -107,8 +112,17 @@ struct Part<'a> {
 }
 
 impl<'a> Whole<'a> {
+    fn of_run(report: &'a Report<'_>) -> Self {
+        Self {
+            glance: Some(Glance::of(report)),
+            ..Self::of(report)
+        }
+    }
+
+    /// Of a part of a study, which is at a glance with the others.
     fn of(report: &'a Report<'_>) -> Self {
         Self {
+            glance: None,
             grade: &report.grade,
             answer: &report.answer,
             comparison: report.comparison.as_ref(),

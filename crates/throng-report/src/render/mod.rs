@@ -8,5 +8,6 @@ mod panels;
 mod scale;
 mod scene;
 pub mod still;
+pub mod strip;
 mod svg;
 mod ticks;

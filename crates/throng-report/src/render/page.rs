@@ -54,7 +54,7 @@ pub fn pictures(figure: &Figure, id: &str) -> Pictures {
     }
 }
 
-fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
+pub(super) fn picture(text: &mut String, scene: &Scene, shared: Option<&str>) {
     let (wide, tall) = (short(scene.width), short(scene.height));
     let _ = write!(
         text,

@@ -64,6 +64,9 @@ pub fn of_diff(diff: &Diff) -> Document {
 
 fn answer(diff: &Diff) -> Option<Section> {
     let mut blocks = vec![Block::paragraph(Role::Lead, &diff.headline)];
+    let (made, more) = diff.made.words();
+    let made = Text::default().strong(made).plain(more);
+    blocks.push(Block::Paragraph(Role::Body, made));
     let caveats = diff.caveats.iter();
     blocks.extend(caveats.map(|caveat| Block::Warning(caveat.clone(), String::new())));
     let picture = first_picture(diff).map(|figure| Block::Picture(Box::new(figure.clone())));

@@ -190,7 +190,7 @@ fn of_parts(figure: &Figure) -> Numbers<'_> {
 
 /// A column for each of what stands side by side.
 fn of_ranked(figure: &Figure) -> Numbers<'_> {
-    let mut heads = vec![String::new()];
+    let mut heads = vec!["Name".to_owned()];
     heads.extend(figure.ranked.iter().map(|one| one.title.clone()));
     let Some(first) = figure.ranked.first() else {
         return (heads, Vec::new());

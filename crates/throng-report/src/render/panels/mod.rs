@@ -9,7 +9,7 @@ mod rows;
 mod stacked;
 
 use super::scene::Scene;
-use crate::figures::{Figure, Kind, Series, Trace};
+use crate::figures::{Figure, Kind, Ranked, Series, Trace};
 use throng_record::format::{number, whole};
 
 /// As many servers share a picture.
@@ -41,6 +41,11 @@ impl Panels {
             axes: String::new(),
         }
     }
+}
+
+/// The picture of what is ranked.
+pub(super) fn ranked(ranked: &Ranked) -> Scene {
+    rows::panel(ranked)
 }
 
 /// The pictures of a figure.

@@ -1,0 +1,159 @@
+//! Whether two runs were made alike: the same settings, programs and machine. Then they are an A/A comparison, and
+//! whatever differs is noise, or the machine's.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{Fact, Part, Recorded};
+use crate::provenance::program_of;
+use throng_record::format::{ABSENT, list};
+use throng_record::{Run, ServerInfo};
+
+/// Names that are listed before the rest is only counted.
+const NAMED: usize = 6;
+
+/// How alike two runs were made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Made {
+    /// Everything that is recorded is the same.
+    Alike,
+    /// Everything that is recorded is the same, but not all of these programs is.
+    AlikeAsFarAsKnown(Vec<String>),
+    /// This differs.
+    Differently(Vec<String>),
+}
+
+impl Made {
+    pub(super) fn of(parts: &[Part], only_in: &[Vec<String>; 2], [a, b]: [&Recorded; 2]) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let facts = parts.iter().flat_map(|part| &part.facts);
+        // Of what one of them does not say, nobody knows whether it differs.
+        let is_known = |fact: &&Fact| ![&fact.a, &fact.b].iter().any(|value| *value == ABSENT);
+        let differ = facts.filter(|fact| fact.differs).filter(is_known);
+        let differ = differ.map(|fact| &fact.name);
+        let servers = parts.iter().flat_map(|part| part.only_in.iter().flatten());
+        for name in differ.chain(servers).chain(only_in.iter().flatten()) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        if !names.is_empty() {
+            return Self::Differently(names);
+        }
+        let runs = || [a, b].into_iter().flat_map(Recorded::measured);
+        let unknown = runs().flat_map(|(run, _)| unknown(run));
+        let unknown: BTreeSet<String> = unknown.collect();
+        if unknown.is_empty() {
+            Self::Alike
+        } else {
+            Self::AlikeAsFarAsKnown(unknown.into_iter().collect())
+        }
+    }
+
+    /// Whether they are an A/A comparison.
+    pub fn is_same(&self) -> bool {
+        !matches!(self, Self::Differently(_))
+    }
+
+    /// "A/A: settings, programs and machine are the same."
+    pub fn words(&self) -> (&'static str, String) {
+        let same = "whatever differs is noise, or a change on the machine between the runs.";
+        match self {
+            Self::Alike => (
+                "A/A",
+                format!(": settings, programs and machine are the same, so {same}"),
+            ),
+            Self::AlikeAsFarAsKnown(programs) => (
+                "A/A as far as known",
+                format!(
+                    ": settings and machine are the same, and so is each program whose hash is recorded; not recorded: \
+                     {}. Otherwise {same}",
+                    first_of(programs)
+                ),
+            ),
+            Self::Differently(names) => (
+                "Not made alike",
+                format!(": what differs is {}.", first_of(names)),
+            ),
+        }
+    }
+}
+
+fn first_of(names: &[String]) -> String {
+    match names.len().checked_sub(NAMED) {
+        None | Some(0) => list(names),
+        Some(more) => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
+/// The programs of a run of which nobody can say whether they are those of another one.
+fn unknown(run: &Run) -> impl Iterator<Item = String> {
+    let throng = &run.throng_program;
+    let is_modified = throng.modified == Some(true);
+    let is_known = throng.sha256.is_some() || throng.commit.is_some() && !is_modified;
+    let own = (!is_known).then(|| "throng".to_owned());
+    let has_hashes = |server: &&ServerInfo| {
+        program_of(server).is_some_and(|program| program.files().all(|file| file.sha256.is_some()))
+    };
+    let foreign = run.servers.iter().filter(|server| server.foreign.is_some());
+    let unknown = foreign.filter(move |server| !has_hashes(server));
+    own.into_iter()
+        .chain(unknown.map(|server| server.name.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diff::{Diff, Recorded, RecordedPart};
+    use crate::fixture;
+    use throng_record::{Run, Trial};
+
+    fn recorded(run: Run, trials: Vec<Trial>) -> Recorded {
+        Recorded {
+            directory: run.started_at.clone(),
+            study: None,
+            parts: vec![RecordedPart {
+                name: None,
+                title: None,
+                measured: Some((run, trials)),
+            }],
+        }
+    }
+
+    fn words(change: impl Fn(&mut Run)) -> String {
+        let (run, trials) = fixture::record();
+        let mut other = run.clone();
+        other.started_at = "2027-01-01T00:00:00Z".to_owned();
+        other.seed += 1;
+        change(&mut other);
+        let [a, b] = [recorded(run, trials.clone()), recorded(other, trials)];
+        let (first, rest) = Diff::of(&a, &b).unwrap().made.words();
+        first.to_owned() + &rest
+    }
+
+    #[test]
+    fn equal_settings_and_programs_make_an_a_a_comparison() {
+        let alike = words(|_| {});
+        assert!(
+            alike.starts_with("A/A: settings, programs and machine"),
+            "{alike}"
+        );
+        let unknown = words(|run| {
+            run.throng_program.sha256 = None;
+            run.throng_program.commit = None;
+        });
+        assert!(unknown.starts_with("A/A as far as known"), "{unknown}");
+        assert!(unknown.contains("not recorded: throng."), "{unknown}");
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let kernel = words(|run| run.host.kernel = "Linux 9.9".to_owned());
+        assert_eq!(kernel, "Not made alike: what differs is Kernel.");
+        let server = words(|run| run.servers[0].command.push("--more".to_owned()));
+        assert!(server.contains("How "), "{server}");
+        let program = words(|run| run.throng_program.sha256 = Some("0".repeat(64)));
+        assert!(program.contains("throng's program"), "{program}");
+    }
+}

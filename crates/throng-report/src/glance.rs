@@ -1,0 +1,171 @@
+//! A report at a glance: what a list of runs shows of each, and what the history of a server is made of. It is a part
+//! of `summary.json`, so that neither needs trials or histograms.
+
+mod history;
+mod strip;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+use crate::grade::Level;
+use crate::study::StudyReport;
+use crate::study::claims::Finding;
+pub use history::{Course, OF_HISTORY, Sitting, Then, Turn, machine, server_history};
+pub use strip::{Mark, Strip};
+use throng_record::format::{counted, list};
+use throng_record::{self as record};
+pub use throng_stats::Verdict;
+
+/// Most bytes of a `summary.json` that is read for it.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// A report at a glance.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Glance {
+    /// The answer in one sentence.
+    pub sentence: String,
+    /// How far it can be trusted; of a study the worst of its parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grade: Option<Level>,
+    /// Why, where it is not good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The first picture, small.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strip: Option<Strip>,
+    /// What was measured, a part each; of a run the one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sittings: Vec<Sitting>,
+}
+
+impl Glance {
+    /// Of a run.
+    pub(crate) fn of(report: &Report<'_>) -> Self {
+        let grade = report.limits.is_none().then_some(report.grade.level);
+        Self {
+            sentence: report.answer.first.clone(),
+            grade,
+            cause: report.grade.cause().map(str::to_owned),
+            strip: Strip::of(report),
+            sittings: vec![Sitting::of(report, None)],
+        }
+    }
+
+    /// Of a study of several parts.
+    pub(crate) fn of_study(report: &StudyReport<'_>) -> Self {
+        let parts = || {
+            let parts = report.parts.iter();
+            parts.filter_map(|part| Some((part, part.report.as_ref()?)))
+        };
+        let worst = parts().max_by_key(|(_, report)| report.grade.level);
+        let sittings = parts()
+            .map(|(part, report)| Sitting::of(report, Some(&part.record.name)))
+            .collect();
+        let mut one = parts().filter(|_| report.claims.is_empty());
+        Self {
+            sentence: sentence(report),
+            grade: worst.map(|(_, report)| report.grade.level),
+            cause: worst.and_then(|(part, report)| {
+                let cause = report.grade.cause()?;
+                Some(format!("{}: {cause}", part.record.name))
+            }),
+            strip: Strip::of_claims(report).or_else(|| Strip::of(one.next()?.1)),
+            sittings,
+        }
+    }
+}
+
+/// "3 of 5 claims confirmed, 1 refuted and 1 not checked."
+fn sentence(report: &StudyReport<'_>) -> String {
+    let count = |finding: Finding| {
+        let claims = report.claims.iter();
+        claims.filter(|claim| claim.verdict == finding).count()
+    };
+    let all = report.claims.len() as u32;
+    if all == 0 {
+        let answers = report.parts.iter().filter_map(|part| part.report.as_ref());
+        let first = answers.map(|report| report.answer.first.clone()).next();
+        return first.unwrap_or_else(|| "No part has been run yet.".to_owned());
+    }
+    let others = [Finding::Refuted, Finding::Inconclusive, Finding::NotChecked]
+        .into_iter()
+        .filter_map(|finding| match count(finding) {
+            0 => None,
+            number => Some(format!("{number} {}", finding.text())),
+        });
+    let mut words = vec![format!(
+        "{} of {} confirmed",
+        count(Finding::Confirmed),
+        counted(all, "claim")
+    )];
+    words.extend(others);
+    format!("{}.", list(&words))
+}
+
+/// The glance in the `summary.json` of a record; none where that is not there, is of another version, or lacks it.
+pub fn stored(directory: &Path) -> Option<Glance> {
+    /// As much of the summary as is read.
+    #[derive(Deserialize)]
+    struct Summary {
+        glance: Glance,
+    }
+    let file = record::open_if_there(&directory.join("summary.json")).ok()??;
+    if file.metadata().ok()?.len() > MOST_BYTES {
+        return None;
+    }
+    let text = std::io::read_to_string(std::io::BufReader::new(file)).ok()?;
+    let summary: Summary = serde_json::from_str(&text).ok()?;
+    Some(summary.glance)
+}
+
+/// The glance of a record, made from its trials.
+///
+/// # Errors
+/// When a file of the record is missing or damaged, naming it.
+pub fn of(directory: &Path) -> anyhow::Result<Glance> {
+    if record::Study::is_in(directory) {
+        let loaded = crate::study::load(directory)?;
+        return Ok(Glance::of_study(&loaded.report()?));
+    }
+    Ok(Glance::of(&crate::load(directory)?.report()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Logs, fixture};
+
+    #[test]
+    fn what_a_summary_holds_is_what_its_trials_give() {
+        let directory = tempfile::tempdir().unwrap();
+        fixture::write(directory.path());
+        assert_eq!(stored(directory.path()), None);
+        let made = of(directory.path()).unwrap();
+        crate::write_all(
+            &crate::load(directory.path()).unwrap().report().unwrap(),
+            directory.path(),
+        )
+        .unwrap();
+        assert_eq!(stored(directory.path()), Some(made.clone()));
+        assert_eq!(
+            made.sentence,
+            "With 1,000 clients, io-uring needs the least CPU; select needs 4.81x more."
+        );
+        let strip = made.strip.unwrap();
+        assert_eq!(strip.marks[0].name, "io-uring");
+        assert!(strip.marks.iter().all(|mark| mark.value > 0.0));
+    }
+
+    #[test]
+    fn a_run_without_trials_has_a_glance() {
+        let (run, _) = fixture::record();
+        let glance = Glance::of(&Report::of(&run, &[], &Logs::default()).unwrap());
+        assert_eq!(glance.strip, None);
+        assert_eq!(
+            glance.sentence,
+            "No trial has finished, so there is no answer yet."
+        );
+    }
+}

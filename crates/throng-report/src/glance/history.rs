@@ -1,0 +1,332 @@
+//! One server over runs: what it reached in each, and where that changed.
+//!
+//! A change is one only where an interval says so: runs are compared as any two runs are
+//! ([`throng_stats::paired::log_ratio_apart`]), and all comparisons of a history are judged together. Runs are compared
+//! only where load and machine are the same.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+use crate::comparison::compared_by;
+use crate::diff::started;
+use crate::provenance::{files, program_of, throng};
+use throng_record::Run;
+use throng_record::metrics::{Quantity, named};
+use throng_stats::paired::{BETWEEN_STARTS, LogRatio, log_ratio_apart};
+use throng_stats::{Compared, MARGIN, Verdict, verdicts};
+
+/// What a history is about, by the names of the catalogue.
+pub const OF_HISTORY: [&str; 3] = [
+    "requests_per_s",
+    "server_cpu_us_per_request",
+    "latency_p99_us",
+];
+
+/// As many values of a run are kept of each measure; of more, means of neighbours.
+const MOST_VALUES: usize = 32;
+
+/// What was measured in one go, and how.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sitting {
+    /// The part of a study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// UTC.
+    pub started_at: String,
+    /// The load, but for the number of clients.
+    pub load: String,
+    /// The machine.
+    pub machine: String,
+    /// The throng that measured.
+    pub throng: String,
+    /// How each server was started, with its program.
+    pub programs: BTreeMap<String, String>,
+    pub courses: Vec<Course>,
+}
+
+/// What a server reached with a number of clients.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    pub server: String,
+    pub clients: u32,
+    /// Each of [`OF_HISTORY`] that was measured.
+    pub measures: BTreeMap<String, Then>,
+}
+
+/// A measure of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Then {
+    /// Of all trials together.
+    pub value: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Of each round, or of slices of one start.
+    pub rounds: Vec<f64>,
+    /// Whether these are slices.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_slices: bool,
+}
+
+impl Sitting {
+    pub(super) fn of(report: &Report<'_>, part: Option<&str>) -> Self {
+        let run = report.run;
+        let rows = report.summary.rows.iter();
+        let courses = rows.filter(|row| row.is_ranked()).map(|row| {
+            let measures = OF_HISTORY.iter().filter_map(|name| {
+                let (quantity, sample) = (row.quantity(name)?, row.metrics.sample(name)?);
+                let rounds: Vec<f64> = sample.by_round().iter().map(|(_, value)| *value).collect();
+                let is_of_slices = row.trials_ok == 1 && rounds.len() > 1;
+                let then = Then {
+                    value: short(quantity.value),
+                    low: quantity.low.map(short),
+                    high: quantity.high.map(short),
+                    rounds: few(&rounds),
+                    is_of_slices,
+                };
+                Some(((*name).to_owned(), then))
+            });
+            Course {
+                server: row.server.clone(),
+                clients: row.clients,
+                measures: measures.collect(),
+            }
+        });
+        let programs = run.servers.iter().map(|server| {
+            let mut words = started(server);
+            if let Some(program) = program_of(server) {
+                words += &format!("; {}", files(program));
+            }
+            (server.name.clone(), words)
+        });
+        Self {
+            part: part.map(str::to_owned),
+            started_at: run.started_at.clone(),
+            load: load(run),
+            machine: machine(run),
+            throng: throng(run),
+            programs: programs.collect(),
+            courses: courses.collect(),
+        }
+    }
+}
+
+/// As many digits as an interval needs.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// So few of them that they can be kept.
+fn few(values: &[f64]) -> Vec<f64> {
+    let size = values.len().div_ceil(MOST_VALUES).max(1);
+    let means = values
+        .chunks(size)
+        .map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64);
+    means.map(short).collect()
+}
+
+/// The load of a run, but for its number of clients.
+fn load(run: &Run) -> String {
+    let settings = &run.settings;
+    let mut words = settings.load.flags_without(&["clients"]);
+    words.push(format!(
+        "backlog {}, server CPUs {:?}, client CPUs {:?}, {} load threads",
+        settings.backlog, settings.server_cpus, settings.client_cpus, settings.load_threads
+    ));
+    if !run.client_hosts.is_empty() {
+        words.push(format!("{} hosts with clients", run.client_hosts.len()));
+    }
+    words.join(" ")
+}
+
+/// "AMD EPYC 7B13, 4 CPUs, Linux 6.18.1".
+pub fn machine(run: &Run) -> String {
+    let host = &run.host;
+    let cpu = host.cpu_model.clone();
+    let cpus = throng_record::format::counted(host.cpus, "CPU");
+    let words = [cpu, Some(cpus), Some(host.kernel.clone())];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A run in the history of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn<'a> {
+    /// Which of the runs that were given.
+    pub place: usize,
+    pub sitting: &'a Sitting,
+    pub course: &'a Course,
+    /// Which earlier one it is compared with, by its place among the turns: the last with the same load and machine.
+    pub before: Option<usize>,
+    /// What of how it was made is new since that one, or since the last one where there is none: "the program".
+    pub new: Vec<&'static str>,
+    /// Each of [`OF_HISTORY`] beside that one: the ratio, and what it says.
+    pub changes: BTreeMap<&'static str, (Quantity, Verdict)>,
+}
+
+/// The history of a server with a number of clients, from these sittings in order of time.
+pub fn server_history<'a>(sittings: &[&'a Sitting], server: &str, clients: u32) -> Vec<Turn<'a>> {
+    let found = sittings.iter().enumerate().filter_map(|(place, sitting)| {
+        let mut courses = sitting.courses.iter();
+        let course = courses.find(|one| one.server == server && one.clients == clients)?;
+        Some((place, *sitting, course))
+    });
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    let mut compared: Vec<(usize, &'static str, LogRatio)> = Vec::new();
+    for (place, sitting, course) in found {
+        let alike = |turn: &&Turn<'_>| {
+            (&turn.sitting.load, &turn.sitting.machine) == (&sitting.load, &sitting.machine)
+        };
+        let before = turns.iter().rposition(|turn| alike(&turn));
+        let last = before.or(turns.len().checked_sub(1));
+        let new = last.map_or_else(Vec::new, |last| {
+            differing(turns[last].sitting, sitting, server)
+        });
+        if let Some(before) = before {
+            let then = &turns[before].course.measures;
+            for name in OF_HISTORY {
+                let ratio = then
+                    .get(name)
+                    .zip(course.measures.get(name))
+                    .and_then(|(then, now)| now.over(then));
+                compared.extend(ratio.map(|ratio| (turns.len(), name, ratio)));
+            }
+        }
+        turns.push(Turn {
+            place,
+            sitting,
+            course,
+            before,
+            new,
+            changes: BTreeMap::new(),
+        });
+    }
+    let judged: Vec<Compared> = compared
+        .iter()
+        .filter_map(|(_, name, ratio)| Some(compared_by(named(name)?, Some(*ratio))))
+        .collect();
+    for ((turn, name, ratio), verdict) in compared.iter().zip(verdicts(&judged, MARGIN)) {
+        let change = (Quantity::of_ratio(*ratio), verdict);
+        turns[*turn].changes.insert(name, change);
+    }
+    turns
+}
+
+impl Then {
+    /// This over an earlier one, where both have rounds enough for an interval.
+    fn over(&self, then: &Self) -> Option<LogRatio> {
+        let ratio = log_ratio_apart(&self.rounds, &then.rounds)?;
+        let starts = [self, then].iter().filter(|one| one.is_of_slices).count();
+        // A server that was started once may be faster or slower for where it lies in memory.
+        let floor = BETWEEN_STARTS * (starts as f64).sqrt();
+        Some(LogRatio {
+            error: ratio.error.hypot(floor),
+            floor,
+            ..ratio
+        })
+    }
+}
+
+/// What of how they were made is not the same.
+fn differing(then: &Sitting, now: &Sitting, server: &str) -> Vec<&'static str> {
+    let program = |of: &Sitting| of.programs.get(server).cloned();
+    let all = [
+        ("machine", then.machine != now.machine),
+        ("load", then.load != now.load),
+        ("command or program", program(then) != program(now)),
+        ("throng", then.throng != now.throng),
+    ];
+    let differ = all.into_iter().filter(|(_, differs)| *differs);
+    differ.map(|(what, _)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sitting in which `epoll` had these rates with 10 clients.
+    fn sitting(rates: &[f64]) -> Sitting {
+        let then = Then {
+            value: rates[0],
+            rounds: rates.to_vec(),
+            ..Then::default()
+        };
+        Sitting {
+            courses: vec![Course {
+                server: "epoll".to_owned(),
+                clients: 10,
+                measures: BTreeMap::from([("requests_per_s".to_owned(), then)]),
+            }],
+            ..Sitting::default()
+        }
+    }
+
+    fn around(rate: f64) -> Vec<f64> {
+        let spread = [-0.01, 0.004, 0.0, -0.006, 0.01, 0.007, -0.003, 0.002];
+        spread.iter().map(|part| rate * (1.0 + part)).collect()
+    }
+
+    fn verdicts_of(sittings: &[Sitting]) -> Vec<Option<Verdict>> {
+        let all: Vec<&Sitting> = sittings.iter().collect();
+        let turns = server_history(&all, "epoll", 10);
+        let verdict = |turn: &Turn<'_>| Some(turn.changes.get("requests_per_s")?.1);
+        turns.iter().map(verdict).collect()
+    }
+
+    #[test]
+    fn a_change_is_one_only_where_its_interval_says_so() {
+        let few = sitting(&[100.0, 50.0]);
+        let runs = [
+            sitting(&around(100.0)),
+            sitting(&around(100.2)),
+            sitting(&around(80.0)),
+            few,
+            sitting(&around(120.0)),
+        ];
+        let found = verdicts_of(&runs);
+        assert_eq!(found[0], None, "nothing comes before it");
+        assert!(!found[1].unwrap().is_difference());
+        assert_eq!(found[2], Some(Verdict::Worse));
+        assert_eq!(found[3..], [None, None], "two rounds have no interval");
+    }
+
+    #[test]
+    fn only_runs_with_the_same_load_and_machine_are_compared() {
+        let mut other = sitting(&around(50.0));
+        other.machine = "another".to_owned();
+        let runs = [sitting(&around(100.0)), other, sitting(&around(100.1))];
+        let all: Vec<&Sitting> = runs.iter().collect();
+        let turns = server_history(&all, "epoll", 10);
+        let before: Vec<Option<usize>> = turns.iter().map(|turn| turn.before).collect();
+        assert_eq!(before, [None, None, Some(0)]);
+        assert_eq!(turns[1].new, ["machine"]);
+        assert!(turns[1].changes.is_empty() && turns[2].new.is_empty());
+        assert!(server_history(&all, "poll", 10).is_empty());
+    }
+
+    #[test]
+    fn slices_of_one_start_are_no_starts() {
+        let mut runs = [sitting(&around(100.0)), sitting(&around(100.4))];
+        let error = |runs: &[Sitting]| {
+            let [now, then] =
+                [1, 0].map(|run: usize| &runs[run].courses[0].measures["requests_per_s"]);
+            now.over(then).unwrap().error
+        };
+        let apart = error(&runs);
+        for run in &mut runs {
+            let then = run.courses[0].measures.get_mut("requests_per_s");
+            then.unwrap().is_of_slices = true;
+        }
+        assert!(error(&runs) > apart.hypot(BETWEEN_STARTS));
+    }
+
+    #[test]
+    fn many_values_become_means_of_neighbours() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let few = few(&values);
+        assert!(few.len() <= MOST_VALUES && few.len() > MOST_VALUES / 2);
+        assert!((few[0] - 1.5).abs() < 1e-9);
+    }
+}

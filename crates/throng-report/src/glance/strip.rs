@@ -1,0 +1,149 @@
+//! A picture so small that it stands in a line: marks with their intervals below each other, without words.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Report;
+use crate::figures::{Part, Standing};
+use crate::limit::Limits;
+use crate::study::StudyReport;
+use crate::study::claims::Finding;
+
+/// As many marks are drawn; of more, the first.
+const MOST_MARKS: usize = 16;
+
+/// The picture.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Strip {
+    /// What it shows, and which end is good.
+    pub title: String,
+    /// What all are held against, where there is such a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+    /// The best first.
+    pub marks: Vec<Mark>,
+    /// How many more there are.
+    #[serde(default)]
+    pub left_out: usize,
+}
+
+/// A mark in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    pub name: String,
+    /// The place among the servers, which gives it its look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<usize>,
+    pub value: f64,
+    /// The ends of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// In words.
+    pub text: String,
+    /// Whether it is good, where that is a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good: Option<bool>,
+    /// Whether it is one of several of which none is shown to be better.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tied: bool,
+}
+
+impl Strip {
+    /// The first picture of a report.
+    pub(super) fn of(report: &Report<'_>) -> Option<Self> {
+        if let Some(limits) = &report.limits {
+            return Self::of_limits(limits);
+        }
+        let mut answers = report.figures.iter();
+        let figure = answers.find(|figure| figure.part == Part::Answer)?;
+        let ranked = figure.ranked.first()?;
+        let groups = ranked.groups.iter();
+        let rows = groups.flat_map(|group| group.rows.iter().map(move |row| (group, row)));
+        let marks = rows.filter_map(|(group, row)| {
+            let point = row.point?;
+            Some(Mark {
+                name: row.name.clone(),
+                place: row.place,
+                value: point.y,
+                low: point.low,
+                high: point.high,
+                text: row.text.clone(),
+                good: row.better,
+                tied: group.standing == Standing::Tied,
+            })
+        });
+        Self::with(ranked.title.clone(), ranked.level, marks.collect())
+    }
+
+    /// The limit of each server, up to what broke.
+    fn of_limits(limits: &Limits) -> Option<Self> {
+        let servers = limits.servers.iter().enumerate();
+        let mut marks: Vec<Mark> = servers
+            .filter_map(|(place, server)| {
+                let held = server.held?.value as f64;
+                let broke = server.broke.map(|tried| tried.value as f64);
+                Some(Mark {
+                    name: server.server.clone(),
+                    place: Some(place),
+                    value: held,
+                    low: broke.map(|_| held),
+                    high: broke,
+                    text: server.text(),
+                    good: None,
+                    tied: false,
+                })
+            })
+            .filter(|mark| mark.value > 0.0)
+            .collect();
+        marks.sort_by(|one, other| other.value.total_cmp(&one.value));
+        let title = format!("Limits, {} (higher is better)", limits.unit());
+        Self::with(title, None, marks)
+    }
+
+    /// What came of each claim of a study.
+    pub(super) fn of_claims(report: &StudyReport<'_>) -> Option<Self> {
+        let claims = report.claims.iter();
+        let marks = claims.map(|claim| Mark {
+            name: claim.text.clone(),
+            value: 1.0,
+            text: claim.verdict.text().to_owned(),
+            good: match claim.verdict {
+                Finding::Confirmed => Some(true),
+                Finding::Refuted => Some(false),
+                Finding::Inconclusive | Finding::NotChecked => None,
+            },
+            ..Mark::default()
+        });
+        Self::with("Claims".to_owned(), None, marks.collect())
+    }
+
+    fn with(title: String, level: Option<f64>, mut marks: Vec<Mark>) -> Option<Self> {
+        let left_out = marks.len().saturating_sub(MOST_MARKS);
+        marks.truncate(MOST_MARKS);
+        (!marks.is_empty()).then_some(Self {
+            title,
+            level,
+            marks,
+            left_out,
+        })
+    }
+
+    /// What stands for it where it cannot be seen: "Requests per second: epoll 120,000, poll 90,000".
+    pub fn words(&self) -> String {
+        let marks = self.marks.iter();
+        let marks: Vec<String> = marks
+            .map(|mark| format!("{} {}", mark.name, mark.text))
+            .collect();
+        let more = match self.left_out {
+            0 => String::new(),
+            more => format!(", {more} more"),
+        };
+        format!("{}: {}{more}", self.title, marks.join(", "))
+    }
+
+    /// Whether it shows verdicts and no values.
+    pub fn is_of_verdicts(&self) -> bool {
+        self.level.is_none() && self.marks.iter().all(|mark| mark.place.is_none())
+    }
+}

@@ -1,0 +1,504 @@
+//! What is asked and answered, over HTTP.
+
+use std::collections::VecDeque;
+use std::io::Read as _;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tokio::sync::Semaphore;
+
+use super::address::values;
+use super::glances::{Glanced, Glances};
+use super::history::{self, Asked};
+use super::known::{is_older, stamps};
+use super::listed::{Listed, State as How};
+use super::page::{self, list, run};
+use super::runs::Runs;
+use super::trials::{Looked, Selected, file_of, trial};
+use super::{known::Stamp, progress};
+use throng_record::{self as record, Study};
+use throng_report::diff::{self, Diff, Unlike};
+use throng_report::document::html::{POLICY, SCRIPT, STYLE};
+use throng_report::glance::{Sitting, server_history};
+use throng_report::summary::Summary;
+
+/// Pages made of whole records at once: these take time and memory.
+const MOST_RENDERED: usize = 2;
+/// Where a page says what a browser is to refuse.
+const HEAD: usize = 2000;
+/// Most bytes of a file that is handed out as it lies there.
+const MOST_BYTES: u64 = 64 << 20;
+/// Reports that are remembered, and most bytes of them all.
+const MOST_REMEMBERED: usize = 8;
+const MOST_REMEMBERED_BYTES: usize = 32 << 20;
+
+/// A page of a record, which anybody may have written: its script has an origin of its own, and so can read
+/// none of the other pages.
+const IN_A_BOX: &str = "sandbox allow-scripts allow-downloads; frame-ancestors 'none'";
+
+const OWN_SCRIPT: &str = include_str!("page.js");
+const OWN_STYLE: &str = include_str!("page.css");
+
+/// What every answer needs.
+#[derive(Clone)]
+pub(super) struct Shared {
+    own: Arc<Own>,
+    rendering: Arc<Semaphore>,
+}
+
+struct Own {
+    runs: Runs,
+    glances: Glances,
+    /// The reports that were made last, with what they were made from.
+    reports: Mutex<VecDeque<Made>>,
+}
+
+/// A report that was made.
+struct Made {
+    directory: PathBuf,
+    from: Vec<Option<Stamp>>,
+    page: Bytes,
+}
+
+/// Something that was refused, and why.
+pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
+
+type Answer = Result<Response, Refused>;
+
+impl Shared {
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(super) fn new(runs: Runs) -> std::io::Result<Self> {
+        Ok(Self {
+            own: Arc::new(Own {
+                runs,
+                glances: Glances::new()?,
+                reports: Mutex::default(),
+            }),
+            rendering: Arc::new(Semaphore::new(MOST_RENDERED)),
+        })
+    }
+}
+
+pub(super) fn routes(shared: Shared) -> Router {
+    let css = || async { typed("text/css; charset=utf-8", [&STYLE, OWN_STYLE].concat()) };
+    let script =
+        |text: &'static str| get(async move || typed("text/javascript; charset=utf-8", text));
+    Router::new()
+        .route("/", get(list_of_runs))
+        .route("/runs.json", get(list_as_json))
+        .route("/page.css", get(css))
+        .route("/page.js", script(OWN_SCRIPT))
+        .route("/report.js", script(SCRIPT))
+        .route("/compare", get(compare))
+        .route("/history", get(server_over_time))
+        .route("/run/{*page}", get(page_of_run))
+        .fallback(async || Refused::missing("There is no such page."))
+        .with_state(shared)
+}
+
+/// Does what blocks where it holds up nobody.
+async fn apart<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Own) -> T + Send + 'static,
+) -> Result<T, Refused> {
+    let own = Arc::clone(&shared.own);
+    let done = tokio::task::spawn_blocking(move || work(&own)).await;
+    done.map_err(|_| {
+        // Of the record; the panic itself was reported on standard error.
+        let why = "This record is more than throng can make a page of.".to_owned();
+        Refused(StatusCode::INTERNAL_SERVER_ERROR, why)
+    })
+}
+
+/// The same for what takes time and memory, a few at once.
+async fn rendered<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Own) -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Refused> {
+    let place = shared.rendering.acquire().await;
+    let page = apart(shared, work).await?;
+    drop(place);
+    page
+}
+
+/// A page of a record, in a box.
+fn boxed(page: impl Into<Body>) -> Response {
+    let boxed = format!("{}; {IN_A_BOX}", *POLICY);
+    let mut answer = typed("text/html; charset=utf-8", page);
+    let policy = HeaderValue::from_str(&boxed).ok();
+    let headers = answer.headers_mut();
+    headers.extend(policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy)));
+    answer
+}
+
+async fn list_of_runs(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+    let page = apart(&shared, move |own| {
+        let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
+        let choice = list::Choice::of(&query.unwrap_or_default());
+        let running = listing.runs.iter().filter(|run| run.state == How::Running);
+        let counts = list::Counts {
+            runs: listing.runs.len(),
+            running: running.count(),
+            left_out: listing.left_out,
+            not_all: listing.not_all,
+        };
+        let chosen = choice.chosen(listing.runs);
+        let shown = choice.shown(&chosen);
+        let glances = own.glances(shown);
+        let shown: Vec<_> = shown.iter().zip(glances).collect();
+        let directory = own.runs.directory().display().to_string();
+        Ok(list::page(&directory, &counts, &choice, chosen.len(), &shown).into_string())
+    });
+    Ok(whole(page.await??))
+}
+
+async fn list_as_json(State(shared): State<Shared>) -> Answer {
+    let listing = apart(&shared, |own| own.runs.list()).await?;
+    json(&listing.map_err(|error| Refused::failed(&error))?)
+}
+
+/// A page of a run: its name is the way to it, and what comes behind the last slash says which page.
+async fn page_of_run(
+    State(shared): State<Shared>,
+    Path(path): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Answer {
+    let query = query.unwrap_or_default();
+    let (name, page) = path.rsplit_once('/').ok_or_else(no_run)?;
+    let name = name.to_owned();
+    match page {
+        "" => {
+            let page = rendered(&shared, move |own| own.opened(&name)).await?;
+            Ok(whole(page))
+        }
+        "live" => {
+            let progress = apart(&shared, move |own| progress::of(&own.runs, &name)).await?;
+            let progress = progress.ok_or_else(no_run)?;
+            Ok(whole(run::live(&progress).into_string()))
+        }
+        "progress.json" => {
+            let progress = apart(&shared, move |own| progress::of(&own.runs, &name)).await?;
+            json(&progress.ok_or_else(no_run)?)
+        }
+        "report.html" => {
+            let page = rendered(&shared, move |own| own.report(&name)).await?;
+            Ok(boxed(page))
+        }
+        "trials" => {
+            let page = rendered(&shared, move |own| {
+                let (directory, _) = own.runs.find(&name).ok_or_else(no_run)?;
+                let selected = Selected::of(&directory, &query);
+                let selected = selected.map_err(|error| Refused::broken(&error))?;
+                Ok(page::trial::list(&own.way(&name), &selected).into_string())
+            });
+            Ok(whole(page.await?))
+        }
+        "trial" => {
+            let page = rendered(&shared, move |own| {
+                let (directory, _) = own.runs.find(&name).ok_or_else(no_run)?;
+                let looked = Looked::of(&directory, &query);
+                let looked = looked.map_err(|error| Refused::broken(&error))?;
+                let looked = looked.ok_or_else(no_trial)?;
+                Ok(page::trial::page(&own.way(&name), &looked).into_string())
+            });
+            Ok(whole(page.await?))
+        }
+        "trial.json" | "clients.csv" | "samples.csv" => {
+            let page = page.to_owned();
+            rendered(&shared, move |own| own.raw_of_trial(&name, &page, &query)).await
+        }
+        "run.json" | "study.json" | "summary.json" | "trials.jsonl" => {
+            let page = page.to_owned();
+            rendered(&shared, move |own| own.raw(&name, &page)).await
+        }
+        _ => Err(Refused::missing("There is no such page.")),
+    }
+}
+
+/// Two of them beside each other, the one that was started later beside the other.
+async fn compare(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+    let chosen = values(&query.unwrap_or_default(), "run").unwrap_or_default();
+    let [one, other] = <[String; 2]>::try_from(chosen).map_err(|chosen| {
+        let why = format!("Two runs are compared, and {} were chosen.", chosen.len());
+        Refused(StatusCode::BAD_REQUEST, why)
+    })?;
+    let page = rendered(&shared, move |own| {
+        let mut found = Vec::new();
+        for name in [&one, &other] {
+            found.push(own.runs.find(name).ok_or_else(no_run)?);
+        }
+        found.sort_by(|(_, a), (_, b)| a.started_at.cmp(&b.started_at));
+        let mut recorded = Vec::new();
+        for (directory, listed) in found {
+            let mut one = diff::load(&directory).map_err(|error| Refused::broken(&error))?;
+            one.directory = listed.name;
+            recorded.push(one);
+        }
+        let diff = Diff::of(&recorded[0], &recorded[1]).map_err(|error| {
+            match error.downcast_ref::<Unlike>() {
+                Some(unlike) => Refused(StatusCode::BAD_REQUEST, sentence(&unlike.to_string())),
+                None => Refused::broken(&error),
+            }
+        })?;
+        Ok(throng_report::page_diff(&diff).into_bytes())
+    });
+    Ok(boxed(page.await?))
+}
+
+/// A server over runs, or all servers.
+async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Answer {
+    let page = apart(&shared, move |own| {
+        let listing = own.runs.list().map_err(|error| Refused::failed(&error))?;
+        let mut runs = listing.runs;
+        runs.retain(is_read);
+        runs.truncate(history::MOST_RUNS);
+        let glances = own.glances(&runs);
+        let runs: Vec<(Listed, Glanced)> = runs.into_iter().zip(glances).collect();
+        let known = history::Known::of(&runs);
+        let asked = Asked::of(&query.unwrap_or_default());
+        let Some(server) = &asked.server else {
+            return Ok(page::history::servers(&known).into_string());
+        };
+        let clients = asked.clients.or_else(|| known.usual_clients(server));
+        if clients.is_none() && known.waiting == 0 {
+            let why = format!("No run has a server called {server} that served all its clients.");
+            return Err(Refused(StatusCode::NOT_FOUND, why));
+        }
+        let clients = clients.unwrap_or_default();
+        let sittings = history::sittings(&asked, server, &runs);
+        let plain: Vec<&Sitting> = sittings.iter().map(|(_, sitting)| *sitting).collect();
+        let turns = server_history(&plain, server, clients);
+        let page = page::history::server(&known, &asked, (server, clients), &sittings, &turns);
+        Ok(page.into_string())
+    });
+    Ok(whole(page.await??))
+}
+
+/// Whether there is something to see at a glance: what runs is not made into a report each time.
+fn is_read(run: &Listed) -> bool {
+    run.problem.is_none() && run.state != How::Running && !run.study.is_empty()
+}
+
+impl Own {
+    fn glances(&self, runs: &[Listed]) -> Vec<Glanced> {
+        let directory = self.runs.directory();
+        let records = runs.iter().filter(|run| is_read(run));
+        let records: Vec<(String, PathBuf)> = records
+            .map(|run| (run.name.clone(), directory.join(&run.name)))
+            .collect();
+        let mut glances = self.glances.of(&records).into_iter();
+        let each = |run: &Listed| is_read(run).then(|| glances.next()).flatten();
+        runs.iter()
+            .map(each)
+            .map(Option::unwrap_or_default)
+            .collect()
+    }
+
+    /// The name of a run, after those of the runs that it lies in.
+    fn way(&self, name: &str) -> Vec<String> {
+        let ends = name.match_indices('/').map(|(end, _)| end);
+        let above = ends.map(|end| name[..end].to_owned());
+        let is_run = |name: &String| {
+            let place = self.runs.place(name);
+            place.is_some_and(|place| Study::is_in(&place))
+        };
+        above.filter(is_run).chain([name.to_owned()]).collect()
+    }
+
+    /// The page of a run.
+    fn opened(&self, name: &str) -> Result<String, Refused> {
+        let progress = progress::of(&self.runs, name).ok_or_else(no_run)?;
+        let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
+        let glanced = if is_read(&listed) {
+            self.glances.now(name, &directory)
+        } else {
+            Glanced::Waiting
+        };
+        let parts = self.runs.parts(name).into_iter();
+        let parts = parts.filter_map(|(part, ..)| {
+            let name = format!("{name}/{}", part.name?);
+            let (directory, listed) = self.runs.find(&name)?;
+            let glanced = if is_read(&listed) {
+                self.glances.now(&name, &directory)
+            } else {
+                Glanced::Waiting
+            };
+            Some((listed, glanced))
+        });
+        let parts: Vec<(Listed, Glanced)> = parts.collect();
+        let is_one = parts.is_empty() && is_read(&listed);
+        let summary = is_one.then(|| summary(&directory)).flatten();
+        let opened = run::Opened {
+            way: self.way(name),
+            progress,
+            glanced,
+            parts,
+            summary,
+        };
+        Ok(run::page(&opened).into_string())
+    }
+
+    /// The report as it lies in a record, or made anew where there is none, or one of fewer trials.
+    fn report(&self, name: &str) -> Result<Bytes, Refused> {
+        let (directory, listed) = self.runs.find(name).ok_or_else(no_run)?;
+        if listed.state != How::Running
+            && let Some(stored) = stored(&directory)
+        {
+            return Ok(stored.into());
+        }
+        let from = stamps(&directory);
+        let remembered = || self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |made: &&Made| (&made.directory, &made.from) == (&directory, &from);
+        if let Some(made) = remembered().iter().find(same) {
+            return Ok(made.page.clone());
+        }
+        let page = throng_report::page(&directory).map_err(|error| Refused::broken(&error))?;
+        let page = Bytes::from(page);
+        let mut reports = remembered();
+        reports.retain(|made| made.directory != directory);
+        reports.push_back(Made {
+            directory,
+            from,
+            page: page.clone(),
+        });
+        let bytes = |reports: &VecDeque<Made>| -> usize {
+            reports.iter().map(|made| made.page.len()).sum()
+        };
+        while reports.len() > MOST_REMEMBERED || bytes(&reports) > MOST_REMEMBERED_BYTES {
+            reports.pop_front();
+        }
+        Ok(page)
+    }
+
+    /// A file of a record as it lies there, but for trials that are compressed.
+    fn raw(&self, name: &str, file: &str) -> Answer {
+        let (directory, _) = self.runs.find(name).ok_or_else(no_run)?;
+        let broken = |error: anyhow::Error| Refused::broken(&error);
+        if file == "trials.jsonl" {
+            let trials = record::Trials::open(&directory).map_err(|error| broken(error.into()))?;
+            let trials = trials.ok_or_else(|| Refused::missing("It has no trials yet."))?;
+            let lines = trials.lines_from(0).map_err(|error| broken(error.into()))?;
+            return handed_out(lines, "application/jsonl", trials.path());
+        }
+        let path = directory.join(file);
+        let found = record::open_if_there(&path).map_err(|error| broken(error.into()))?;
+        let found = found.ok_or_else(|| Refused::missing("The record has no such file."))?;
+        handed_out(found, "application/json", &path)
+    }
+
+    /// What is recorded of a trial, or a file that it left.
+    fn raw_of_trial(&self, name: &str, file: &str, query: &str) -> Answer {
+        let (directory, _) = self.runs.find(name).ok_or_else(no_run)?;
+        let found = trial(&directory, query).map_err(|error| Refused::broken(&error))?;
+        let found = found.ok_or_else(no_trial)?;
+        let part = match file {
+            "clients.csv" => "clients",
+            "samples.csv" => "samples",
+            _ => return json(&found),
+        };
+        let file = file_of(&directory, part, &found);
+        let file = file.ok_or_else(|| Refused::missing("The trial left no such file."))?;
+        let path = directory.join(part).join(found.file_stem() + ".csv");
+        handed_out(file, "text/csv; charset=utf-8", &path)
+    }
+}
+
+/// The numbers of a record; none where they cannot be read, which its page says elsewhere.
+fn summary(directory: &FilePath) -> Option<Summary> {
+    let run = record::read(directory).ok()?;
+    let trials = record::read_trials(directory).ok()?;
+    Summary::of(&run, &trials).ok()
+}
+
+/// A file as it lies there, if it is not too large for that.
+fn handed_out(from: impl std::io::Read, kind: &'static str, path: &FilePath) -> Answer {
+    let mut bytes = Vec::new();
+    let read = from.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Refused::broken(&error.into()))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let why = format!(
+            "It has more than {} MiB; read it where it is: {}",
+            MOST_BYTES >> 20,
+            path.display()
+        );
+        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, why));
+    }
+    Ok(typed(kind, bytes))
+}
+
+/// The report in a record, if all of this is older and it was made by this version: the browser would refuse the
+/// script and the style of another one.
+fn stored(directory: &FilePath) -> Option<Vec<u8>> {
+    let page = directory.join("report.html");
+    if is_older(directory, &page) {
+        return None;
+    }
+    let file = record::open_if_there(&page).ok()??;
+    if file.metadata().ok()?.len() > MOST_BYTES {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]);
+    head.contains(&**POLICY).then_some(bytes)
+}
+
+fn whole(page: String) -> Response {
+    typed("text/html; charset=utf-8", page)
+}
+
+fn typed(kind: &'static str, body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body.into()).into_response()
+}
+
+fn json(value: &impl serde::Serialize) -> Answer {
+    let text = serde_json::to_vec(value).map_err(|error| Refused::failed(&error.into()))?;
+    Ok(typed("application/json", text))
+}
+
+fn no_run() -> Refused {
+    Refused::missing("There is no run of this name in the directory.")
+}
+
+fn no_trial() -> Refused {
+    Refused::missing("The run has no such trial.")
+}
+
+/// An error as a sentence.
+fn sentence(error: &str) -> String {
+    let mut letters = error.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+impl Refused {
+    fn missing(why: &str) -> Self {
+        Self(StatusCode::NOT_FOUND, why.to_owned())
+    }
+
+    fn failed(error: &anyhow::Error) -> Self {
+        let why = sentence(&format!("{error:#}"));
+        Self(StatusCode::INTERNAL_SERVER_ERROR, why)
+    }
+
+    /// A record that cannot be read.
+    fn broken(error: &anyhow::Error) -> Self {
+        let why = sentence(&format!("{error:#}"));
+        Self(StatusCode::UNPROCESSABLE_ENTITY, why)
+    }
+}
+
+impl axum::response::IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Self(status, why) = self;
+        let title = status.canonical_reason().unwrap_or("Refused");
+        (status, whole(page::refusal(title, &why).into_string())).into_response()
+    }
+}

@@ -1,0 +1,313 @@
+//! Who is connected. There is always room for one more: where there are too many, or where too much waits to be read,
+//! whoever has kept us waiting longest has to go. So neither idle connections nor slow readers lock out anybody, and
+//! what they can hold of our memory is bounded.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::AbortHandle;
+
+/// Connections at once.
+pub(super) const MOST_CONNECTIONS: usize = 512;
+/// Bytes of answers that wait to be read, all together.
+pub(super) const MOST_UNREAD: u64 = 128 << 20;
+/// How long a connection may ask nothing, or take nothing of what it asked for.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often that is looked at.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
+
+/// All who are connected.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    most: usize,
+    most_unread: u64,
+    /// By their numbers, which rise.
+    all: Mutex<BTreeMap<u64, Member>>,
+    began: Instant,
+}
+
+#[derive(Debug)]
+struct Member {
+    peer: Arc<Peer>,
+    task: AbortHandle,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Peer {
+    began: Instant,
+    /// Requests that are being worked on.
+    working: AtomicU64,
+    /// Bytes of answers that it has not taken yet.
+    unread: AtomicU64,
+    /// Since when it keeps us waiting, in milliseconds since the beginning: since its last answer was begun, or since
+    /// it was accepted.
+    waiting_since: AtomicU64,
+    /// When anything moved last.
+    moved: AtomicU64,
+}
+
+impl Crowd {
+    pub(super) fn new(most: usize, most_unread: u64) -> Self {
+        Self {
+            most,
+            most_unread,
+            all: Mutex::default(),
+            began: Instant::now(),
+        }
+    }
+
+    /// One who was accepted, before its task begins.
+    pub(super) fn peer(&self) -> Arc<Peer> {
+        let now = self.now();
+        Arc::new(Peer {
+            began: self.began,
+            working: AtomicU64::new(0),
+            unread: AtomicU64::new(0),
+            waiting_since: AtomicU64::new(now),
+            moved: AtomicU64::new(now),
+        })
+    }
+
+    /// Takes it in, with the task that answers it; who has kept us waiting longest makes room.
+    pub(super) fn enter(&self, peer: Arc<Peer>, task: AbortHandle) {
+        let mut all = self.all();
+        all.retain(|_, member| !member.task.is_finished());
+        while all.len() >= self.most && send_away(&mut all, |_| true) {}
+        let number = all.last_key_value().map_or(0, |(number, _)| number + 1);
+        all.insert(number, Member { peer, task });
+    }
+
+    /// Makes room for one, where there are too few descriptors for all.
+    pub(super) fn send_one_away(&self) {
+        send_away(&mut self.all(), |_| true);
+    }
+
+    /// Sends away who keeps us waiting for too long, and where too much is unread, who holds most of it for longest.
+    pub(super) fn look(&self) {
+        let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX);
+        let now = self.now();
+        let mut all = self.all();
+        all.retain(|_, member| {
+            let peer = &member.peer;
+            let idle = now.saturating_sub(peer.moved.load(Ordering::Relaxed));
+            let is_overdue = !peer.is_served() && idle > patience;
+            if is_overdue {
+                member.task.abort();
+            }
+            !is_overdue && !member.task.is_finished()
+        });
+        self.make_room(&mut all);
+    }
+
+    /// An answer of so many bytes is begun.
+    pub(super) fn answers(&self, peer: &Peer, bytes: u64) {
+        peer.unread.fetch_add(bytes, Ordering::Relaxed);
+        let now = self.now();
+        peer.waiting_since.store(now, Ordering::Relaxed);
+        peer.moved.store(now, Ordering::Relaxed);
+        if bytes > 0 {
+            self.make_room(&mut self.all());
+        }
+    }
+
+    fn make_room(&self, all: &mut BTreeMap<u64, Member>) {
+        let unread = |member: &Member| member.peer.unread.load(Ordering::Relaxed);
+        while all.values().map(unread).sum::<u64>() > self.most_unread
+            && send_away(all, |member| unread(member) > 0)
+        {}
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Member>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the connection, of those that are meant, that keeps us waiting longest; of those that wait for us none unless
+/// there are no others. Returns whether there was one.
+fn send_away(all: &mut BTreeMap<u64, Member>, is_meant: impl Fn(&Member) -> bool) -> bool {
+    let longest = all
+        .iter()
+        .filter(|(_, member)| is_meant(member))
+        .min_by_key(|(number, Member { peer, .. })| {
+            let since = peer.waiting_since.load(Ordering::Relaxed);
+            (peer.is_served(), since, **number)
+        });
+    let Some(number) = longest.map(|(number, _)| *number) else {
+        return false;
+    };
+    if let Some(member) = all.remove(&number) {
+        member.task.abort();
+    }
+    true
+}
+
+impl Peer {
+    /// A request is worked on until what is given is dropped.
+    pub(super) fn work(self: &Arc<Self>) -> Work {
+        self.working.fetch_add(1, Ordering::Relaxed);
+        Work(Arc::clone(self))
+    }
+
+    /// Whether it waits for us.
+    fn is_served(&self) -> bool {
+        self.working.load(Ordering::Relaxed) > 0
+    }
+
+    fn moves(&self, taken: usize) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.moved.store(now, Ordering::Relaxed);
+        let taken = taken as u64;
+        let less = |unread: u64| Some(unread.saturating_sub(taken));
+        // It always gives a value.
+        let _ = self
+            .unread
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// That a request is worked on.
+#[derive(Debug)]
+pub(super) struct Work(Arc<Peer>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.0.working.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A connection of which is known when it moves.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    pub(super) stream: S,
+    pub(super) peer: Arc<Peer>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = to.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, to);
+        if to.filled().len() > before {
+            self.peer.moves(0);
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.note(polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.note(polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl<S> Watched<S> {
+    fn note(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(Ok(taken)) = polled {
+            self.peer.moves(taken);
+        }
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crowd, and how to put somebody into it.
+    fn enter(crowd: &Crowd) -> (Arc<Peer>, tokio::task::JoinHandle<()>) {
+        let task = tokio::spawn(std::future::pending());
+        let peer = crowd.peer();
+        crowd.enter(Arc::clone(&peer), task.abort_handle());
+        (peer, task)
+    }
+
+    async fn is_gone(task: tokio::task::JoinHandle<()>) -> bool {
+        tokio::task::yield_now().await;
+        let is_gone = task.is_finished();
+        task.abort();
+        is_gone
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn who_keeps_us_waiting_longest_makes_room() {
+        runtime().block_on(async {
+            let crowd = Crowd::new(3, 1000);
+            let (first, one) = enter(&crowd);
+            let (_, two) = enter(&crowd);
+            let (_, three) = enter(&crowd);
+            // The first one waits for us, so the second one goes.
+            let work = first.work();
+            let (_, four) = enter(&crowd);
+            drop(work);
+            assert!(is_gone(two).await);
+            for task in [one, three, four] {
+                assert!(!is_gone(task).await);
+            }
+        });
+    }
+
+    #[test]
+    fn who_reads_nothing_holds_no_more_than_there_is_room_for() {
+        runtime().block_on(async {
+            let crowd = Crowd::new(10, 1000);
+            let (slow, one) = enter(&crowd);
+            let (quick, two) = enter(&crowd);
+            let (_, idle) = enter(&crowd);
+            crowd.answers(&slow, 600);
+            crowd.answers(&quick, 300);
+            quick.moves(300);
+            crowd.answers(&quick, 600);
+            assert!(is_gone(one).await, "it holds 600 of 1200 for longest");
+            crowd.look();
+            for task in [two, idle] {
+                assert!(!is_gone(task).await);
+            }
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! Servers over runs.
+
+use std::collections::BTreeMap;
+
+use super::address::value;
+use super::glances::Glanced;
+use super::listed::Listed;
+use throng_report::glance::{Glance, Sitting};
+
+/// As many runs are looked at, the newest; their reports must be read at a glance.
+pub(super) const MOST_RUNS: usize = 500;
+
+/// A server over runs, as it was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) server: Option<String>,
+    pub(super) clients: Option<u32>,
+    /// Words of which the machine must have all.
+    pub(super) host: String,
+    /// The same of the command and the program.
+    pub(super) command: String,
+    /// The same of the throng that measured.
+    pub(super) commit: String,
+}
+
+impl Asked {
+    pub(super) fn of(query: &str) -> Self {
+        let words = |name| value(query, name).unwrap_or_default();
+        Self {
+            server: value(query, "server"),
+            clients: value(query, "clients").and_then(|clients| clients.parse().ok()),
+            host: words("host"),
+            command: words("command"),
+            commit: words("commit"),
+        }
+    }
+
+    /// Whether what was measured of the server then is meant.
+    fn means(&self, sitting: &Sitting, server: &str) -> bool {
+        let has = |text: &str, words: &str| {
+            let text = text.to_lowercase();
+            let mut words = words.split_whitespace();
+            words.all(|word| text.contains(&word.to_lowercase()))
+        };
+        let program = sitting.programs.get(server).map_or("", String::as_str);
+        has(&sitting.machine, &self.host)
+            && has(program, &self.command)
+            && has(&sitting.throng, &self.commit)
+    }
+}
+
+/// What there is of all servers.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Every server with every number of clients, and in how many runs.
+    pub(super) servers: BTreeMap<String, BTreeMap<u32, usize>>,
+    /// Runs that are still being read.
+    pub(super) waiting: usize,
+}
+
+impl Known {
+    pub(super) fn of(runs: &[(Listed, Glanced)]) -> Self {
+        let waiting = runs.iter();
+        let waiting = waiting.filter(|(_, glanced)| matches!(glanced, Glanced::Waiting));
+        let mut known = Self {
+            waiting: waiting.count(),
+            ..Self::default()
+        };
+        let glances = runs.iter().filter_map(|(_, glanced)| glanced.known());
+        for course in glances
+            .flat_map(|glance| &glance.sittings)
+            .flat_map(|one| &one.courses)
+        {
+            let of_server = known.servers.entry(course.server.clone()).or_default();
+            *of_server.entry(course.clients).or_default() += 1;
+        }
+        known
+    }
+
+    /// The number of clients that is shown of a server where none is asked for: that of most runs, of these the most.
+    pub(super) fn usual_clients(&self, server: &str) -> Option<u32> {
+        let clients = self.servers.get(server)?.iter();
+        let usual = clients.max_by_key(|(clients, runs)| (**runs, **clients));
+        usual.map(|(clients, _)| *clients)
+    }
+}
+
+/// What was measured of a server, in order of time, each with the name of its record.
+pub(super) fn sittings<'a>(
+    asked: &Asked,
+    server: &str,
+    runs: &'a [(Listed, Glanced)],
+) -> Vec<(String, &'a Sitting)> {
+    let glances = runs.iter();
+    let glances = glances.filter_map(|(run, glanced)| Some((run, glanced.known()?)));
+    let mut all: Vec<(String, &Sitting)> = glances
+        .flat_map(|(run, glance): (&Listed, &Glance)| {
+            glance.sittings.iter().map(move |sitting| {
+                let name = match &sitting.part {
+                    Some(part) => format!("{}/{part}", run.name),
+                    None => run.name.clone(),
+                };
+                (name, sitting)
+            })
+        })
+        .filter(|(_, sitting)| asked.means(sitting, server))
+        .collect();
+    all.sort_by(|(one, then), (other, now)| {
+        let by_time = then.started_at.cmp(&now.started_at);
+        by_time.then_with(|| one.cmp(other))
+    });
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use throng_report::glance::Course;
+
+    #[test]
+    fn the_runs_of_a_server_come_in_order_of_time_and_can_be_narrowed() {
+        let sitting = |started_at: &str, machine: &str, clients| Sitting {
+            started_at: started_at.to_owned(),
+            machine: machine.to_owned(),
+            courses: vec![Course {
+                server: "epoll".to_owned(),
+                clients,
+                ..Course::default()
+            }],
+            ..Sitting::default()
+        };
+        let run = |name: &str, sittings| {
+            let glance = Glance {
+                sittings,
+                ..Glance::default()
+            };
+            (Listed::starting(name), Glanced::Known(Arc::new(glance)))
+        };
+        let part = Sitting {
+            part: Some("crowd".to_owned()),
+            ..sitting("2026-01-01", "Old CPU", 10)
+        };
+        let runs = [
+            run("b", vec![sitting("2026-01-03", "New CPU", 10)]),
+            run("a", vec![sitting("2026-01-02", "New CPU", 1000)]),
+            run("study", vec![part]),
+            (Listed::starting("c"), Glanced::Waiting),
+        ];
+        let known = Known::of(&runs);
+        assert_eq!((known.waiting, known.usual_clients("epoll")), (1, Some(10)));
+        assert_eq!(known.usual_clients("poll"), None);
+        let names = |query: &str| -> Vec<String> {
+            let found = sittings(&Asked::of(query), "epoll", &runs);
+            found.into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(""), ["study/crowd", "a", "b"]);
+        assert_eq!(names("host=cpu+NEW"), ["a", "b"]);
+        assert!(names("command=nothing").is_empty());
+    }
+}

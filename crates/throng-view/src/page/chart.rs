@@ -1,0 +1,83 @@
+//! A chart of one or a few lines, drawn as those of reports are.
+
+use maud::{Markup, PreEscaped, html};
+
+use throng_record::metrics::Better;
+use throng_report::figures::{Axis, Figure, Kind, Part, Point, Series, Trace};
+use throng_report::render::page::pictures;
+
+/// Something over time, or over something else.
+pub(super) struct Chart {
+    /// Stable name.
+    pub(super) id: &'static str,
+    pub(super) title: String,
+    /// What to see.
+    pub(super) caption: String,
+    pub(super) kind: Kind,
+    pub(super) x: (&'static str, Option<&'static str>),
+    pub(super) y: (&'static str, Option<&'static str>),
+    /// Whether the vertical axis begins at 0.
+    pub(super) from_zero: bool,
+    /// Lines by their names.
+    pub(super) lines: Vec<(String, Trace, Vec<Point>)>,
+}
+
+impl Chart {
+    /// Its picture; nothing where there are too few points for a line.
+    pub(super) fn draw(self) -> Markup {
+        let is_drawn = |(_, trace, points): &(String, Trace, Vec<Point>)| {
+            !points.is_empty() && (points.len() > 1 || *trace == Trace::Markers)
+        };
+        if !self.lines.iter().any(is_drawn) {
+            return html! {};
+        }
+        let alternative = format!("{}. {}", self.title, self.last());
+        let axis = |(label, unit), from_zero| Axis {
+            label,
+            unit,
+            log: false,
+            from_zero,
+        };
+        let lines = self.lines.into_iter().enumerate();
+        let series = lines.map(|(place, (name, trace, points))| Series {
+            name,
+            place,
+            points,
+            trace,
+        });
+        let figure = Figure {
+            id: self.id,
+            title: self.title,
+            caption: self.caption,
+            alternative,
+            x: axis(self.x, self.kind == Kind::Course),
+            y: axis(self.y, self.from_zero),
+            kind: self.kind,
+            series: series.collect(),
+            parts: Vec::new(),
+            maps: Vec::new(),
+            ranked: Vec::new(),
+            better: Better::Neutral,
+            part: Part::Main,
+        };
+        let drawn = pictures(&figure, self.id);
+        html! {
+            figure id=(self.id) {
+                h3 { (figure.title) }
+                figcaption { (figure.caption) }
+                div.pictures.few role="group" aria-label=(figure.alternative) { (PreEscaped(&drawn.svg)) }
+            }
+        }
+    }
+
+    /// The last value of each line: what stands for a picture where it cannot be seen.
+    fn last(&self) -> String {
+        let lines = self.lines.iter();
+        let last = lines.filter_map(|(name, _, points)| {
+            let value = throng_record::format::number(points.last()?.y);
+            let unit = self.y.1.unwrap_or_default();
+            Some(format!("{name}: last {value} {unit}").trim_end().to_owned())
+        });
+        last.collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,332 @@
+//! A server over runs: what it reached in each, with changes marked.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+
+use super::chart::Chart;
+use super::{document, opening, time, to_history, to_run};
+use crate::address::page_of;
+use crate::history::{Asked, Known};
+use throng_record::format::{counted, whole};
+use throng_record::metrics::{Metric, named};
+use throng_report::figures::{Kind, Point, Trace};
+use throng_report::glance::{OF_HISTORY, Sitting, Turn, Verdict};
+
+/// As many lines share a chart, beside what changed.
+const MOST_SERIES: usize = 4;
+
+/// All servers, to choose one from.
+pub(crate) fn servers(known: &Known) -> Markup {
+    let below = html! { p.facts { span { (counted(known.servers.len() as u32, "server")) } (waiting(known)) } };
+    let body = html! {
+        (opening(&to_run(&[]), "Servers over time", &below))
+        main #list data-running=(known.waiting > 0) {
+            section.results aria-label="Servers" {
+                @if known.servers.is_empty() {
+                    p.hint { "No server has served all its clients in any run yet." }
+                } @else {
+                    div.scroll tabindex="0" role="region" aria-label="Servers, can be scrolled sideways" {
+                        table {
+                            thead { tr { th scope="col" { "Server" } th.text scope="col" { "Clients: in how many runs" } } }
+                            tbody {
+                                @for (server, clients) in &known.servers {
+                                    tr {
+                                        th scope="row" { a href=(to_history(server, None)) { (server) } }
+                                        td.text {
+                                            @for (clients, runs) in clients {
+                                                a href=(to_history(server, Some(*clients))) aria-label=(format!("{server} with {}", counted(*clients, "client"))) { (whole((*clients).into())) }
+                                                ": " (runs) " "
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    document("Servers over time", &body)
+}
+
+fn waiting(known: &Known) -> Markup {
+    html! {
+        @if known.waiting > 0 { span role="status" { (counted(known.waiting as u32, "run")) " still being read" } }
+    }
+}
+
+/// One of them with a number of clients.
+pub(crate) fn server(
+    known: &Known,
+    asked: &Asked,
+    (server, clients): (&str, u32),
+    sittings: &[(String, &Sitting)],
+    turns: &[Turn<'_>],
+) -> Markup {
+    let below = html! {
+        p.facts {
+            span { "with " (counted(clients, "client")) }
+            span { (counted(turns.len() as u32, "run")) }
+            (waiting(known))
+        }
+    };
+    let mut up = to_run(&[]);
+    up.push(("/history".to_owned(), "Servers over time".to_owned()));
+    let title = format!("{server} over time");
+    let body = html! {
+        (opening(&up, &title, &below))
+        main #list data-running=(known.waiting > 0) {
+            (answer(turns, sittings))
+            (choose(known, asked, (server, clients)))
+            section aria-labelledby="charts" {
+                h2 #charts { "Measures" }
+                div.figures { @for name in OF_HISTORY { (chart(name, turns)) } }
+            }
+            (table(turns, sittings))
+        }
+    };
+    document(&title, &body)
+}
+
+/// The last change, or that there is none.
+fn answer(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
+    let is_change = |turn: &&Turn<'_>| {
+        turn.changes
+            .values()
+            .any(|(_, verdict)| verdict.is_difference())
+    };
+    let changed = turns.iter().filter(is_change);
+    let compared = turns.iter().filter(|turn| !turn.changes.is_empty()).count();
+    html! {
+        section.answer aria-labelledby="answer" {
+            h2 #answer { "The answer" }
+            p.lead {
+                @match changed.clone().next_back() {
+                    Some(turn) => {
+                        (counted(changed.count() as u32, "run")) " changed something; the last was "
+                        a href=(page_of(&sittings[turn.place].0, "")) { (time(&turn.sitting.started_at)) } ": "
+                        (changes(turn)) "."
+                    }
+                    None if compared > 0 => { "No significant change in " (counted(compared as u32, "comparison")) "." }
+                    None => "Nothing to compare yet: that takes two runs with the same load and machine, six rounds each.",
+                }
+            }
+            p.fine {
+                "Each run is compared with the last one before it that has the same load and machine. A change is marked only where \
+                 its 95 % interval says so, corrected for the number of comparisons here. Runs are not interleaved: what changed \
+                 on the machine between two shows as well."
+            }
+        }
+    }
+}
+
+/// "throughput 1.20x (1.15–1.25)", of what is a change.
+fn changes(turn: &Turn<'_>) -> String {
+    let changed = turn
+        .changes
+        .iter()
+        .filter(|(_, (_, verdict))| verdict.is_difference());
+    let words = changed.map(|(name, (ratio, _))| {
+        let label = named(name).map_or(*name, short);
+        let end = |end: Option<f64>| end.unwrap_or(ratio.value);
+        format!(
+            "{label} {:.2}x ({:.2}–{:.2})",
+            ratio.value,
+            end(ratio.low),
+            end(ratio.high)
+        )
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A metric in few words.
+fn short(metric: &Metric) -> &'static str {
+    match metric.name {
+        "requests_per_s" => "requests/s",
+        "server_cpu_us_per_request" => "CPU per request",
+        "latency_p99_us" => "p99",
+        _ => metric.label,
+    }
+}
+
+/// What else can be shown.
+fn choose(known: &Known, asked: &Asked, (server, clients): (&str, u32)) -> Markup {
+    let others = known.servers.get(server);
+    html! {
+        form.tools role="search" action="/history" method="get" {
+            input type="hidden" name="server" value=(server);
+            @if let Some(others) = others.filter(|others| others.len() > 1) {
+                label { "Clients " select name="clients" { @for other in others.keys() {
+                    option value=(other) selected[*other == clients] { (whole((*other).into())) }
+                } } }
+            } @else { input type="hidden" name="clients" value=(clients); }
+            label { "Host " input type="search" name="host" value=(asked.host) autocomplete="off"; }
+            label { "Command " input type="search" name="command" value=(asked.command) autocomplete="off"; }
+            label { "Commit " input type="search" name="commit" value=(asked.commit) autocomplete="off"; }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn chart(name: &'static str, turns: &[Turn<'_>]) -> Markup {
+    let Some(metric) = named(name) else {
+        return html! {};
+    };
+    let factor = if metric.name == "latency_p99_us" {
+        1e-3
+    } else {
+        1.0
+    };
+    let unit = match metric.name {
+        "latency_p99_us" => Some("ms"),
+        "server_cpu_us_per_request" => Some("µs"),
+        _ => None,
+    };
+    let series = series(turns);
+    let point = |(place, turn): (usize, &Turn<'_>)| {
+        let then = turn.course.measures.get(name)?;
+        let point = Point {
+            x: place as f64 + 1.0,
+            y: then.value * factor,
+            low: then.low.map(|low| low * factor),
+            high: then.high.map(|high| high * factor),
+            partial: false,
+        };
+        let is_change = turn
+            .changes
+            .get(name)
+            .is_some_and(|(_, verdict)| verdict.is_difference());
+        point
+            .y
+            .is_finite()
+            .then_some((series[place], point, is_change))
+    };
+    let points: Vec<(usize, Point, bool)> = turns.iter().enumerate().filter_map(point).collect();
+    // The last ones: more would lie on one another.
+    let mut shown: Vec<usize> = points.iter().rev().map(|(own, ..)| *own).collect();
+    let mut seen = BTreeSet::new();
+    shown.retain(|own| seen.insert(*own));
+    shown.truncate(MOST_SERIES);
+    let of = |own: usize| -> Vec<Point> {
+        let own = points.iter().filter(|(series, ..)| *series == own);
+        own.map(|(_, point, _)| *point).collect()
+    };
+    let mut lines: Vec<(String, Trace, Vec<Point>)> = shown
+        .iter()
+        .map(|own| (letter(*own), Trace::Joined, of(*own)))
+        .collect();
+    let changed = points
+        .iter()
+        .filter(|(own, _, is_change)| *is_change && shown.contains(own));
+    let changed: Vec<Point> = changed.map(|(_, point, _)| *point).collect();
+    if !changed.is_empty() {
+        lines.push(("changed".to_owned(), Trace::Markers, changed));
+    }
+    let caption = if shown.len() > 1 {
+        "Runs in order of time. A line joins those with the same load and machine: see the letters below."
+    } else {
+        "Runs in order of time, each with its interval where it has one."
+    };
+    Chart {
+        id: name,
+        title: metric.label.to_owned(),
+        caption: caption.to_owned(),
+        kind: Kind::Lines,
+        x: ("run", None),
+        y: (short(metric), unit),
+        from_zero: true,
+        lines,
+    }
+    .draw()
+}
+
+/// Runs that can be compared have one number, from 0.
+fn series(turns: &[Turn<'_>]) -> Vec<usize> {
+    let (mut all, mut next) = (Vec::new(), 0);
+    for turn in turns {
+        let own = turn.before.map_or(next, |before| all[before]);
+        next = next.max(own + 1);
+        all.push(own);
+    }
+    all
+}
+
+/// "A" to "Z", then "A1" and so on.
+fn letter(series: usize) -> String {
+    let letter = char::from(b'A' + (series % 26) as u8);
+    match series / 26 {
+        0 => letter.to_string(),
+        lap => format!("{letter}{lap}"),
+    }
+}
+
+fn table(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
+    let series = series(turns);
+    let metrics: Vec<&Metric> = OF_HISTORY.iter().filter_map(|name| named(name)).collect();
+    html! {
+        section.results aria-labelledby="runs" {
+            h2 #runs { "Runs" }
+            div.scroll tabindex="0" role="region" aria-label="Runs, can be scrolled sideways" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Run" }
+                        th.text scope="col" title="Runs with the same load and machine" { "Series" }
+                        th scope="col" { "Started" }
+                        @for metric in &metrics { th scope="col" title=(metric.help) { (metric.label) } }
+                        th.text scope="col" { "New since the run before" }
+                        th.text scope="col" { "Host" }
+                        th.text scope="col" { "throng" }
+                    } }
+                    tbody {
+                        @for (place, turn) in turns.iter().enumerate().rev() {
+                            @let name = &sittings[turn.place].0;
+                            tr {
+                                th scope="row" { (place + 1) ". " a href=(page_of(name, "")) { (name) } }
+                                td.text title=(turn.sitting.load) { (letter(series[place])) }
+                                td { (time(&turn.sitting.started_at)) }
+                                @for metric in &metrics { (cell(metric, turn)) }
+                                td.text {
+                                    @if turn.new.is_empty() { span.quiet { "nothing" } } @else { (turn.new.join(", ")) }
+                                    @if let Some(before) = turn.before { small { "compared with run " (before + 1) } }
+                                    @else if place > 0 { small { "no run before it has the same load and machine" } }
+                                }
+                                td.text { (turn.sitting.machine) }
+                                td.text { (turn.sitting.throng) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(metric: &Metric, turn: &Turn<'_>) -> Markup {
+    let Some(then) = turn.course.measures.get(metric.name) else {
+        return html! { td { "–" } };
+    };
+    let change = turn.changes.get(metric.name);
+    let class = match change {
+        Some((_, Verdict::Better)) => Some("good"),
+        Some((_, Verdict::Worse)) => Some("bad"),
+        _ => None,
+    };
+    html! {
+        td class=[class] {
+            (metric.text(then.value))
+            @if let Some((ratio, verdict)) = change {
+                small {
+                    (format!("{:.2}x, ", ratio.value))
+                    (match verdict {
+                        Verdict::Better => "better",
+                        Verdict::Worse => "worse",
+                        Verdict::Equivalent => "equivalent",
+                        Verdict::Inconclusive | Verdict::NotComparable => "not significant",
+                    })
+                }
+            } @else if turn.before.is_some() { small { "too few rounds" } }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The trials of a record, those that are asked for, and the clients of one.
+
+use std::path::Path;
+
+use super::address::value;
+use super::progress::EndedTrial;
+use throng_record::{self as record, Trial, read_trials};
+use throng_report::clients::{OneClient, read_of};
+use throng_report::series::TimeSeries;
+
+/// Trials that are asked for.
+#[derive(Debug, Default)]
+pub(super) struct Selected {
+    /// Of this server.
+    pub(super) server: Option<String>,
+    /// With so many clients.
+    pub(super) clients: Option<u32>,
+    /// The page, from 1.
+    pub(super) page: usize,
+    pub(super) trials: Vec<EndedTrial>,
+}
+
+impl Selected {
+    /// Those of a record that a query asks for.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub(super) fn of(directory: &Path, query: &str) -> anyhow::Result<Self> {
+        let mut selected = Self {
+            server: value(query, "server"),
+            clients: value(query, "clients").and_then(|clients| clients.parse().ok()),
+            page: page(query),
+            trials: Vec::new(),
+        };
+        let trials = read_trials(directory)?;
+        let is_meant = |trial: &&Trial| {
+            let clients = selected
+                .clients
+                .is_none_or(|clients| clients == trial.clients);
+            let server = selected.server.as_ref();
+            clients && server.is_none_or(|server| *server == trial.server)
+        };
+        selected.trials = trials.iter().filter(is_meant).map(EndedTrial::of).collect();
+        Ok(selected)
+    }
+}
+
+/// Which page of rows a query asks for, from 1.
+fn page(query: &str) -> usize {
+    let page = value(query, "page").and_then(|page| page.parse().ok());
+    page.unwrap_or(1).max(1)
+}
+
+/// In which order clients are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By their numbers.
+    #[default]
+    Number,
+    /// Those with errors first, then those without an answer, then who waited longest for the first.
+    Slowest,
+    /// Those with the fewest replies first.
+    Fewest,
+    /// Those with the most replies first.
+    Most,
+}
+
+impl Order {
+    pub(super) const ALL: [Self; 4] = [Self::Number, Self::Slowest, Self::Fewest, Self::Most];
+
+    /// In addresses.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Slowest => "slowest",
+            Self::Fewest => "fewest",
+            Self::Most => "most",
+        }
+    }
+
+    /// On a page.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Slowest => "errors and slowest first answer",
+            Self::Fewest => "fewest replies",
+            Self::Most => "most replies",
+        }
+    }
+
+    fn sort(self, clients: &mut [OneClient]) {
+        match self {
+            Self::Number => clients.sort_by_key(|client| client.number),
+            Self::Slowest => clients.sort_by(|one, other| {
+                let of = |client: &OneClient| {
+                    let first = client.first_answer_us.unwrap_or(f64::INFINITY);
+                    (client.error.is_empty(), -first)
+                };
+                let (one, other) = (of(one), of(other));
+                one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+            }),
+            Self::Fewest => clients.sort_by_key(|client| client.window_replies),
+            Self::Most => clients.sort_by_key(|client| std::cmp::Reverse(client.window_replies)),
+        }
+    }
+}
+
+/// A trial with all that is known of it.
+pub(super) struct Looked {
+    pub(super) trial: Trial,
+    pub(super) series: Option<TimeSeries>,
+    /// Its clients in the order that was asked for; none where it left no file of them.
+    pub(super) clients: Option<Vec<OneClient>>,
+    pub(super) order: Order,
+    /// The page of its clients, from 1.
+    pub(super) page: usize,
+    /// Its line in the record, indented.
+    pub(super) raw: String,
+    /// Whether its samples have a file.
+    pub(super) has_samples: bool,
+    /// What could not be read.
+    pub(super) problems: Vec<String>,
+}
+
+impl Looked {
+    /// That of a record that a query asks for; none where there is no such.
+    ///
+    /// # Errors
+    /// When the trials cannot be read. Files of its own that cannot be read are problems of its page.
+    pub(super) fn of(directory: &Path, query: &str) -> anyhow::Result<Option<Self>> {
+        let Some(trial) = trial(directory, query)? else {
+            return Ok(None);
+        };
+        let order = value(query, "order").unwrap_or_default();
+        let order = Order::ALL.into_iter().find(|one| one.name() == order);
+        let order = order.unwrap_or_default();
+        let mut problems = Vec::new();
+        let mut clients = read_of(directory, &trial).unwrap_or_else(|error| {
+            problems.push(format!("{error:#}"));
+            None
+        });
+        if let Some(clients) = &mut clients {
+            order.sort(clients);
+        }
+        let series = TimeSeries::read(directory, &trial);
+        let series = series
+            .map_err(|error| problems.push(format!("{error:#}")))
+            .ok();
+        Ok(Some(Self {
+            raw: serde_json::to_string_pretty(&trial)?,
+            has_samples: file_of(directory, "samples", &trial).is_some(),
+            page: page(query),
+            trial,
+            series,
+            clients,
+            order,
+            problems,
+        }))
+    }
+}
+
+/// The trial of a record that a query asks for by its place; none where there is no such.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) fn trial(directory: &Path, query: &str) -> anyhow::Result<Option<Trial>> {
+    let index: Option<u32> = value(query, "index").and_then(|index| index.parse().ok());
+    let Some(index) = index else {
+        return Ok(None);
+    };
+    let trials = read_trials(directory)?;
+    let is_meant = |trial: &Trial| trial.index == index;
+    Ok(trials.into_iter().find(is_meant))
+}
+
+/// A file that a trial left in a directory of its record, where it did.
+pub(super) fn file_of(directory: &Path, part: &str, trial: &Trial) -> Option<std::fs::File> {
+    let name = trial.file_stem() + ".csv";
+    record::open_in(directory, part, &name).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_come_in_the_order_that_was_asked_for() {
+        let client = |number, first_answer_us, window_replies, error: &str| OneClient {
+            number,
+            first_answer_us,
+            window_replies: Some(window_replies),
+            error: error.to_owned(),
+            ..OneClient::default()
+        };
+        let mut clients = [
+            client(0, Some(5.0), 3, ""),
+            client(1, None, 0, ""),
+            client(2, Some(9.0), 7, ""),
+            client(3, Some(1.0), 5, "refused"),
+        ];
+        for (order, numbers) in [
+            (Order::Slowest, [3, 1, 2, 0]),
+            (Order::Fewest, [1, 0, 3, 2]),
+            (Order::Most, [2, 3, 0, 1]),
+            (Order::Number, [0, 1, 2, 3]),
+        ] {
+            order.sort(&mut clients);
+            let found = clients.each_ref().map(|client| client.number);
+            assert_eq!(found, numbers, "{order:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Where records are below a directory: in it, and in directories within it. What lies within a record is its own;
+//! links lead nowhere, and neither do names that begin with a dot.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::address::{MOST_DEEP, is_entry};
+use super::known::Stamp;
+use throng_record::Lock;
+
+/// Most directories that are looked at.
+const MOST_DIRECTORIES: usize = 20_000;
+
+/// The records that were found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Their names: the way to each from the directory.
+    pub(super) names: Vec<String>,
+    /// Whether there are directories that nobody looked at: too many, or too deep.
+    pub(super) not_all: bool,
+}
+
+/// All records below a directory.
+///
+/// # Errors
+/// When it cannot be read. Those within it that cannot be read are left out.
+pub(super) fn records(directory: &Path) -> anyhow::Result<Found> {
+    let cannot = || format!("cannot read {}", directory.display());
+    let mut found = Found::default();
+    let mut waiting: VecDeque<String> = within(directory).with_context(cannot)?.into();
+    let mut looked_at = 0;
+    while let Some(name) = waiting.pop_front() {
+        looked_at += 1;
+        if looked_at > MOST_DIRECTORIES {
+            found.not_all = true;
+            break;
+        }
+        let path = directory.join(&name);
+        if is_record(&path) {
+            found.names.push(name);
+            continue;
+        }
+        let inner = within(&path).unwrap_or_default();
+        if name.split('/').count() >= MOST_DEEP {
+            found.not_all |= !inner.is_empty();
+            continue;
+        }
+        waiting.extend(inner.iter().map(|inner| format!("{name}/{inner}")));
+    }
+    Ok(found)
+}
+
+/// Whether there is a record, or somebody is about to write one: a run has its lock before anything is written.
+fn is_record(path: &Path) -> bool {
+    let files = ["run.json", "study.json"].map(|file| Stamp::of(&path.join(file)));
+    files.iter().any(Option::is_some) || Lock::is_taken(path)
+}
+
+/// The names of the directories in a directory.
+fn within(directory: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        // What is no text cannot stand in an address.
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let is_directory = || entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_entry(&name) && !name.starts_with('.') && is_directory() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_found_at_any_depth_and_links_are_not_followed() {
+        let whole = tempfile::tempdir().unwrap();
+        let (inside, outside) = (whole.path().join("in"), whole.path().join("out"));
+        let record = |path: &Path| {
+            fs::create_dir_all(path).unwrap();
+            fs::write(path.join("run.json"), "{}").unwrap();
+        };
+        record(&inside.join("here"));
+        record(&inside.join("2026/vm/study"));
+        record(&inside.join("2026/vm/study/part"));
+        record(&inside.join(".hidden/run"));
+        record(&outside.join("run"));
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        std::os::unix::fs::symlink("..", inside.join("2026/up")).unwrap();
+        fs::create_dir(inside.join("starting")).unwrap();
+        let lock = Lock::take(&inside.join("starting")).unwrap();
+        let mut found = records(&inside).unwrap();
+        found.names.sort();
+        assert_eq!(found.names, ["2026/vm/study", "here", "starting"]);
+        assert!(!found.not_all);
+        drop(lock);
+        let deep = inside.join(["deep"; MOST_DEEP].join("/"));
+        record(&deep);
+        let found = records(&inside).unwrap();
+        assert!(found.names.iter().any(|name| name.starts_with("deep")) && !found.not_all);
+        record(&deep.join("deeper"));
+        fs::remove_file(deep.join("run.json")).unwrap();
+        let found = records(&inside).unwrap();
+        assert!(!found.names.iter().any(|name| name.starts_with("deep")) && found.not_all);
+        assert!(records(&whole.path().join("nothing")).is_err());
+    }
+}

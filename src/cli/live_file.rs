@@ -1,0 +1,199 @@
+//! What a run says of its running trial to `throng view`, once a second into `live.jsonl`, from a thread of its own: a
+//! disk that is slow holds up nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::output::harmless;
+use crate::measure::{LiveSnapshot, Started};
+use crate::record::{LIVE, LivePoint, LiveTrial, refuse_link};
+
+/// Time between two points of a trial; after each [`OF_A_PACE`] of them twice as long.
+pub(super) const EVERY: Duration = Duration::from_secs(1);
+const OF_A_PACE: u32 = 300;
+/// Lines that wait to be written; more are left out.
+const MOST_WAITING: usize = 8;
+
+/// What is written next.
+enum Next {
+    /// A trial begins: the file begins anew.
+    Trial(LiveTrial),
+    Point(LivePoint),
+}
+
+/// The file, as long as it lives.
+pub(super) struct LiveFile {
+    next: Option<SyncSender<Next>>,
+    thread: Option<JoinHandle<()>>,
+    began: Instant,
+    last: Option<Instant>,
+    points: u32,
+}
+
+impl LiveFile {
+    /// In the directory of a record. Where it cannot be written there is none, and all else goes on.
+    pub(super) fn new(directory: &Path) -> Self {
+        let (next, waiting) = sync_channel(MOST_WAITING);
+        let path = directory.join(LIVE);
+        let writes = std::thread::Builder::new().name("live".to_owned());
+        let thread = writes.spawn(move || write(&path, &waiting)).ok();
+        Self {
+            next: Some(next),
+            thread,
+            began: Instant::now(),
+            last: None,
+            points: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, started: &Started<'_>) {
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        (self.began, self.last, self.points) = (Instant::now(), None, 0);
+        let of = (!started.purpose.seeks_limit()).then(|| number(started.total));
+        self.send(Next::Trial(LiveTrial {
+            trial: number(started.index + 1),
+            of,
+            server: started.server.to_owned(),
+            clients: started.clients,
+            occasion: started.purpose.occasion(started.round, started.percent),
+        }));
+    }
+
+    pub(super) fn see(&mut self, seen: &LiveSnapshot) {
+        if self.is_due() {
+            let us = |ns: u64| ns as f64 / 1e3;
+            self.send(Next::Point(LivePoint {
+                at_s: self.began.elapsed().as_secs_f64(),
+                phase: seen.phase.to_owned(),
+                connected: seen.present,
+                served: seen.answered,
+                failed: seen.failed,
+                replies_per_s: seen.replies_per_s,
+                p99_us: seen.p99_ns.map(us),
+                server_cpu_percent: seen.server_cpu_percent,
+                client_cpu_percent: seen.client_cpu_percent,
+                ratios: None,
+            }));
+        }
+    }
+
+    /// How servers that are measured side by side compare so far.
+    pub(super) fn see_ratios(&mut self, words: &str) {
+        self.send(Next::Point(LivePoint {
+            at_s: self.began.elapsed().as_secs_f64(),
+            phase: "side by side".to_owned(),
+            ratios: Some(harmless(words)),
+            ..LivePoint::default()
+        }));
+    }
+
+    fn is_due(&mut self) -> bool {
+        let pace = EVERY * (1 << (self.points / OF_A_PACE).min(16));
+        let now = Instant::now();
+        let is_due = self
+            .last
+            .is_none_or(|last| now.duration_since(last) >= pace);
+        if is_due {
+            self.last = Some(now);
+            self.points += 1;
+        }
+        is_due
+    }
+
+    fn send(&self, next: Next) {
+        if let Some(to) = &self.next {
+            // What there is no room for is left out.
+            let _ = to.try_send(next);
+        }
+    }
+}
+
+impl Drop for LiveFile {
+    fn drop(&mut self) {
+        drop(self.next.take());
+        if let Some(thread) = self.thread.take() {
+            // It ends by itself; if it panicked, that was reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Writes until nobody sends any more, and takes the file away then.
+fn write(path: &Path, waiting: &Receiver<Next>) {
+    let mut file: Option<File> = None;
+    for next in waiting {
+        let line = match &next {
+            Next::Trial(trial) => {
+                file = anew(path);
+                serde_json::to_vec(trial)
+            }
+            Next::Point(point) => serde_json::to_vec(point),
+        };
+        if let (Some(to), Ok(mut line)) = (&mut file, line) {
+            line.push(b'\n');
+            // Without it there are no charts, and the run goes on.
+            let _ = to.write_all(&line);
+        }
+    }
+    if file.is_some() {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn anew(path: &Path) -> Option<File> {
+    refuse_link(path).ok()?;
+    let mut open = OpenOptions::new();
+    open.create(true).write(true).truncate(true);
+    open.open(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Purpose, read_live};
+
+    #[test]
+    fn a_trial_is_there_while_it_runs_and_gone_with_the_run() {
+        let record = tempfile::tempdir().unwrap();
+        let mut live = LiveFile::new(record.path());
+        for index in [0, 1] {
+            live.begin(&Started {
+                index,
+                total: 2,
+                foreseen: None,
+                server: "epoll",
+                clients: 10,
+                rate_per_s: None,
+                round: 0,
+                purpose: Purpose::Timed,
+                percent: None,
+            });
+            live.see(&LiveSnapshot::default());
+            live.see_ratios("after 3 rounds\u{1b}");
+        }
+        // Nothing is dropped that fits in the queue, and all of it is written in time.
+        drop(live.next.take());
+        let kept = || read_live(record.path());
+        let thread = live.thread.take().unwrap();
+        thread.join().unwrap();
+        assert_eq!(kept(), None);
+        let path = record.path().join(LIVE);
+        let (next, waiting) = sync_channel(4);
+        next.send(Next::Trial(LiveTrial::default())).unwrap();
+        next.send(Next::Point(LivePoint::default())).unwrap();
+        std::thread::scope(|scope| {
+            let path = &path;
+            scope.spawn(move || write(path, &waiting));
+            // It may not have been written yet.
+            while kept().is_none_or(|(_, points)| points.is_empty()) {
+                std::thread::yield_now();
+            }
+            drop(next);
+        });
+        assert_eq!(kept(), None);
+    }
+}
