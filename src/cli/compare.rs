@@ -212,6 +212,8 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
     let why_not = why_not.or(hooks.then_some("commands before and after each trial"));
     let asked = match arguments.method {
         None if arguments.measuring.duration.is_some() => Some(false),
+        // Where the load sets the rate, it is response times that differ, and their tails need whole trials.
+        None if settings.load.rate.is_some() => Some(false),
         asked => asked,
     };
     match (asked, why_not) {

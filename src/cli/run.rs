@@ -9,10 +9,10 @@ use super::traffic::TrafficFlags;
 use super::values::{self, Percents};
 use super::{Exit, Usage, runner, study};
 use crate::measure::cluster::Origin;
-use crate::record::spec::Sizes;
+use crate::record::spec::{LoadSpec, Sizes};
 use crate::registry;
 use crate::serve::models::MODELS;
-use crate::study::{Part, Scale, ServerSpec, Study};
+use crate::study::{Part, Scale, Study};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -36,8 +36,9 @@ pub(super) struct Arguments {
     /// Run only these parts of the study.
     #[arg(long = "part", value_name = "LIST", value_delimiter = ',')]
     parts: Option<Vec<String>>,
-    /// Scale the study by a factor; `quick` takes less than a minute. Published figures are then not compared.
-    #[arg(long, value_name = "quick|FACTOR")]
+    /// Scale the study by a factor; `quick` takes less than a minute, `full` is for publication. Published figures are
+    /// compared with `full` only, or without this option.
+    #[arg(long, value_name = "quick|full|FACTOR")]
     scale: Option<Scale>,
     /// Run only these models.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -97,8 +98,20 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
         }
         study.keep_parts(names)?;
     }
+    let says_load = || {
+        let mut load = LoadSpec::default();
+        arguments.traffic.apply(&mut load);
+        arguments.clients.is_some() || load != LoadSpec::default()
+    };
+    if arguments.parts.is_none() && says_load() {
+        study.for_custom_load();
+    }
+    if arguments.scale == Some(Scale::Full) {
+        study = study.scaled(Scale::Full);
+    }
     let written = study.clone();
-    if let Some(scale) = arguments.scale {
+    let scale = arguments.scale.filter(|scale| *scale != Scale::Full);
+    if let Some(scale) = scale {
         study = study.scaled(scale);
     }
     let flat = study.flat;
@@ -129,7 +142,6 @@ fn begin(arguments: &Arguments, origin: &mut Origin) -> anyhow::Result<Exit> {
     let directory = measuring.directory(&study.name)?;
     measuring.exporting(&directory, |accepted| {
         if !flat {
-            let scale = arguments.scale;
             return study::run(&study, scale, parts, origin, &directory, accepted);
         }
         let plan = parts.remove(0).plan?;
@@ -158,8 +170,7 @@ fn override_part(part: &mut Part, arguments: &Arguments, flat: bool) -> anyhow::
         part.clients.dedup();
     }
     // Whoever says how many trials there are, or how long each is, wants trials.
-    let wants_trials =
-        arguments.runs.is_some() || measuring.says_times() || arguments.scale.is_some();
+    let wants_trials = arguments.runs.is_some() || measuring.says_times();
     part.slices = part.slices.filter(|_| !wants_trials);
     part.runs = arguments.runs.unwrap_or(part.runs);
     part.profiled_runs = arguments.profiled_runs.unwrap_or(part.profiled_runs);
@@ -201,10 +212,7 @@ fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> 
         }
     }
     if flat || part.servers.is_empty() {
-        part.servers = models
-            .iter()
-            .map(|model| ServerSpec::of_model(model))
-            .collect();
+        part.servers = models.iter().map(|model| part.server_of(model)).collect();
     } else {
         part.servers
             .retain(|server| models.iter().any(|model| server.is(model)));

@@ -16,6 +16,8 @@ use crate::record::spec::read_time;
 const OF_A_TRIAL: Duration = Duration::from_millis(450);
 /// What a client takes beside, to connect and to be looked at.
 const OF_A_CLIENT: Duration = Duration::from_micros(100);
+/// What servers that are measured side by side need most of the time until they are level.
+const USUAL_WARM_UP_IN_SLICES: Duration = Duration::from_millis(1200);
 /// Bytes that loopback carries in a second at most.
 const CARRIED_PER_S: f64 = 4e9;
 /// Of a search: where it begins and ends if nobody says, how many trials it takes about to close in, and
@@ -77,7 +79,10 @@ impl Part {
                 .is_none_or(|name| name.get_ref() != "none"),
         );
         let in_a_round = servers + measured_twice + u32::from(self.ceiling);
-        let timed = in_a_round * self.runs + servers * self.latency_at.len() as u32;
+        let timed = match self.slices {
+            Some(_) => 0,
+            None => in_a_round * self.runs,
+        } + servers * self.latency_at.len() as u32;
         let counted = servers * rounds_beside(self.probes.get_ref()) * self.profiled_runs;
         let ramp = self.load.ramp.unwrap_or_default();
         let think = self.load.think.named();
@@ -95,11 +100,17 @@ impl Part {
             (before + duration, before + duration.min(short))
         };
         let all = |count: u32, each: Duration| each * count;
+        let limit = self.load.warm_up_limit.unwrap_or(USUAL_WARM_UP_IN_SLICES);
         self.clients
             .iter()
             .map(|clients| {
                 let beside = OF_A_TRIAL + of_a_client.saturating_mul(*clients) + ramp;
-                all(timed, beside + one) + all(counted, beside + short)
+                let in_slices = self.slices.map(|slices| {
+                    let warm_up = limit.min(USUAL_WARM_UP_IN_SLICES);
+                    slices + all(in_a_round, beside + warm_up)
+                });
+                let trials = all(timed, beside + one) + all(counted, beside + short);
+                in_slices.unwrap_or_default() + trials
             })
             .sum()
     }
@@ -180,12 +191,20 @@ impl Part {
         if !load.is_empty() {
             let _ = writeln!(text, "  load      {load}");
         }
+        let least = about(self.about(Duration::ZERO));
+        if let Some(slices) = self.slices {
+            let slices = slices.as_secs_f64();
+            let _ = write!(
+                text,
+                "  slices    side by side, {slices} s with each number of clients; about {least}"
+            );
+            return text;
+        }
         let trials = if self.is_search() {
             "as many as it takes".to_owned()
         } else {
             counted(self.runs, "trial") + " each"
         };
-        let least = about(self.about(Duration::ZERO));
         let lasting = match self.requests_of_a_job() {
             Some(_) => format!("until every client is done; at least about {least}"),
             None => format!(

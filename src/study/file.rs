@@ -16,14 +16,25 @@ use crate::record::spec::LoadSpec;
 use crate::registry;
 
 /// Keys that are the study's own. All others are defaults for its parts.
-const OF_STUDY: [&str; 6] = ["name", "question", "summary", "source", "claim", "part"];
+const OF_STUDY: [&str; 7] = [
+    "name",
+    "question",
+    "summary",
+    "source",
+    "custom-load",
+    "claim",
+    "part",
+];
 /// Keys that a part has for itself alone.
-const OF_PART: [&str; 5] = ["name", "title", "question", "kind", "published"];
+const OF_PART: [&str; 6] = ["name", "title", "question", "kind", "published", "scene"];
 /// Keys that are tables of options, put together key by key, or hold such tables.
-const TABLES: [&str; 3] = ["load", "limit", "quick"];
+const TABLES: [&str; 4] = ["load", "limit", "quick", "full"];
 /// Keys that say something only where servers meet crowds.
-const OF_CROWDS: [&str; 6] = [
+const OF_CROWDS: [&str; 9] = [
     "clients",
+    "slices",
+    "without",
+    "options",
     "runs",
     "profiled-runs",
     "latency-at",
@@ -67,11 +78,12 @@ const JOBS: [&str; 2] = ["requests-per-client", "each"];
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Own {
-    #[serde(deserialize_with = "super::part::name")]
+    #[serde(deserialize_with = "super::values::name")]
     name: String,
     question: String,
     summary: Option<String>,
     source: Option<String>,
+    custom_load: Option<Spanned<String>>,
     #[serde(default)]
     claim: Vec<Claim>,
 }
@@ -127,12 +139,17 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
             quick.0.figures.clone_from(&part.figures);
             quick.0.written_clients.clone_from(&part.clients);
         }
+        if let Some(full) = &mut part.full {
+            full.figures.clone_from(&part.figures);
+            full.written_clients.clone_from(&full.clients);
+        }
     }
     let study = Study {
         name: own.name,
         question: own.question,
         summary: own.summary,
         source: own.source,
+        custom_load: own.custom_load,
         parts,
         flat,
         claims: own.claim,
@@ -143,7 +160,7 @@ pub(super) fn read(source: Source, text: &str) -> Result<Study, StudyError> {
 }
 
 fn parts_only(name: &str) -> bool {
-    ["title", "published"].contains(&name)
+    ["title", "published", "scene"].contains(&name)
 }
 
 /// The part that a study is which names none.
@@ -191,10 +208,11 @@ fn complete<'a>(
         let found = table.keys().find(|key| idle.contains(&&**key.get_ref()));
         found.map(|key| source.wrong(&key.span(), &format!("{why} `{}`", key.get_ref())))
     };
-    let quick = own.get_ref().get("quick");
-    let quick = quick.and_then(|quick| quick.get_ref().as_table());
+    let others = ["quick", "full"].map(|name| own.get_ref().get(name));
+    let others = others.into_iter().flatten();
+    let others = others.filter_map(|other| other.get_ref().as_table());
     if let Some(error) = std::iter::once(own.get_ref())
-        .chain(quick)
+        .chain(others)
         .find_map(refused)
     {
         return Err(error);
@@ -202,9 +220,11 @@ fn complete<'a>(
     let mut common = common.clone();
     for key in idle {
         common.get_mut().remove(*key);
-        let quick = common.get_mut().get_mut("quick").map(Spanned::get_mut);
-        if let Some(DeValue::Table(quick)) = quick {
-            quick.remove(*key);
+        for name in ["quick", "full"] {
+            let other = common.get_mut().get_mut(name).map(Spanned::get_mut);
+            if let Some(DeValue::Table(other)) = other {
+                other.remove(*key);
+            }
         }
     }
     let mut whole = merged(own, &common);
@@ -253,18 +273,37 @@ fn merged<'a>(mut table: Table<'a>, others: &Table<'a>) -> Table<'a> {
 
 /// Reads a part, and how it is for a quick look where it says so.
 fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
-    let Some(quick) = table.get_mut().remove("quick") else {
-        return of_table(source, table);
-    };
-    let at = quick.span();
-    let DeValue::Table(quick) = quick.into_inner() else {
-        return Err(source.wrong(&at, "`quick` is a table of keys of a part"));
+    let [quick, full] = ["quick", "full"].map(|scale| table.get_mut().remove(scale));
+    let mut part = of_table(source, table.clone())?;
+    part.quick = quick
+        .map(|quick| scaled(source, quick, "quick", &table))
+        .transpose()?
+        .map(Box::new);
+    part.full = full
+        .map(|full| scaled(source, full, "full", &table))
+        .transpose()?
+        .map(|(full, _)| Box::new(full));
+    Ok(part)
+}
+
+/// A part as it is at another scale, by what the table of this name says beside the part's own, and the keys that it
+/// says.
+fn scaled<'a>(
+    source: &Source,
+    other: Spanned<DeValue<'a>>,
+    scale: &str,
+    table: &Table<'a>,
+) -> Result<(Part, Vec<String>), StudyError> {
+    let at = other.span();
+    let DeValue::Table(other) = other.into_inner() else {
+        let why = format!("`{scale}` is a table of keys of a part");
+        return Err(source.wrong(&at, &why));
     };
     let mut keys = Vec::new();
-    for (key, value) in &quick {
+    for (key, value) in &other {
         let name = key.get_ref().as_ref();
-        if OF_PART.contains(&name) || name == "quick" {
-            let why = format!("`{name}` stays the same for a quick look");
+        if OF_PART.contains(&name) || ["quick", "full"].contains(&name) {
+            let why = format!("`{name}` stays the same at any scale");
             return Err(source.wrong(&key.span(), &why));
         }
         keys.push(name.to_owned());
@@ -272,10 +311,8 @@ fn part(source: &Source, mut table: Table<'_>) -> Result<Part, StudyError> {
             keys.extend(options.keys().map(|option| one_name(option.get_ref())));
         }
     }
-    let mut part = of_table(source, table.clone())?;
-    let small = of_table(source, merged(Spanned::new(at, quick), &table))?;
-    part.quick = Some(Box::new((small, keys)));
-    Ok(part)
+    let part = of_table(source, merged(Spanned::new(at, other), table))?;
+    Ok((part, keys))
 }
 
 /// The name of a key that may have several.

@@ -11,11 +11,14 @@ mod part;
 mod place;
 mod published;
 mod scale;
+mod values;
 
 use std::path::{Path, PathBuf};
 
+use toml::Spanned;
+
 pub use options::{Choice, Options, Value};
-pub use part::{Part, ServerKind, ServerSpec};
+pub use part::{Part, ServerKind, ServerSpec, Without};
 pub use place::Source;
 pub use scale::Scale;
 
@@ -40,6 +43,8 @@ pub struct Study {
     pub parts: Vec<Part>,
     /// Whether it names no parts, and so is one whose record lies in the directory itself.
     pub flat: bool,
+    /// The part that is run alone, as a study without parts, where the command line says the load.
+    custom_load: Option<Spanned<String>>,
     /// What is claimed.
     pub claims: Vec<record::Claim>,
     /// The file it was read from.
@@ -87,7 +92,7 @@ pub struct BuiltIn {
 pub const STUDIES: &[&BuiltIn] = &[
     &built_in(
         "overview",
-        "every model under the same small load, about 3 minutes",
+        "when the I/O models differ: all busy, mostly idle, short-lived, memory; about 3 minutes",
         include_str!("../../studies/overview.toml"),
     ),
     &built_in(
@@ -182,11 +187,35 @@ impl Study {
         Ok(())
     }
 
+    /// Leaves only the part for a load that the command line says, where there is one, as a study without parts.
+    pub fn for_custom_load(&mut self) {
+        if let Some(name) = &self.custom_load
+            && self.parts.len() > 1
+        {
+            let name = name.get_ref().as_str();
+            self.parts.retain(|part| part.name() == name);
+            for part in &mut self.parts {
+                part.question = None;
+                part.scenes.clear();
+                // Whoever chooses the load sees what becomes of every model under it.
+                part.without.clear();
+            }
+            self.flat = true;
+        }
+    }
+
     /// Checks what no key can be seen to break by itself.
     fn check(&self) -> Result<(), StudyError> {
+        if let Some(name) = &self.custom_load
+            && !self.parts.iter().any(|part| part.name() == name.get_ref())
+        {
+            let why = format!("no part is called `{}`", name.get_ref());
+            return Err(self.file.wrong(&name.span(), &why));
+        }
         for (place, part) in self.parts.iter().enumerate() {
             let quick = part.quick.iter().map(|quick| &quick.0);
-            for one in std::iter::once(part).chain(quick) {
+            let others = quick.chain(part.full.as_deref());
+            for one in std::iter::once(part).chain(others) {
                 self.check_servers(one)?;
             }
             if self.parts[..place]

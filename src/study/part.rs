@@ -12,11 +12,13 @@ use toml::Spanned;
 
 use super::options::Options;
 use super::published::Published;
-use crate::protocol::Pattern;
+use super::values::{
+    at_least_one, clients, loss, model, named_model, optional_positive_time, pattern, percents,
+    positive_time, spanned_name,
+};
 use crate::record;
 use crate::record::metrics::{METRICS, Metric};
-use crate::record::spec::{LoadSpec, read_time};
-use crate::registry;
+use crate::record::spec::LoadSpec;
 use crate::serve::models::MODELS;
 
 /// Where keys stand in a file: their names, and their values.
@@ -39,6 +41,12 @@ pub struct Part {
     /// What takes part; empty: every model this machine supports.
     #[serde(default)]
     pub servers: Vec<ServerSpec>,
+    /// Models that do not take part, and why.
+    #[serde(default)]
+    pub without: Vec<Without>,
+    /// Options of `throng serve` by model, where no servers are listed.
+    #[serde(default)]
+    pub options: BTreeMap<String, Options>,
     /// What its clients do; how many there are, `clients` says.
     #[serde(skip)]
     pub load: LoadSpec,
@@ -100,6 +108,9 @@ pub struct Part {
     /// What was published, as written.
     #[serde(default)]
     pub(super) published: Vec<Published>,
+    /// What it shows, each with a question of its own.
+    #[serde(default, rename = "scene")]
+    pub scenes: Vec<record::Scene>,
     /// The same as it stands in a record.
     #[serde(skip)]
     pub figures: Vec<record::Published>,
@@ -110,9 +121,24 @@ pub struct Part {
     /// there, with those of its tables of options.
     #[serde(skip)]
     pub(super) quick: Option<Box<(Part, Vec<String>)>>,
+    /// The part as it is for publication, where the file says anything about that.
+    #[serde(skip)]
+    pub(super) full: Option<Box<Part>>,
     /// What was made smaller, in words.
     #[serde(skip)]
     pub scaled: Vec<String>,
+}
+
+/// A model that does not take part.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Without {
+    #[serde(deserialize_with = "named_model")]
+    pub model: String,
+    /// The number of clients above which it does not; absent: it takes no part at all.
+    pub above: Option<u32>,
+    /// Why: "it serves one client at a time".
+    pub why: String,
 }
 
 /// What a part does with its servers.
@@ -300,6 +326,29 @@ impl Part {
         self.probes = Spanned::new(self.probes.span(), names.to_vec());
     }
 
+    /// A model that takes part where no servers are listed.
+    pub fn server_of(&self, model: &str) -> ServerSpec {
+        let options = self.options.get(model).cloned().unwrap_or_default();
+        ServerSpec::of_model(model, options)
+    }
+
+    /// Why a server does not take part, if that is so.
+    pub fn excludes(&self, server: &ServerSpec) -> Option<&str> {
+        let mut without = self.without.iter();
+        let excluded =
+            without.find(|excluded| excluded.above.is_none() && server.is(&excluded.model))?;
+        Some(&excluded.why)
+    }
+
+    /// The most clients that a server meets, and why not more, where it does not meet all.
+    pub fn most_clients(&self, server: &ServerSpec) -> Option<(u32, &str)> {
+        let mut without = self.without.iter();
+        without.find_map(|excluded| {
+            let above = excluded.above.filter(|_| server.is(&excluded.model))?;
+            Some((above, excluded.why.as_str()))
+        })
+    }
+
     /// The heading in the report.
     pub fn heading(&self) -> &str {
         self.title.as_deref().unwrap_or(self.name())
@@ -309,7 +358,8 @@ impl Part {
     pub fn server_names(&self) -> Vec<String> {
         if self.servers.is_empty() {
             let models = MODELS.iter().map(|model| model.info.name.to_owned());
-            return models.collect();
+            let is_in = |name: &String| self.excludes(&self.server_of(name)).is_none();
+            return models.filter(is_in).collect();
         }
         self.servers
             .iter()
@@ -330,12 +380,12 @@ impl ServerSpec {
         self.at.clone()
     }
 
-    /// A model as it is.
-    pub fn of_model(name: &str) -> Self {
+    /// A model with these options.
+    pub fn of_model(name: &str, options: Options) -> Self {
         Self {
             kind: ServerKind::Own {
                 model: name.to_owned(),
-                options: Options::default(),
+                options,
             },
             name: name.to_owned(),
             at: 0..0,
@@ -380,112 +430,4 @@ mod defaults {
     pub(super) fn ceiling() -> bool {
         true
     }
-}
-
-fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    read_time(&text).map_err(D::Error::custom)
-}
-
-fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    use serde::de::Error as _;
-    match time(from)? {
-        Duration::ZERO => Err(D::Error::custom("it must be longer than 0")),
-        time => Ok(time),
-    }
-}
-
-fn optional_positive_time<'de, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Duration>, D::Error> {
-    positive_time(from).map(Some)
-}
-
-/// A share of packets, like "0.1%".
-fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-    use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    let percent = text
-        .strip_suffix('%')
-        .and_then(|text| text.trim().parse().ok());
-    match percent.filter(|percent| (0.001..=50.0).contains(percent)) {
-        Some(percent) => Ok(Some(percent)),
-        None => Err(D::Error::custom(
-            "`loss` is from 0.001% to 50% of the packets, like \"0.1%\"",
-        )),
-    }
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    use serde::de::Error as _;
-    match record::spec::whole(from)? {
-        0 => Err(D::Error::custom("it must be at least 1")),
-        number => Ok(number),
-    }
-}
-
-/// Numbers of clients, rising.
-fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
-    use serde::de::Error as _;
-    #[derive(Deserialize)]
-    struct Number(#[serde(deserialize_with = "record::spec::whole")] u32);
-    let numbers = Vec::<Number>::deserialize(from)?;
-    let mut clients: Vec<u32> = numbers.into_iter().map(|Number(number)| number).collect();
-    if clients.is_empty() || clients.contains(&0) {
-        let why = "`clients` needs at least one number, each at least 1";
-        return Err(D::Error::custom(why));
-    }
-    clients.sort_unstable();
-    clients.dedup();
-    Ok(clients)
-}
-
-/// Percentages, rising.
-fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
-    use serde::de::Error as _;
-    let mut percents = Vec::<u32>::deserialize(from)?;
-    if percents.iter().any(|percent| !(1..100).contains(percent)) {
-        let why = "`latency-at` has percentages from 1 to 99, like [50, 80]";
-        return Err(D::Error::custom(why));
-    }
-    percents.sort_unstable();
-    percents.dedup();
-    Ok(percents)
-}
-
-/// A name that may be that of a directory.
-pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    spanned_name(from).map(Spanned::into_inner)
-}
-
-fn spanned_name<'de, D: Deserializer<'de>>(from: D) -> Result<Spanned<String>, D::Error> {
-    use serde::de::Error as _;
-    let name = Spanned::<String>::deserialize(from)?;
-    checked_name(name.get_ref()).map_err(D::Error::custom)?;
-    Ok(name)
-}
-
-fn checked_name(name: &str) -> Result<(), &'static str> {
-    if !record::is_plain(name) {
-        return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
-    }
-    Ok(())
-}
-
-fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    // A URL and `tcp` are none.
-    if text != "tcp" && !text.to_ascii_lowercase().starts_with("http://") {
-        Pattern::new(&text).map_err(D::Error::custom)?;
-    }
-    Ok(Some(text))
-}
-
-fn model<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Spanned<String>>, D::Error> {
-    use serde::de::Error as _;
-    let name = Spanned::<String>::deserialize(from)?;
-    registry::find("model", MODELS, name.get_ref()).map_err(D::Error::custom)?;
-    Ok(Some(name))
 }

@@ -16,6 +16,8 @@ use crate::record::spec::{LoadSpec, Sizes};
 /// How a study is made smaller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
+    /// For publication: as its parts say for that, else as it is written.
+    Full,
     /// So that all of it takes less than a minute.
     Quick,
     /// By a factor below 1.
@@ -28,9 +30,10 @@ impl FromStr for Scale {
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, text.parse::<f64>()) {
             ("quick", _) => Ok(Self::Quick),
+            ("full", _) => Ok(Self::Full),
             (_, Ok(factor)) if factor > 0.0 && factor < 1.0 => Ok(Self::By(factor)),
             _ => Err(format!(
-                "`{text}` is neither `quick` nor a number between 0 and 1"
+                "`{text}` is neither `quick` nor `full` nor a number between 0 and 1"
             )),
         }
     }
@@ -40,6 +43,7 @@ impl std::fmt::Display for Scale {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Quick => f.write_str("quick"),
+            Self::Full => f.write_str("full"),
             Self::By(factor) => factor.fmt(f),
         }
     }
@@ -51,6 +55,8 @@ const QUICK: Duration = Duration::from_secs(45);
 const QUICK_JOB: Duration = Duration::from_millis(250);
 /// Most clients that a quick look has where the file says nothing.
 const QUICK_CLIENTS: u32 = 200;
+/// Time for all slices with the same number of clients, then.
+const QUICK_SLICES: Duration = Duration::from_secs(2);
 /// Requests larger than this are made smaller.
 const LARGE_BYTES: f64 = 65_536.0;
 
@@ -84,6 +90,14 @@ impl Study {
             }
         };
         match scale {
+            Scale::Full => {
+                let parts = self.parts.iter();
+                let parts = parts.map(|part| part.full.as_deref().unwrap_or(part).clone());
+                Self {
+                    parts: parts.collect(),
+                    ..self.clone()
+                }
+            }
             Scale::By(factor) => by(&|part| smaller(part, factor)),
             Scale::Quick => {
                 let levels = LEVELS
@@ -128,6 +142,7 @@ fn smaller(part: &Part, factor: f64) -> Part {
             .max(time.min(Duration::from_millis(least)))
     };
     part.load.duration = part.load.duration.map(|time| shorter(time, 100));
+    part.slices = part.slices.map(|time| shorter(time, 1000));
     part.load.warm_up = shorter(part.load.warm_up, 50);
     make_load_smaller(&mut part.load, &|_| true, factor, factor);
     part
@@ -150,6 +165,9 @@ fn quick(whole: &Part, most_clients: usize, runs: u32) -> Part {
     }
     if free("profiled-runs") {
         part.profiled_runs = part.profiled_runs.min(runs);
+    }
+    if free("slices") {
+        part.slices = part.slices.map(|time| time.min(QUICK_SLICES));
     }
     let load = &mut part.load;
     let limits: [(&str, Option<&mut Duration>, u64); 4] = [

@@ -78,6 +78,35 @@ fn parts_take_what_they_do_not_say() {
 }
 
 #[test]
+fn for_publication_a_part_is_as_it_says_for_that_and_a_custom_load_has_one_part() {
+    let study = study(
+        "custom-load = \"a\"\nclients = [5]\n\
+         [[part]]\nname = \"a\"\nslices = \"2s\"\nwithout = [{ model = \"fork\", why = \"x\" }]\n\
+         options = { select = { fd-setsize = 2000 } }\nfull = { clients = [7, 9], slices = \"1m\" }\n\
+         scene = [{ name = \"s\", title = \"S\", question = \"?\", when = \"w\", metric = \"p99\" }]\n\
+         [[part]]\nname = \"b\"\n",
+    );
+    let full = study.scaled(Scale::Full);
+    assert_eq!(full.parts[0].clients, [7, 9]);
+    assert_eq!(full.parts[0].slices, Some(Duration::from_mins(1)));
+    assert_eq!(
+        (&full.parts[1], &*full.parts[0].scaled),
+        (&study.parts[1], &[][..])
+    );
+    let a = &study.parts[0];
+    assert!(!a.server_names().contains(&"fork".to_owned()));
+    assert_eq!(a.excludes(&a.server_of("fork")), Some("x"));
+    assert_eq!(a.server_of("select").name, "select");
+    assert_eq!(a.scenes[0].metric, "latency_p99_us");
+    let mut custom = study.clone();
+    custom.for_custom_load();
+    let [part] = custom.parts.as_slice() else {
+        panic!("{:?}", custom.parts)
+    };
+    assert!(custom.flat && part.scenes.is_empty() && part.without.is_empty());
+}
+
+#[test]
 fn what_is_said_for_a_quick_look_holds_though_it_is_as_ever() {
     let study = study(
         "clients = [5]\n[[part]]\nname = \"a\"\nload = { think = \"4s\" }\nquick = { load = { think = \"4s\" } }\n",

@@ -16,7 +16,8 @@ use throng_sys::clock;
 /// What the workers of a load in slices and their leader share.
 pub(super) struct Slices {
     workers: usize,
-    /// Until when clients ask.
+    /// When the slice that lasts began, and until when clients ask.
+    from: AtomicU64,
     until: AtomicU64,
     state: Mutex<State>,
     /// A slice begins, a worker is at rest, or all is over.
@@ -47,6 +48,7 @@ impl Slices {
     pub(super) fn new(workers: usize) -> Self {
         Self {
             workers,
+            from: AtomicU64::new(0),
             until: AtomicU64::new(u64::MAX),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -56,6 +58,11 @@ impl Slices {
     /// Until when clients ask.
     pub(super) fn until(&self) -> u64 {
         self.until.load(Relaxed)
+    }
+
+    /// From when until when the slice is that lasts.
+    pub(super) fn span(&self) -> (u64, u64) {
+        (self.from.load(Relaxed), self.until())
     }
 
     /// How long all slices took together.
@@ -92,6 +99,7 @@ impl Slices {
         state.resting = 0;
         state.times.clear();
         let began = now();
+        self.from.store(began, Relaxed);
         self.until
             .store(began.saturating_add(slice.length_ns), Relaxed);
         self.changed.notify_all();

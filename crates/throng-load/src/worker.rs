@@ -61,7 +61,7 @@ impl Worker {
                 if slices.await_next(&mut self.pool) {
                     // Servers may have closed connections that were idle for long: nothing is sent over those.
                     self.engine.run_once(&mut self.pool, Duration::ZERO)?;
-                    self.pool.begin_slice(slices.until(), now());
+                    self.pool.begin_slice(slices.span(), now());
                 }
                 gaps = Gaps::default(); // it waits in between
                 continue;

@@ -106,7 +106,13 @@ impl RunSpec {
 
     /// All trials in their order.
     pub(super) fn order(&self) -> Vec<TrialSpec> {
-        interleave(&self.settings.clients, &self.rounds(), self.seed)
+        let mut order = interleave(&self.settings.clients, &self.rounds(), self.seed);
+        order.retain(|planned| {
+            let server = self.servers.get(planned.server);
+            let most = server.and_then(|server| self.settings.most_clients.get(&server.name));
+            most.is_none_or(|most| planned.clients <= *most)
+        });
+        order
     }
 
     /// Whether a trial is one of those that are measured side by side.

@@ -194,7 +194,14 @@ fn have_rounds(plan: &Plan, visited: &mut [Stage<Visited<'_>>], audience: &mut A
 /// slices tell more than few long ones, since less changes from one to the next.
 fn length(visited: &[Stage<Visited<'_>>]) -> Duration {
     let enough = visited.iter().flatten().map(|server| {
-        let replies = (REPLIES_A_CLIENT * server.setup.load.load.clients).max(FEWEST_REPLIES);
+        let load = &server.setup.load.load;
+        // Of many clients that share a rate, each has its turn seldom.
+        let each = if load.rate.is_some() {
+            0
+        } else {
+            REPLIES_A_CLIENT
+        };
+        let replies = each.saturating_mul(load.clients).max(FEWEST_REPLIES);
         f64::from(replies) / server.replies_per_s
     });
     let (shortest, longest) = (SHORTEST.as_secs_f64(), LONGEST.as_secs_f64());

@@ -80,7 +80,7 @@ pub use server::{Foreign, Running, RunningProcess, Said, ServerInfo, keeps_waiti
 pub use side::{Side, Spin};
 pub use slices::{HALF_WIDTH, Method, Slice};
 pub use store::{Store, read};
-pub use study::{LeftOut, Published, PublishedValue, Study, StudyPart};
+pub use study::{LeftOut, Published, PublishedValue, Scene, Study, StudyPart};
 pub use trials::{TRIALS, Trials, read_trials};
 pub use warm_up::{Settling, Unsettled, WarmUp};
 
@@ -224,6 +224,9 @@ pub struct Settings {
     pub dialogue: String,
     /// Numbers of clients, in rising order.
     pub clients: Vec<u32>,
+    /// The most clients that a server meets, of those that do not meet all numbers of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub most_clients: BTreeMap<String, u32>,
     /// How trials that time are made.
     #[serde(default, skip_serializing_if = "Method::is_trials")]
     pub method: Method,

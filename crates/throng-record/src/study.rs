@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::Lock;
 use super::claim::Claim;
 use super::error::{StoreError, file_error};
+use super::metrics::{UnknownMetric, find};
 use super::reading::{self, is_plain};
 use super::trials::TRIALS;
 use super::writing::write_whole;
@@ -69,6 +70,56 @@ pub struct StudyPart {
     /// What was published.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// What it shows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenes: Vec<Scene>,
+}
+
+/// A question that a part answers, with a picture and a line of the table "which when" of its own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scene {
+    /// Its anchor.
+    #[serde(deserialize_with = "directory_name")]
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// The question.
+    pub question: String,
+    /// The situation, for a line of a table: "Most of many connections are idle".
+    pub when: String,
+    /// The metric that decides.
+    #[serde(deserialize_with = "metric")]
+    pub metric: String,
+    /// The number of clients at which it does; absent: the largest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    /// Metrics that the picture has beside it, there too.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "metrics"
+    )]
+    pub beside: Vec<String>,
+}
+
+/// The name of a metric of the catalogue.
+fn metric<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    known(&name).map_err(D::Error::custom)
+}
+
+fn metrics<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(from)?;
+    names
+        .iter()
+        .map(|name| known(name))
+        .collect::<Result<_, _>>()
+        .map_err(D::Error::custom)
+}
+
+fn known(name: &str) -> Result<String, UnknownMetric> {
+    find(name).map(|metric| metric.name.to_owned())
 }
 
 /// A name that becomes a directory, and part of links, leads nowhere else.

@@ -156,6 +156,7 @@ impl<'a> Report<'a> {
         let counting = counting(trials);
         let source = Source {
             summary: &summary,
+            servers: &summary.servers,
             clients: &logs.clients,
             series: &logs.series,
             trials: &counting,
@@ -247,22 +248,26 @@ pub fn load(dir: &Path) -> anyhow::Result<Loaded> {
 /// When a file cannot be written, naming it.
 pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = export(dir, |exporter, to| (exporter.render)(report, to))?;
-    if !report.figures.is_empty() {
-        let pictures = dir.join("figures");
-        record::refuse_link(&pictures)?;
-        fs::create_dir_all(&pictures)
-            .with_context(|| format!("cannot make {}", pictures.display()))?;
-        for figure in &report.figures {
-            let (svg, png) = (
-                pictures.join(format!("{}.svg", figure.id)),
-                pictures.join(format!("{}.png", figure.id)),
-            );
-            record::refuse_link(&svg)?;
-            record::refuse_link(&png)?;
-            render::still::svg(figure, &svg)?;
-            render::still::png(figure, &png)?;
-            written.extend([svg, png]);
-        }
+    written.extend(draw(&report.figures, dir)?);
+    Ok(written)
+}
+
+/// Draws figures into files. Returns what was written.
+fn draw(figures: &[Figure], dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    if figures.is_empty() {
+        return Ok(written);
+    }
+    let pictures = dir.join("figures");
+    record::refuse_link(&pictures)?;
+    fs::create_dir_all(&pictures).with_context(|| format!("cannot make {}", pictures.display()))?;
+    for figure in figures {
+        let [svg, png] = ["svg", "png"].map(|form| pictures.join(format!("{}.{form}", figure.id)));
+        record::refuse_link(&svg)?;
+        record::refuse_link(&png)?;
+        render::still::svg(figure, &svg)?;
+        render::still::png(figure, &png)?;
+        written.extend([svg, png]);
     }
     Ok(written)
 }
@@ -274,6 +279,7 @@ pub fn write_all(report: &Report<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>
 /// When a file cannot be written, naming it.
 pub fn write_study(report: &StudyReport<'_>, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = export(dir, |exporter, to| (exporter.render_study)(report, to))?;
+    written.extend(draw(&report.pictures(), dir)?);
     for part in &report.parts {
         if let Some(of_part) = &part.report {
             written.extend(write_all(of_part, &dir.join(&part.record.name))?);

@@ -1,5 +1,6 @@
 //! A part of a study made into a run on this machine, or the reason why it cannot be one.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -98,6 +99,7 @@ pub(in crate::cli) fn resolve(
         left_out: Vec::new(),
         scaled: part.scaled.clone(),
         published: part.figures.clone(),
+        scenes: part.scenes.clone(),
     };
     let plan = match plan_of(study, part, common, &mut record) {
         Ok(plan) => Ok(Box::new(plan)),
@@ -139,7 +141,7 @@ fn plan_of(
         settings.clients = possible(part, common, &mut record.left_out)?;
         runner::fit(&mut settings)?;
     }
-    let servers = take_part(study, part, &settings, common, &mut record.left_out)?;
+    let servers = take_part(study, part, &mut settings, common, &mut record.left_out)?;
     let control = control(study, part, &servers, common)?;
     settings.control = control.map(|index| servers[index].name.clone());
     let answers = settings.load.only_for_others().is_none();
@@ -190,6 +192,7 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
         })?,
         dialogue: String::new(),
         clients: part.clients.clone(),
+        most_clients: BTreeMap::new(),
         runs: part.runs,
         ready_timeout_s: part.ready_timeout.as_secs_f64(),
         stop_timeout_s: part.stop_timeout.as_secs_f64(),
@@ -313,21 +316,43 @@ fn fits(clients: u32, is_tls: bool, common: &Common) -> Result<(), Shortage> {
 fn take_part(
     study: &Study,
     part: &Part,
-    settings: &Settings,
+    settings: &mut Settings,
     common: &Common,
     left_out: &mut Vec<LeftOut>,
 ) -> anyhow::Result<Vec<ServerInfo>> {
-    if part.servers.is_empty() {
+    let all = || -> Vec<ServerSpec> {
         let supported = MODELS.iter().filter(|model| model.supported().is_ok());
-        return supported
-            .map(|model| servers::own(model.info.name, &[], settings, &common.program))
-            .collect();
-    }
+        supported
+            .map(|model| part.server_of(model.info.name))
+            .collect()
+    };
+    let wanted_here = match part.servers.as_slice() {
+        [] => all(),
+        listed => listed.to_vec(),
+    };
     let mut servers = Vec::new();
     let mut last = None;
-    for spec in &part.servers {
+    for spec in &wanted_here {
+        if let Some(why) = part.excludes(spec) {
+            left_out.push(LeftOut {
+                clients: Vec::new(),
+                server: Some(spec.name.clone()),
+                reason: why.to_owned(),
+            });
+            last = Some(anyhow::Error::from(Unsupported {
+                reason: format!("{}: {why}", spec.name),
+                remedy: "take other servers or another part".to_owned(),
+            }));
+            continue;
+        }
         match wanted(spec).info(settings, &common.program) {
-            Ok(info) => servers.push(info),
+            Ok(info) => {
+                if let Some((most, why)) = part.most_clients(spec) {
+                    left_out.extend(beyond(spec, most, why, &settings.clients));
+                    settings.most_clients.insert(info.name.clone(), most);
+                }
+                servers.push(info);
+            }
             Err(error) => match cannot_here(&error) {
                 Some(why) if part.as_far_as_possible => {
                     left_out.push(LeftOut {
@@ -346,6 +371,16 @@ fn take_part(
         (true, Some(why)) => Err(why),
         _ => Ok(servers),
     }
+}
+
+/// The numbers of clients that a server does not meet, if there are such.
+fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<LeftOut> {
+    let clients: Vec<u32> = clients.iter().copied().filter(|own| *own > most).collect();
+    (!clients.is_empty()).then(|| LeftOut {
+        clients,
+        server: Some(spec.name.clone()),
+        reason: why.to_owned(),
+    })
 }
 
 /// What is wrong with a server, at the option that it is about.

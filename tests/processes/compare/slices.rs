@@ -94,12 +94,12 @@ fn a_foreign_server_takes_part_and_where_one_dies_the_other_goes_on() {
 
 #[test]
 fn what_does_not_go_with_slices_is_refused_or_has_trials() {
-    let refused = compare(&["epoll", "poll", "--method", "slices", "--rate", "100"]);
+    let refused = compare(&["epoll", "poll", "--method", "slices", "--think", "10ms"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(
         refused
             .err
-            .contains("--method slices does not go with --rate"),
+            .contains("--method slices does not go with --think"),
         "{}",
         refused.err
     );

@@ -16,8 +16,8 @@ use throng::record::spec::{
 use throng::record::{
     AtLoad, Attempt, Cause, Claim, ClientHost, ClockOffset, Comparison, Ending, Failure, Find,
     Found, HostPart, Invalid, InvalidCause, Limit, Method, Published, PublishedValue, Purpose, Run,
-    SCHEMA_VERSION, Said, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice, Spin,
-    StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
+    SCHEMA_VERSION, Said, Scene, SearchEnding, ServerCounts, ServerWorker, Settings, Side, Slice,
+    Spin, StartSkew, StoppedAt, Study, StudyInfo, StudyPart, Trial, Tried, Warning,
 };
 use throng::registry::Unsupported;
 
@@ -60,6 +60,15 @@ pub(crate) fn full_study() -> Value {
                         PublishedValue::Absent("none".to_owned()),
                     ],
                 )]),
+            }],
+            scenes: vec![Scene {
+                name: "busy".to_owned(),
+                title: "All busy".to_owned(),
+                question: "What?".to_owned(),
+                when: "All are".to_owned(),
+                metric: "requests_per_s".to_owned(),
+                clients: Some(10),
+                beside: vec!["latency_p99_us".to_owned()],
             }],
         }],
         claims: vec![Claim {
@@ -169,6 +178,7 @@ pub(crate) fn full_run() -> Value {
             load: full_spec(),
             dialogue: "echo of 1000 bytes".to_owned(),
             clients: vec![1],
+            most_clients: [("epoll".to_owned(), 1)].into(),
             method: Method::Slices {
                 length_s: Some(0.03),
                 rounds: Some(10),

@@ -1,6 +1,7 @@
 //! Requests that come due by themselves: after a time to think, or by a schedule.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use super::super::arrival::time_to_think;
 use super::super::client::State;
@@ -167,5 +168,35 @@ impl ClientPool {
     pub(super) fn line_up(&mut self, slot: usize) {
         self.clients[slot].state = State::InLine;
         self.in_line.push_back(slot as u32);
+    }
+
+    /// How long an engine may wait for its sockets.
+    pub(in super::super) fn patience(&self, now: u64) -> Duration {
+        if now >= self.until {
+            return self.longest_wait();
+        }
+        if !self.in_line.is_empty() {
+            return Duration::ZERO;
+        }
+        if now >= self.asks_until {
+            return self.longest_wait();
+        }
+        let mut next = u64::MAX;
+        if self.may_be_born() {
+            next = self.birth_of(self.unborn);
+        }
+        if let Some(&Reverse((at, _))) = self.alarms.peek() {
+            next = next.min(at);
+        }
+        if !self.idle.is_empty() {
+            next = next.min(self.next_scheduled());
+        }
+        if self.needs_sweep() {
+            next = next.min(self.sweep.looked_at + self.sweep.period);
+        }
+        if self.plan.in_slices {
+            next = next.min(self.asks_until);
+        }
+        Duration::from_nanos(next.saturating_sub(now)).min(self.longest_wait())
     }
 }

@@ -135,7 +135,13 @@ impl ClientPool {
     /// A client that has no connection any more goes on.
     fn come_back(&mut self, slot: usize, now: u64) {
         let client = &mut self.clients[slot];
-        if !self.settled || now >= self.asks_until {
+        if !self.settled {
+            return;
+        }
+        if now >= self.asks_until {
+            if self.plan.in_slices && self.schedule.is_some() {
+                self.wait_for_due(slot, now);
+            }
             return;
         }
         if client.budget == 0 {
@@ -368,7 +374,8 @@ impl ClientPool {
             return;
         };
         let from = self.from.saturating_sub(self.origin);
-        let until = self.until.min(now).saturating_sub(self.origin);
+        let until = self.until.min(now).min(self.asks_until);
+        let until = until.saturating_sub(self.origin);
         schedule.skip_until(from);
         let first = schedule.peek().max(from);
         let part = (until.saturating_sub(first) / PARTS).max(1);

@@ -21,7 +21,6 @@ mod window;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::arrival::Schedule;
 use super::client::{Client, Stamp, State};
@@ -75,8 +74,10 @@ pub(super) struct ClientPool {
     /// Free clients of an open loop, longest free first.
     idle: VecDeque<u32>,
     schedule: Option<Schedule>,
-    /// When the schedule began.
+    /// When the schedule began. Of a load in slices it stands still while the load rests.
     origin: u64,
+    /// How long all slices until now were to be.
+    asked_ns: u64,
     /// Requests that an open loop may still begin.
     allowance: u64,
     /// When a request was last seen due with no client free.
@@ -126,6 +127,9 @@ struct Sweep {
 const SWEEP: (u64, u64) = (50_000_000, 1_000_000);
 /// Part of a limit by which it may be overrun.
 const SWEEPS_A_LIMIT: u64 = 10;
+
+/// When a schedule begins that waits for the first slice.
+const NOT_BEGUN: u64 = u64::MAX / 2;
 
 /// Replies after which a client's sizes of replies are recorded.
 const SIZES_NOTED: u64 = 64;
@@ -187,7 +191,8 @@ impl ClientPool {
                 plan.seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ),
             schedule,
-            origin: 0,
+            origin: if plan.in_slices { NOT_BEGUN } else { 0 },
+            asked_ns: 0,
             allowance,
             last_starved: 0,
             sweep: Sweep {
@@ -399,7 +404,7 @@ impl ClientPool {
     #[inline(always)]
     fn go_on(&mut self, slot: usize, now: u64) -> Action {
         if now >= self.asks_until {
-            return Action::Keep;
+            return self.rest(slot, now);
         }
         let client = &self.clients[slot];
         if client.budget == 0 {
@@ -465,32 +470,5 @@ impl ClientPool {
             self.progress.waiting += 1;
         }
         client.begin(Stamp { due, sent: now });
-    }
-
-    /// How long an engine may wait for its sockets.
-    pub(super) fn patience(&self, now: u64) -> Duration {
-        if now >= self.until {
-            return self.longest_wait();
-        }
-        if !self.in_line.is_empty() {
-            return Duration::ZERO;
-        }
-        if now >= self.asks_until {
-            return self.longest_wait();
-        }
-        let mut next = u64::MAX;
-        if self.may_be_born() {
-            next = self.birth_of(self.unborn);
-        }
-        if let Some(&Reverse((at, _))) = self.alarms.peek() {
-            next = next.min(at);
-        }
-        if !self.idle.is_empty() {
-            next = next.min(self.next_scheduled());
-        }
-        if self.needs_sweep() {
-            next = next.min(self.sweep.looked_at + self.sweep.period);
-        }
-        Duration::from_nanos(next.saturating_sub(now)).min(self.longest_wait())
     }
 }

@@ -6,8 +6,8 @@ use super::super::Until;
 use super::super::arrival::{Think, time_to_think};
 use super::super::client::State;
 use super::super::client_stats;
-use super::ClientPool;
 use super::part::Part;
+use super::{Action, ClientPool};
 use throng_record::load_stats::Times;
 
 impl ClientPool {
@@ -24,6 +24,8 @@ impl ClientPool {
         self.from = from;
         self.part = Part::first(from, until);
         self.origin = match self.plan.until {
+            // Each slice goes on where the one before ended.
+            _ if self.plan.in_slices => self.origin,
             // When that would have been was not known then.
             Until::Duration(_) if self.plan.longest_warm_up > self.plan.warm_up => from,
             Until::Duration(_) => from.saturating_sub(self.plan.warm_up.as_nanos() as u64),
@@ -46,10 +48,31 @@ impl ClientPool {
         is_over && self.progress.waiting == 0 && self.connecting == 0 && self.in_line.is_empty()
     }
 
-    /// A slice begins: all who rest go on.
-    pub(in super::super) fn begin_slice(&mut self, until: u64, now: u64) {
+    /// A slice begins, which is from then until then: all who rest go on. A schedule goes on where it was when the
+    /// last slice ended; who takes its requests lies in wait already.
+    pub(in super::super) fn begin_slice(&mut self, (from, until): (u64, u64), now: u64) {
         self.asks_until = until.min(self.until);
-        self.wake_all(now);
+        self.origin = from.saturating_sub(self.asked_ns);
+        self.asked_ns += until.saturating_sub(from);
+        if self.schedule.is_none() {
+            self.wake_all(now);
+        }
+    }
+
+    /// A client has its reply when nobody is to ask any more. At the end of a slice a connection that has served its
+    /// time is closed, for a server with one client at a time would be kept from all others by it.
+    #[cold]
+    pub(super) fn rest(&mut self, slot: usize, now: u64) -> Action {
+        if !self.plan.in_slices || !self.settled || self.clients[slot].outstanding > 0 {
+            return Action::Keep;
+        }
+        if self.is_worn_out(slot, now) {
+            return self.part(slot, now);
+        }
+        if self.schedule.is_some() {
+            self.wait_for_due(slot, now);
+        }
+        Action::Keep
     }
 
     /// Nothing that was seen until now counts, but for errors, connections and what each client asked in all.
@@ -58,6 +81,8 @@ impl ClientPool {
         self.stats.service_time = empty.service_time;
         self.stats.times_by_part = empty.times_by_part;
         self.stats.replies_by_tenth = empty.replies_by_tenth;
+        self.stats.lateness = empty.lateness;
+        self.stats.open = empty.open;
         self.stats.window_bytes_sent = 0;
         self.stats.window_bytes_received = 0;
         self.seen = Times::default();

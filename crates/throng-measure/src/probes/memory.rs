@@ -54,6 +54,8 @@ struct MemoryProbe {
     peak: Peak,
     /// Most that a look saw.
     most: f64,
+    /// Before any client came.
+    before: f64,
     pace: Pace,
 }
 
@@ -66,6 +68,7 @@ impl Default for MemoryProbe {
             figures: Vec::new(),
             peak: Peak::default(),
             most: 0.0,
+            before: 0.0,
             pace: Pace::new(INTERVAL),
         }
     }
@@ -73,10 +76,12 @@ impl Default for MemoryProbe {
 
 impl Probe for MemoryProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        pss(&target.tree).map(drop).map_err(|error| Unsupported {
+        let before = pss(&target.tree).map_err(|error| Unsupported {
             reason: format!("its memory cannot be read: {error}"),
             remedy: "measure as the same user as the server, or as root".to_owned(),
-        })
+        })?;
+        self.before = before as f64;
+        Ok(())
     }
 
     fn sample(
@@ -104,6 +109,10 @@ impl Probe for MemoryProbe {
                 out.push(pss);
                 self.figures = everything(tree, pss.value, self.most);
                 self.figures.push(("pss_clients", crowd.present as f64));
+                if crowd.present > 0 {
+                    let each = (pss.value - self.before).max(0.0) / crowd.present as f64;
+                    self.figures.push(("pss_bytes_per_client", each));
+                }
             }
         }
         Ok(())

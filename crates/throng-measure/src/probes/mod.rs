@@ -10,6 +10,7 @@ mod counters;
 mod cpu;
 mod established;
 mod events;
+mod kernel_memory;
 mod limits;
 pub(super) mod machine;
 mod memory;
@@ -35,6 +36,7 @@ pub const PROBES: &[&ProbeKind] = &[
     &cpu::CPU,
     &memory::MEMORY,
     &control_group::CONTROL_GROUP,
+    &kernel_memory::KERNEL_MEMORY,
     &switches::SWITCHES,
     &established::ESTABLISHED,
     &accept_queue::ACCEPT_QUEUE,

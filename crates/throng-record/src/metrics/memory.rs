@@ -48,5 +48,6 @@ const VALUES: &[Metric] = of_sides! { "memory", Timed:
         server[.column(51).beside(Detail::Others(&[("server_processes", "{} proc.")]))];
     "processes", "Processes", Count, Neutral, "processes, with all clients connected or, where each has a job, at the peak of the crowd";
     "descriptors", "Descriptors", Count, Neutral, "open descriptors of all processes, with all clients connected or, where each has a job, at the peak of the crowd";
+    "pss_bytes_per_client", "Memory/client", Bytes, Lower, "proportional set size that was added since no client was there, per client";
     "pss_clients", "Clients then", Count, Neutral, "clients connected when memory was read";
 };

@@ -16,6 +16,7 @@ pub mod cpu;
 mod entry;
 pub mod established;
 mod find;
+pub mod kernel_memory;
 pub mod limits;
 pub mod machine;
 pub mod memory;
@@ -226,6 +227,7 @@ const FILES: &[&[Metric]] = &[
     cpu::METRICS,
     memory::METRICS,
     control_group::METRICS,
+    kernel_memory::METRICS,
     switches::METRICS,
     established::METRICS,
     accept_queue::METRICS,

@@ -438,11 +438,12 @@ impl LoadSpec {
 
     /// What of it does not go with slices: clients that ask by themselves, or so often and no more.
     pub fn why_not_in_slices(&self) -> Option<&'static str> {
+        let changes = |rate: RateRange| rate != RateRange::constant(rate.from_per_s);
         match (self.sets_the_rate(), self.until()) {
-            (Some("rate"), _) => Some("--rate"),
+            (Some("rate"), _) if self.rate.is_some_and(changes) => Some("a --rate that changes"),
             (Some("think"), _) => Some("--think"),
-            (Some(_), _) => Some("--each"),
-            (None, Until::Requests(_) | Until::Bytes(_)) => Some("a number of requests or bytes"),
+            (Some("requests-per-client"), _) => Some("--each"),
+            (_, Until::Requests(_) | Until::Bytes(_)) => Some("a number of requests or bytes"),
             _ if self.probe_clients.is_some() => Some("--probe-clients"),
             _ if self.client_threads.is_some() => Some("--client-threads"),
             _ => None,

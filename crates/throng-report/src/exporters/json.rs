@@ -14,6 +14,7 @@ use crate::limit::Limits;
 use crate::provenance::MadeWith;
 use crate::study::claims::Judged;
 use crate::study::published::Table;
+use crate::study::scenes::Shown;
 use crate::study::{PartReport, StudyReport};
 use crate::summary::Summary;
 use throng_record::{Ending, LeftOut, metrics};
@@ -61,6 +62,7 @@ fn render_study(report: &StudyReport<'_>, to: &mut dyn Write) -> anyhow::Result<
         scale: report.study.scale.as_deref(),
         ending: report.ending(),
         claims: &report.claims,
+        scenes: report.scenes(),
         parts: report.parts.iter().map(part).collect(),
     };
     serde_json::to_writer_pretty(&mut *to, &whole)?;
@@ -93,6 +95,8 @@ struct Study<'a> {
     scale: Option<&'a str>,
     ending: Ending,
     claims: &'a [Judged],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scenes: Vec<Shown<'a>>,
     parts: Vec<Part<'a>>,
 }
 

@@ -30,6 +30,7 @@ use super::series::TimeSeries;
 use super::summary::Summary;
 pub(crate) use against_clients::AgainstClients;
 pub(crate) use of_metric::OfMetric;
+pub(crate) use overview::{empty, ranked_of};
 pub use ranked::{Grouped, Rank, Ranked, Standing};
 use throng_record::Trial;
 use throng_record::metrics::Better;
@@ -84,6 +85,8 @@ pub struct Source<'a> {
     /// What was measured over the time of these trials.
     pub series: &'a [TimeSeries],
     pub trials: &'a [Trial],
+    /// Of all servers, by whose places each has its look; else those of the numbers.
+    pub servers: &'a [String],
     /// What a search for limits found.
     pub limits: Option<&'a Limits>,
     /// The servers compared, where that was asked for.
@@ -92,12 +95,18 @@ pub struct Source<'a> {
     pub grade: Option<&'a Grade>,
 }
 
-#[cfg(test)]
 impl<'a> Source<'a> {
     /// The numbers alone.
+    #[cfg(test)]
     fn of(summary: &'a Summary) -> Self {
+        Self::of_servers(summary, &summary.servers)
+    }
+
+    /// The numbers alone, among these servers.
+    pub(crate) fn of_servers(summary: &'a Summary, servers: &'a [String]) -> Self {
         Self {
             summary,
+            servers,
             clients: &[],
             series: &[],
             trials: &[],
@@ -111,8 +120,7 @@ impl<'a> Source<'a> {
 impl Source<'_> {
     /// The place of a server, which gives it its look.
     fn place(&self, server: &str) -> Option<usize> {
-        let servers = &self.summary.servers;
-        servers.iter().position(|name| name == server)
+        self.servers.iter().position(|name| name == server)
     }
 }
 

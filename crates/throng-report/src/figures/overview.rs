@@ -98,7 +98,7 @@ impl FigureKind for Overview {
 }
 
 /// A figure that consists of what is ranked.
-fn empty(id: &'static str, title: String) -> Figure {
+pub(crate) fn empty(id: &'static str, title: String) -> Figure {
     let axis = Axis::linear("", None);
     Figure {
         id,
@@ -120,7 +120,9 @@ fn empty(id: &'static str, title: String) -> Figure {
 /// What an axis shows of a metric: its unit, and how many of the metric's own that is.
 fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
     match metric.unit {
+        Unit::Microseconds if metric.name.contains("_cpu_") => (Some("µs"), 1.0),
         Unit::Microseconds => (Some("ms"), 1e3),
+        Unit::Bytes => (Some("KiB"), 1024.0),
         Unit::Seconds => (Some("s"), 1.0),
         _ => (None, 1.0),
     }
@@ -130,10 +132,12 @@ fn unit(metric: &Metric) -> (Option<&'static str>, f64) {
 fn title(metric: &Metric) -> &'static str {
     match metric.name {
         "requests_per_server_cpu_s" => "Requests per second of server CPU",
-        "server_cpu_us_per_request" => "CPU per request",
+        "server_cpu_us_per_request" => "CPU per request, µs",
         "requests_per_s" => "Requests per second",
         "latency_p99_us" => "Latency, 99th percentile, ms",
         "response_p99_us" => "Response time, 99th percentile, ms",
+        "memory_bytes_per_client" => "Memory per client, KiB",
+        "server_pss_bytes_per_client" => "Of it in the server, KiB",
         "job_p99_us" => "Time of a job, 99th percentile, ms",
         "completion_s" => "Until all were done, s",
         _ => metric.label,
@@ -141,6 +145,26 @@ fn title(metric: &Metric) -> &'static str {
 }
 
 fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> Option<Ranked> {
+    let decides = metric.name == all.metric.name;
+    let groups = all.groups.iter();
+    let groups = groups.map(|group| {
+        (
+            group.title.clone(),
+            group.tied && decides,
+            group.rows.clone(),
+        )
+    });
+    ranked_of(source, metric, groups.collect(), decides)
+}
+
+/// Rows in groups, each with its title and whether those in it tie, by a metric. The one that decides says who did not
+/// serve all.
+pub(crate) fn ranked_of(
+    source: &Source<'_>,
+    metric: &'static Metric,
+    groups: Vec<(String, bool, Vec<&Row>)>,
+    decides: bool,
+) -> Option<Ranked> {
     let (unit, factor) = unit(metric);
     let axis = Axis::logarithmic(metric.label, unit);
     let end = match metric.better {
@@ -157,7 +181,7 @@ fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> 
             place: source.place(&row.server),
             point: quantity.map(|found| point(found.times(1.0 / factor), row)),
             text: match (value, served) {
-                (_, Some(served)) if metric.name == all.metric.name => {
+                (_, Some(served)) if decides => {
                     // The heading of its group says of what.
                     let (few, _) = served.split_once(" client").unwrap_or((&served, ""));
                     format!("{few} served")
@@ -168,17 +192,16 @@ fn ranked(source: &Source<'_>, metric: &'static Metric, all: &Standings<'_>) -> 
             better: None,
         }
     };
-    let groups: Vec<Grouped> = all
-        .groups
-        .iter()
-        .map(|group| Grouped {
-            title: group.title.clone(),
-            standing: if group.tied && metric.name == all.metric.name {
+    let groups: Vec<Grouped> = groups
+        .into_iter()
+        .map(|(title, tied, rows)| Grouped {
+            title,
+            standing: if tied {
                 Standing::Tied
             } else {
                 Standing::Apart
             },
-            rows: group.rows.iter().map(rank).collect(),
+            rows: rows.iter().map(rank).collect(),
         })
         .collect();
     let found = Ranked {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod published;
+mod scenes;
 
 use super::{TAGLINE, ending, host, repeat, sections};
 use crate::document::{Block, Document, Kind, Medium, Role, Section, Style, Text};
@@ -15,18 +16,31 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
     let trials: u32 = reports().map(|report| report.summary.trials_run).sum();
     let mut badges: Vec<Text> = vec![
         counted(study.parts.len() as u32, "part").into(),
-        counted(study.claims.len() as u32, "claim").into(),
         counted(trials, "trial").into(),
     ];
+    if !study.claims.is_empty() {
+        badges.insert(1, counted(study.claims.len() as u32, "claim").into());
+    }
     badges.extend(reports().next().map(host));
     badges.push(study.started_at.as_str().into());
     badges.extend(ending(report.ending()));
-    let servers = reports().map(|report| report.run.servers.len()).max();
-    let mut all: Vec<Section> = [claims::section(report), published::section(report)]
-        .into_iter()
-        .flatten()
-        .collect();
-    all.extend(report.parts.iter().map(part));
+    let has_scenes = study.parts.iter().any(|part| !part.scenes.is_empty());
+    let mut all = Vec::new();
+    if has_scenes {
+        all.extend(scenes::sections(report));
+        if !report.claims.is_empty() {
+            all.extend(claims::section(report).map(|section| Section {
+                id: "claims".to_owned(),
+                title: "Claims".to_owned(),
+                ..section
+            }));
+        }
+        all.extend(published::section(report));
+    } else {
+        all.extend(claims::section(report));
+        all.extend(published::section(report));
+        all.extend(report.parts.iter().map(part));
+    }
     all.extend(repeat::of(
         &study.arguments,
         "This page comes from study.json and the directories of its parts beside it; summary.json has its numbers.",
@@ -36,7 +50,7 @@ pub fn of_study(report: &StudyReport<'_>) -> Document {
         question: study.question.clone(),
         tagline: TAGLINE,
         badges,
-        colours: servers.unwrap_or(0),
+        colours: report.servers().len(),
         sections: all,
         version: study.throng_version.clone(),
     }

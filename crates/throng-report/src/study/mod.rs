@@ -2,17 +2,24 @@
 //! measured, then each part.
 
 pub mod claims;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod given;
 #[cfg(test)]
 mod over;
+pub(crate) mod picture;
 pub mod published;
 mod sample;
+pub mod scenes;
 
 use std::path::Path;
 
+use crate::figures::Figure;
 use crate::{Loaded, Report};
 use claims::Judged;
+use picture::picture;
 use published::Table;
+use scenes::Shown;
 use throng_record::{self as record, Ending, StudyPart};
 
 /// A study read from disk, to make a [`StudyReport`] of.
@@ -91,6 +98,36 @@ impl LoadedStudy {
 }
 
 impl StudyReport<'_> {
+    /// What its scenes show.
+    pub fn scenes(&self) -> Vec<Shown<'_>> {
+        Shown::all(&self.parts)
+    }
+
+    /// The pictures of its scenes, in their order.
+    pub fn pictures(&self) -> Vec<Figure> {
+        let (scenes, servers) = (self.scenes(), self.servers());
+        let numbered = scenes.iter().enumerate();
+        let drawn = numbered.filter_map(|(number, shown)| picture(shown, number, &servers));
+        drawn.collect()
+    }
+
+    /// The servers of all parts, each once, in the order of the part with most.
+    pub fn servers(&self) -> Vec<String> {
+        let of_parts = || self.parts.iter().filter_map(|part| part.report.as_ref());
+        let most = of_parts().max_by_key(|report| report.summary.servers.len());
+        let mut servers: Vec<String> = Vec::new();
+        for name in most
+            .into_iter()
+            .chain(of_parts())
+            .flat_map(|report| &report.summary.servers)
+        {
+            if !servers.contains(name) {
+                servers.push(name.clone());
+            }
+        }
+        servers
+    }
+
     /// That it was made smaller, and what that means.
     pub fn scale_note(&self) -> Option<String> {
         let scale = self.study.scale.as_ref()?;

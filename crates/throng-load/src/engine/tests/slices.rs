@@ -215,3 +215,34 @@ fn a_slice_without_answers_ends_all_the_same_and_is_not_complete() {
             .all(|slice| slice.replies == 0 && !slice.complete)
     );
 }
+
+#[test]
+fn a_schedule_stands_still_between_slices_and_loses_nothing() {
+    const A_SLICE: u64 = 10; // of 10 ms
+    for engine in engines() {
+        for threads in [1, 2] {
+            let (server, answered) = counting(100, usize::MAX);
+            let forever = Until::Duration(Duration::from_hours(1));
+            let plan = Plan {
+                engine,
+                threads,
+                in_slices: true,
+                rate: Some(Rate {
+                    from_per_s: 1000.0,
+                    to_per_s: 1000.0,
+                    rise: Duration::ZERO,
+                    spacing: Spacing::Constant,
+                }),
+                ..plan(server.address, "echo", 100, 7, forever)
+            };
+            let (load, slicer) = in_slices(&plan, &answered, 6, 20);
+            let name = format!("{}, {threads} threads", engine.name());
+            assert_eq!(slicer.served_in_pauses, 0, "{name}");
+            let open = load.open_loop.unwrap();
+            let asked = load.requests - 7 + open.never_sent;
+            let count = slicer.seen.len() as u64 + 3;
+            assert_eq!(asked, A_SLICE * count, "{name}: {open:?}");
+            assert!(load.errors.is_empty(), "{name}: {:?}", load.errors);
+        }
+    }
+}

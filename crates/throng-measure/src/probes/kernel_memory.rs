@@ -1,0 +1,103 @@
+//! What the kernel keeps for the clients: their sockets at both ends, places in poll and epoll sets, and the stacks and
+//! page tables of what serves them.
+//!
+//! `/proc/meminfo` (`proc_meminfo(5)`) counts slabs, kernel stacks and page tables of the whole machine, so this is what
+//! these grew by from before the clients came until all of them were there and at rest. Anybody may read it. What
+//! others do meanwhile is in it too, so few clients tell little.
+
+use std::time::Instant;
+
+use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
+use crate::network::proc_file::ProcFile;
+use throng_record::{Purpose, metrics};
+use throng_registry::{Info, Unsupported};
+
+/// The kind of probe `kernel-memory`.
+pub(super) const KERNEL_MEMORY: ProbeKind = ProbeKind {
+    info: Info {
+        name: "kernel-memory",
+        summary: "kernel memory per client: slabs, kernel stacks, page tables",
+    },
+    supported: || ProcFile::open("/proc/meminfo").map(drop),
+    metrics: metrics::kernel_memory::METRICS,
+    subject: Subject::Network,
+    purpose: Purpose::Timed,
+    by_default: true,
+    make: || Box::new(KernelMemoryProbe::default()),
+};
+
+/// What is added up.
+const KEPT: [&str; 3] = ["Slab", "KernelStack", "PageTables"];
+
+#[derive(Default)]
+struct KernelMemoryProbe {
+    file: Option<ProcFile>,
+    before: Option<f64>,
+    /// With all clients there, and how many that are.
+    after: Option<(f64, u64)>,
+}
+
+/// Bytes, from the text of `/proc/meminfo`.
+fn kept(text: &str) -> Option<f64> {
+    let of = |name: &str| -> Option<f64> {
+        let mut lines = text.lines();
+        let rest = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let kib: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib as f64 * 1024.0)
+    };
+    KEPT.into_iter().map(of).sum()
+}
+
+impl Probe for KernelMemoryProbe {
+    fn attach(&mut self, _: &Target) -> Result<(), Unsupported> {
+        let mut file = ProcFile::open("/proc/meminfo")?;
+        // Read again below, where an error is one of the trial.
+        self.before = file.read().ok().and_then(kept);
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        moment: Moment,
+        Target { crowd, .. }: &Target,
+        _: Instant,
+        _: &mut Vec<Sample>,
+    ) -> anyhow::Result<()> {
+        if let (Moment::Before, Some(file), false) = (moment, &mut self.file, crowd.comes_and_goes)
+        {
+            let now = kept(file.read()?);
+            self.after = now.map(|bytes| (bytes, crowd.present));
+        }
+        Ok(())
+    }
+
+    fn figures(&self, out: &mut dyn FnMut(&'static str, f64)) {
+        if let (Some(before), Some((after, clients @ 1..))) = (self.before, self.after) {
+            let added = (after - before).max(0.0);
+            out("kernel_bytes_per_client", added / clients as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_stacks_and_page_tables_are_added_up() {
+        let text = "MemTotal: 9 kB\nSlab:   100 kB\nKernelStack: 20 kB\nPageTables:  3 kB\nSecPageTables: 7 kB\n";
+        assert_eq!(kept(text), Some(123.0 * 1024.0));
+        assert_eq!(kept("Slab: 100 kB\nPageTables: 3 kB\n"), None);
+        assert_eq!(
+            kept("Slab: x kB\nKernelStack: 2 kB\nPageTables: 3 kB\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn this_machine_is_read() {
+        let mut file = ProcFile::open("/proc/meminfo").unwrap();
+        assert!(kept(file.read().unwrap()).unwrap() > 0.0);
+    }
+}

@@ -1,0 +1,328 @@
+//! A study in scenes: which server when, in a table drawn from what was measured, then each scene with its question, its
+//! answer and its picture.
+
+use crate::document::{
+    Block, Cell, Column, Kind, List, Medium, Role, Row, Section, Style, Table, Text, Tone,
+};
+use crate::grade::Level;
+use crate::study::picture::picture;
+use crate::study::scenes::{CLOSE, FAR, Place, Shown, Standing, noun, times};
+use crate::study::{PartReport, StudyReport};
+use throng_record::LeftOut;
+use throng_record::format::{ABSENT, counted, list};
+
+/// As many servers are named in a cell, the worst first.
+const MOST_IN_A_CELL: usize = 4;
+
+/// The sections of a study that has scenes.
+pub(super) fn sections(report: &StudyReport<'_>) -> Vec<Section> {
+    let (scenes, servers) = (report.scenes(), report.servers());
+    let mut all: Vec<Section> = answer(report, &scenes, &servers).into_iter().collect();
+    let numbered = scenes.iter().enumerate();
+    all.extend(numbered.filter_map(|(number, shown)| scene(shown, number, &servers)));
+    all.extend(parts(report));
+    all
+}
+
+/// The first screen.
+fn answer(report: &StudyReport<'_>, scenes: &[Shown<'_>], servers: &[String]) -> Option<Section> {
+    let mut blocks: Vec<Block> = headline(scenes)
+        .map(|words| Block::paragraph(Role::Lead, words))
+        .into_iter()
+        .collect();
+    if let Some(note) = report.scale_note() {
+        blocks.push(Block::Warning(note, String::new()));
+    }
+    if let Some(rough) = rough(report) {
+        blocks.push(Block::Paragraph(Role::Body, rough));
+    }
+    blocks.push(Block::Except(
+        &[Medium::Terminal],
+        vec![Block::Table(which_when(scenes))],
+    ));
+    let in_words = scenes.iter().map(|shown| {
+        let title = Text::default().strong(&shown.scene.title);
+        title.plain(format!(": {}", shown.sentence))
+    });
+    blocks.push(Block::Except(
+        &[Medium::Html, Medium::Markdown],
+        vec![Block::list(in_words)],
+    ));
+    blocks.push(Block::Table(matrix(scenes, servers)));
+    blocks.push(Block::paragraph(
+        Role::Fine,
+        "Multiples of the best in each column; a tie is no significant difference from it.",
+    ));
+    let section = Section::of("answer", "Which model when", blocks)?;
+    Some(Section {
+        kind: Kind::Answer,
+        ..section
+    })
+}
+
+/// "It matters most when most of many connections are idle: select takes 13x the CPU per request of epoll."
+fn headline(scenes: &[Shown<'_>]) -> Option<String> {
+    let spread = |shown: &&Shown<'_>| shown.spread().map_or(1.0, |(_, ratio)| ratio);
+    // Times of CPU and times of memory are not the same.
+    let first = scenes.first()?.scene.metric.as_str();
+    let comparable = scenes
+        .iter()
+        .filter(|shown| shown.spread().is_some() && shown.scene.metric == first);
+    let widest = comparable.max_by(|one, other| spread(one).total_cmp(&spread(other)))?;
+    let (last, ratio) = widest.spread()?;
+    let best = widest.places.first()?.server;
+    let when = lower_first(&widest.scene.when);
+    Some(format!(
+        "The choice matters most when {when}: {} takes {} the {} of {best}.",
+        last.server,
+        times(ratio),
+        noun(widest.metric())
+    ))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_lowercase().collect::<String>());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+/// What limits the trust in any part, in a line.
+fn rough(report: &StudyReport<'_>) -> Option<Text> {
+    let graded = report.parts.iter().filter_map(|part| {
+        let grade = &part.report.as_ref()?.grade;
+        let cause = grade.cause().filter(|_| grade.level != Level::Good)?;
+        Some((grade.level, format!("{}: {cause}", part.record.title)))
+    });
+    let graded: Vec<(Level, String)> = graded.collect();
+    let worst = graded.iter().map(|(level, _)| *level).max()?;
+    let tone = match worst {
+        Level::Unusable => Tone::Bad,
+        _ => Tone::Quiet,
+    };
+    let causes: Vec<&str> = graded.iter().map(|(_, cause)| cause.as_str()).collect();
+    let text = Text::default().plain("Grade: ").toned(worst.text(), tone);
+    Some(text.plain(format!(" ({}).", causes.join("; "))))
+}
+
+/// A row for each situation.
+fn which_when(scenes: &[Shown<'_>]) -> Table {
+    let row = |shown: &Shown<'_>| {
+        let to = Style::Link(format!("#{}", shown.scene.name));
+        let worse = |is_in: &dyn Fn(f64) -> bool| {
+            let places = shown.places.iter();
+            let worse = places.filter(|place| place.standing == Standing::Worse);
+            let worse: Vec<&Place<'_>> = worse.filter(|place| is_in(place.times.value)).collect();
+            in_order(&worse)
+        };
+        let best = shown.best();
+        let value = shown
+            .places
+            .first()
+            .map(|place| shown.metric().text(place.value));
+        let first = if best.is_empty() {
+            Cell::plain("not ranked")
+        } else {
+            let tie = if best.len() > 1 { "tie: " } else { "" };
+            Cell::plain(format!("{tie}{}", list(&best)))
+                .with(format!(
+                    "{} {}",
+                    value.unwrap_or_default(),
+                    noun(shown.metric())
+                ))
+                .toned(Tone::Good)
+        };
+        let close = worse(&|ratio| ratio < CLOSE);
+        let far = worse(&|ratio| ratio >= FAR);
+        Row::of(
+            Text::default().then(&shown.scene.title, to),
+            vec![
+                first,
+                Cell::plain(close),
+                Cell::plain(&far).toned(if far == ABSENT {
+                    Tone::Plain
+                } else {
+                    Tone::Bad
+                }),
+            ],
+        )
+    };
+    let columns = vec![
+        Column::text("When"),
+        Column::text("Best"),
+        Column::text(format!("Within {:.0} %", 100.0 * (CLOSE - 1.0))),
+        Column::text(format!("{FAR:.0}x or more")),
+    ];
+    Table::of(
+        "Which model when",
+        columns,
+        scenes.iter().map(row).collect(),
+    )
+}
+
+/// "fork 57x, thread 14x, tokio 6.3x and 6 others".
+fn in_order(worse: &[&Place<'_>]) -> String {
+    let text = |place: &&Place<'_>| format!("{} {}", place.server, times(place.times.value));
+    let names: Vec<String> = worse.iter().rev().map(text).collect();
+    match names.as_slice() {
+        [] => ABSENT.to_owned(),
+        names if names.len() > MOST_IN_A_CELL + 1 => format!(
+            "{} and {} others",
+            names[..MOST_IN_A_CELL].join(", "),
+            names.len() - MOST_IN_A_CELL
+        ),
+        names => names.join(", "),
+    }
+}
+
+/// A row for each server, those first whose worst scene is least bad.
+fn matrix(scenes: &[Shown<'_>], servers: &[String]) -> Table {
+    let mut rows: Vec<(usize, f64, Row)> = Vec::new();
+    for (look, server) in servers.iter().enumerate() {
+        let (mut absent, mut worst) = (0, 1.0_f64);
+        let cells: Vec<Cell> = scenes
+            .iter()
+            .map(|shown| match shown.place_of(server) {
+                None => {
+                    absent += 1;
+                    Cell::plain(ABSENT).toned(Tone::Quiet)
+                }
+                Some(place) => {
+                    worst = worst.max(place.times.value);
+                    let best = shown.best().len();
+                    match place.standing {
+                        Standing::Best if best > 1 => Cell::plain("tie").toned(Tone::Best),
+                        Standing::Best => Cell::plain("best").toned(Tone::Best),
+                        Standing::Unknown => Cell::plain("?").toned(Tone::Quiet),
+                        Standing::Worse if place.times.value >= FAR => {
+                            Cell::plain(times(place.times.value)).toned(Tone::Bad)
+                        }
+                        Standing::Worse => Cell::plain(times(place.times.value)),
+                    }
+                }
+            })
+            .collect();
+        if absent < scenes.len() {
+            let name = Text::default().then(server, Style::Server(look));
+            rows.push((absent, worst, Row::of(name, cells)));
+        }
+    }
+    rows.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let mut columns = vec![Column::text("Model")];
+    columns.extend(scenes.iter().map(|shown| Column {
+        note: format!(
+            "{}, {}",
+            noun(shown.metric()),
+            counted(shown.clients, "client")
+        ),
+        ..Column::number(&shown.scene.title)
+    }));
+    let rows = rows.into_iter().map(|(.., row)| row).collect();
+    Table::of("Every model in every scene", columns, rows)
+}
+
+fn scene(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Section> {
+    let mut blocks = vec![
+        Block::paragraph(Role::Hint, &shown.scene.question),
+        Block::Paragraph(Role::Body, Text::default().strong(&shown.sentence)),
+    ];
+    let figure = picture(shown, number, servers);
+    blocks.extend(figure.map(|figure| Block::Picture(Box::new(figure))));
+    let left_out = shown.part.record.left_out.iter();
+    let left_out: Vec<String> = left_out.map(LeftOut::words).collect();
+    if !left_out.is_empty() {
+        let words = left_out.join("; ") + ".";
+        blocks.push(Block::paragraph(Role::Fine, upper_first(&words)));
+    }
+    // A terminal has said all of it.
+    let section = Section::of(&shown.scene.name, &shown.scene.title, blocks)?;
+    Some(section.except(&[Medium::Terminal]))
+}
+
+/// What each part is, and where all of it stands.
+fn parts(report: &StudyReport<'_>) -> Option<Section> {
+    let of_part = |part: &PartReport<'_>| -> (Text, Vec<Block>) {
+        let record = part.record;
+        let page = Style::Link(format!("{}/report.html", record.name));
+        let title = match &part.report {
+            Some(_) => Text::default().then(&record.title, page),
+            None => record.title.as_str().into(),
+        };
+        let why = match (&record.skipped, &part.report) {
+            (Some(why), _) => format!(": not run here: {why}."),
+            (None, None) => ": not run yet.".to_owned(),
+            (None, Some(report)) => {
+                let named = counted(report.run.servers.len() as u32, "server");
+                let loads: Vec<String> = report
+                    .summary
+                    .clients
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
+                format!(
+                    ": {named}, {} clients; its figures, tables and conditions.",
+                    list(&loads)
+                )
+            }
+        };
+        let mut blocks = Vec::new();
+        if !record.scaled.is_empty() {
+            let scaled = format!("Not as written: {}.", record.scaled.join(", "));
+            blocks.push(Block::paragraph(Role::Fine, scaled));
+        }
+        (title.plain(why), blocks)
+    };
+    let items = report.parts.iter().map(of_part).collect();
+    let list = Block::List(List {
+        items,
+        at_once: None,
+    });
+    let summary = report.study.summary.iter();
+    let mut blocks: Vec<Block> = summary
+        .map(|words| Block::paragraph(Role::Hint, words))
+        .collect();
+    blocks.push(list);
+    Some(Section::of("parts", "All measurements", blocks)?.except(&[Medium::Terminal]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::{html, markdown, terminal};
+    use crate::sections::of_study;
+    use crate::study::{LoadedStudy, fixture};
+
+    #[test]
+    fn a_study_in_scenes() {
+        let (study, parts) = fixture::scenes();
+        let loaded = LoadedStudy { study, parts };
+        let report = loaded.report().unwrap();
+        let document = of_study(&report);
+        insta::assert_snapshot!(markdown::text(&document));
+        insta::assert_snapshot!(terminal::text(&document, 100, false));
+        let page = html::page(&document);
+        let (table, picture) = (page.find("Which model when"), page.find("<figure"));
+        assert!(table < picture, "the table comes first");
+    }
+
+    #[test]
+    fn an_unusable_part_ranks_nobody() {
+        let (study, mut parts) = fixture::scenes();
+        for trial in parts.iter_mut().flatten().flat_map(|part| &mut part.trials) {
+            let network = trial.network.get_or_insert_default();
+            let busy = ("machine_busy_percent".to_owned(), 350.0);
+            network.metrics.extend([busy]);
+        }
+        let loaded = LoadedStudy { study, parts };
+        let report = loaded.report().unwrap();
+        let text = markdown::text(&of_study(&report));
+        assert!(
+            text.contains("not ranked") && !text.contains("tie: "),
+            "{text}"
+        );
+    }
+}

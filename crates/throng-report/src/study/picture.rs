@@ -1,0 +1,168 @@
+//! The picture of a scene: one metric with few and with many clients, and others beside it.
+
+use super::scenes::{self, CLOSE, FAR, MARGIN_OF_ONE_LOOK, Place, Shown};
+use crate::figures::{Figure, Grouped, Part, Ranked, Source, empty, ranked_of};
+use crate::summary::{Row, Summary};
+use throng_record::format::{counted, list};
+use throng_record::metrics::{Metric, named};
+
+/// Names of pictures, of which a page has one of each.
+const NAMES: [&str; 8] = [
+    "scene-1", "scene-2", "scene-3", "scene-4", "scene-5", "scene-6", "scene-7", "scene-8",
+];
+
+/// Servers of which the same can be said, by name.
+struct Named<'a> {
+    title: String,
+    is_tied: bool,
+    names: Vec<&'a str>,
+}
+
+/// The picture of the scene with this number; `servers` are those of the whole study, by which each has its look.
+pub(crate) fn picture(shown: &Shown<'_>, number: usize, servers: &[String]) -> Option<Figure> {
+    let summary = &shown.part.report.as_ref()?.summary;
+    let title = shown.scene.title.clone();
+    let groups = groups(shown, summary);
+    let fewest = *summary.clients.first()?;
+    let few = (fewest < shown.clients).then_some((shown.metric(), fewest));
+    let beside = shown.scene.beside.iter().filter_map(|name| named(name));
+    let panels = few
+        .into_iter()
+        .chain([(shown.metric(), shown.clients)])
+        .chain(beside.map(|metric| (metric, shown.clients)));
+    let ranked: Vec<Ranked> = panels
+        .filter_map(|(metric, clients)| panel(summary, metric, clients, &groups, servers, shown))
+        .collect();
+    let deciding = ranked.get(usize::from(few.is_some())).or(ranked.first())?;
+    let words: Vec<String> = deciding
+        .rows()
+        .filter(|row| row.point.is_some())
+        .map(|row| format!("{} {}", row.name, row.text))
+        .collect();
+    let caption = if shown.is_one_look {
+        format!(
+            "Each server was looked at once, so values within {:.0} % count as tied (on blue).",
+            100.0 * MARGIN_OF_ONE_LOOK
+        )
+    } else {
+        "Estimate with its 95 % interval. Those on blue are tied.".to_owned()
+    };
+    Some(Figure {
+        caption,
+        alternative: format!("{title}. {}: {}.", shown.metric().label, list(&words)),
+        better: shown.metric().better,
+        part: Part::Answer,
+        ranked,
+        ..empty(NAMES.get(number).unwrap_or(&"scene"), title)
+    })
+}
+
+/// Those that tie for the best, those that are close to it, those behind, and those that did not serve all.
+fn groups<'a>(shown: &Shown<'a>, summary: &'a Summary) -> Vec<Named<'a>> {
+    let worse = |from: f64, to: f64| {
+        let is_in = move |place: &Place<'_>| {
+            place.standing == scenes::Standing::Worse && (from..to).contains(&place.times.value)
+        };
+        shown.names(is_in)
+    };
+    let best = shown.best();
+    let best_title = match best.len() {
+        1 => "Best",
+        _ => "Best: no significant difference",
+    };
+    let named = |title: String, is_tied, names| Named {
+        title,
+        is_tied,
+        names,
+    };
+    let ranked: Vec<&str> = shown.places.iter().map(|place| place.server).collect();
+    let all = summary
+        .rows_at(shown.clients)
+        .map(|row| row.server.as_str());
+    let others = all.filter(|name| !ranked.contains(name)).collect();
+    let mut groups = vec![
+        named(best_title.to_owned(), best.len() > 1, best),
+        named(
+            format!("Within {:.0} %", 100.0 * (CLOSE - 1.0)),
+            false,
+            worse(0.0, CLOSE),
+        ),
+        named(format!("Up to {FAR:.0}x"), false, worse(CLOSE, FAR)),
+        named(
+            format!("More than {FAR:.0}x"),
+            false,
+            worse(FAR, f64::INFINITY),
+        ),
+        named(
+            "Not ranked".to_owned(),
+            false,
+            shown.names(|place| place.standing == scenes::Standing::Unknown),
+        ),
+        named(
+            "Did not serve every client as expected".to_owned(),
+            false,
+            others,
+        ),
+    ];
+    groups.retain(|group| !group.names.is_empty());
+    groups
+}
+
+fn panel(
+    summary: &Summary,
+    metric: &'static Metric,
+    clients: u32,
+    groups: &[Named<'_>],
+    servers: &[String],
+    shown: &Shown<'_>,
+) -> Option<Ranked> {
+    let row_of = |name: &str| -> Option<&Row> {
+        let mut rows = summary.rows_at(clients);
+        rows.find(|row| row.server == name)
+    };
+    let decides = metric.name == shown.metric().name && clients == shown.clients;
+    let groups = groups.iter().map(|group| {
+        let rows = group.names.iter().filter_map(|name| row_of(name));
+        (
+            group.title.clone(),
+            group.is_tied && decides,
+            rows.collect(),
+        )
+    });
+    let source = Source::of_servers(summary, servers);
+    let ranked = ranked_of(&source, metric, groups.collect(), decides)?;
+    let with = counted(clients, "client");
+    Some(Ranked {
+        title: format!("{}, {with}", ranked.title),
+        groups: ranked
+            .groups
+            .into_iter()
+            .filter(|group: &Grouped| !group.rows.is_empty())
+            .collect(),
+        ..ranked
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::{Kind, Standing};
+
+    #[test]
+    fn a_tie_is_marked_where_it_was_decided_only() {
+        let (study, of_parts) = super::super::fixture::scenes();
+        let loaded = super::super::LoadedStudy {
+            study,
+            parts: of_parts,
+        };
+        let report = loaded.report().unwrap();
+        let scenes = report.scenes();
+        let figure = picture(&scenes[0], 0, &report.servers()).unwrap();
+        assert_eq!((figure.kind, figure.ranked.len()), (Kind::Ranked, 3));
+        let tied = |ranked: &Ranked| {
+            let mut groups = ranked.groups.iter();
+            groups.any(|group| group.standing == Standing::Tied)
+        };
+        assert!(!tied(&figure.ranked[0]) && !tied(&figure.ranked[2]));
+    }
+}

@@ -1,0 +1,263 @@
+//! What each scene of a study shows: which servers are best by the metric that decides, which are level with them, and
+//! how far the others are behind.
+
+use serde::Serialize;
+
+use super::PartReport;
+use crate::comparison::compared_by;
+use crate::comparison::size::inverse;
+use crate::grade::Level;
+use crate::summary::Row;
+use throng_record::Scene;
+use throng_record::format::{counted, list, whole};
+use throng_record::metrics::{Better, Metric, Quantity, named};
+use throng_stats::{Compared, MARGIN, Verdict, verdicts};
+
+/// Where each server was looked at once, and so nothing has an interval, values within this share are level.
+pub(crate) const MARGIN_OF_ONE_LOOK: f64 = 0.25;
+/// Servers that are worse than the best by no more than this are close to it.
+pub(crate) const CLOSE: f64 = 1.1;
+/// And from this factor on far behind.
+pub(crate) const FAR: f64 = 2.0;
+/// As many servers are named in one breath.
+const MOST_NAMED: usize = 4;
+
+/// What a scene shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct Shown<'a> {
+    #[serde(skip)]
+    pub scene: &'a Scene,
+    /// The part that it is of.
+    #[serde(skip)]
+    pub part: &'a PartReport<'a>,
+    name: &'a str,
+    metric: &'static str,
+    /// The number of clients.
+    pub clients: u32,
+    /// What came of it, in a sentence.
+    pub sentence: String,
+    /// Servers that served all their clients, the best first.
+    pub places: Vec<Place<'a>>,
+    /// Whether each was looked at only once.
+    pub is_one_look: bool,
+}
+
+/// A server in a scene.
+#[derive(Debug, Clone, Serialize)]
+pub struct Place<'a> {
+    pub server: &'a str,
+    pub standing: Standing,
+    pub value: f64,
+    /// How many times the best one's cost it takes: 1 or more but for noise.
+    pub times: Quantity,
+    #[serde(skip)]
+    pub row: &'a Row,
+}
+
+/// How a server stands to the best one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It is the best, or not shown to be worse.
+    Best,
+    Worse,
+    /// Too few rounds, or a run that is not fit for a ranking.
+    Unknown,
+}
+
+impl<'a> Shown<'a> {
+    /// All scenes of these parts that have anything to show.
+    pub(super) fn all(parts: &'a [PartReport<'a>]) -> Vec<Self> {
+        let scenes = parts.iter().flat_map(|part| {
+            let scenes = part.record.scenes.iter();
+            scenes.filter_map(move |scene| Self::of(part, scene))
+        });
+        scenes.collect()
+    }
+
+    fn of(part: &'a PartReport<'a>, scene: &'a Scene) -> Option<Self> {
+        let report = part.report.as_ref()?;
+        let metric = named(&scene.metric)?;
+        let summary = &report.summary;
+        let wanted = scene.clients.filter(|own| summary.clients.contains(own));
+        let clients = wanted.or(summary.clients.last().copied())?;
+        let is_usable = report.grade.level != Level::Unusable;
+        let places = places(summary.rows_at(clients).collect(), metric, is_usable);
+        let is_one_look = places.iter().all(|place| place.times.low.is_none());
+        let mut shown = Self {
+            scene,
+            part,
+            name: &scene.name,
+            metric: metric.name,
+            clients,
+            sentence: String::new(),
+            places,
+            is_one_look,
+        };
+        shown.sentence = shown.sentence();
+        (!shown.places.is_empty()).then_some(shown)
+    }
+
+    /// The metric that decides.
+    pub fn metric(&self) -> &'static Metric {
+        named(self.metric).expect("it was found before")
+    }
+
+    /// Where a server stands, if it served all its clients.
+    pub fn place_of(&self, server: &str) -> Option<&Place<'a>> {
+        self.places.iter().find(|place| place.server == server)
+    }
+
+    /// The names of those of a standing within these bounds, the best first.
+    pub fn names(&self, is_in: impl Fn(&Place<'_>) -> bool) -> Vec<&'a str> {
+        let places = self.places.iter().filter(|place| is_in(place));
+        places.map(|place| place.server).collect()
+    }
+
+    /// Those that are best, or level with it.
+    pub fn best(&self) -> Vec<&'a str> {
+        self.names(|place| place.standing == Standing::Best)
+    }
+
+    /// How many times the best one's cost the last one takes, where that is known.
+    pub fn spread(&self) -> Option<(&Place<'a>, f64)> {
+        let last = self.places.last()?;
+        (last.standing == Standing::Worse).then_some((last, last.times.value))
+    }
+
+    /// "With 10,000 clients, epoll and 5 others tie for the least CPU per request (7.6 µs); select takes 13x."
+    fn sentence(&self) -> String {
+        let with = format!("With {}", counted(self.clients, "client"));
+        let Some(first) = self.places.first() else {
+            return format!("{with}, no server served all of them.");
+        };
+        let noun = noun(self.metric());
+        let value = self.metric().text(first.value);
+        let superlative = match self.metric().better {
+            Better::Higher => "most",
+            _ => "least",
+        };
+        if first.standing == Standing::Unknown {
+            let first = first.server;
+            return format!(
+                "{with}, too little was measured to rank; {first} has the {superlative} {noun}: {value}."
+            );
+        }
+        let best = self.best();
+        let who = named_or_counted(&best);
+        let text = match best.len() {
+            1 => format!("{with}, {who} takes the {superlative} {noun}: {value}"),
+            _ => format!("{with}, {who} tie for the {superlative} {noun}: {value}"),
+        };
+        let worse: Vec<&Place<'_>> = self
+            .places
+            .iter()
+            .filter(|place| place.standing == Standing::Worse)
+            .collect();
+        let next = worse.first().filter(|_| worse.len() > 1);
+        let ends: Vec<String> = next
+            .into_iter()
+            .chain(worse.last())
+            .map(|place| format!("{} {}", place.server, times(place.times.value)))
+            .collect();
+        if ends.is_empty() {
+            return text + ".";
+        }
+        format!("{text}; {}.", ends.join(", "))
+    }
+}
+
+/// Rows as places: the best first, whoever did not serve all its clients left out.
+fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) -> Vec<Place<'a>> {
+    let value = |row: &Row| row.value(metric.name).filter(|value| *value > 0.0);
+    rows.retain(|row| row.is_ranked() && value(row).is_some());
+    rows.sort_by(|one, other| {
+        let [one, other] = [one, other].map(|row| value(row).unwrap_or_default());
+        match metric.better {
+            Better::Higher => other.total_cmp(&one),
+            _ => one.total_cmp(&other),
+        }
+    });
+    let Some(best) = rows.first().copied() else {
+        return Vec::new();
+    };
+    let sample = |row: &'a Row| row.metrics.sample(metric.name);
+    let ratio = |row: &'a Row| sample(row)?.ratio(sample(best)?);
+    let compared: Vec<Compared> = rows[1..]
+        .iter()
+        .map(|row| compared_by(metric, ratio(row)))
+        .collect();
+    let verdicts = verdicts(&compared, MARGIN);
+    let has_none = compared.iter().all(|one| one.ratio.is_none());
+    let first = Place {
+        server: &best.server,
+        standing: if is_usable {
+            Standing::Best
+        } else {
+            Standing::Unknown
+        },
+        value: value(best).unwrap_or_default(),
+        times: Quantity::bare(1.0),
+        row: best,
+    };
+    let others = rows[1..].iter().zip(compared).zip(verdicts);
+    let others = others.map(|((row, one), verdict)| {
+        let own = value(row).unwrap_or_default();
+        let of_values = Quantity::bare(own / first.value);
+        let times = one.ratio.map_or(of_values, Quantity::of_ratio);
+        let times = match metric.better {
+            Better::Higher => inverse(times),
+            _ => times,
+        };
+        let standing = match (one.ratio, verdict) {
+            _ if !is_usable => Standing::Unknown,
+            (None, _) if has_none && times.value <= 1.0 + MARGIN_OF_ONE_LOOK => Standing::Best,
+            (None, _) if has_none => Standing::Worse,
+            (None, _) => Standing::Unknown,
+            (Some(_), Verdict::Worse) => Standing::Worse,
+            (Some(_), _) => Standing::Best,
+        };
+        Place {
+            server: &row.server,
+            standing,
+            value: own,
+            times,
+            row,
+        }
+    });
+    let mut all = vec![first.clone()];
+    all.extend(others);
+    all
+}
+
+/// A metric as people say it in a sentence.
+pub(crate) fn noun(metric: &Metric) -> String {
+    match metric.name {
+        "server_cpu_us_per_request" => "CPU per request".to_owned(),
+        "memory_bytes_per_client" => "memory per client".to_owned(),
+        "requests_per_s" => "requests per second".to_owned(),
+        _ => metric.label.to_owned(),
+    }
+}
+
+/// "epoll, poll and select", or "epoll and 5 others".
+pub(crate) fn named_or_counted(names: &[&str]) -> String {
+    match names {
+        [first, others @ ..] if names.len() > MOST_NAMED => {
+            format!("{first} and {} others", others.len())
+        }
+        _ => list(names),
+    }
+}
+
+/// "13x", "1.4x", "+4 %".
+pub(crate) fn times(ratio: f64) -> String {
+    match ratio {
+        ..1.1 => match 100.0 * (ratio - 1.0) {
+            percent @ ..2.0 => format!("+{percent:.1} %"),
+            percent => format!("+{percent:.0} %"),
+        },
+        ..9.95 => format!("{ratio:.1}x"),
+        _ => format!("{}x", whole(ratio.round())),
+    }
+}

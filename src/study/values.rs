@@ -1,0 +1,131 @@
+//! How values of a part are read, with what is wrong about them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use crate::protocol::Pattern;
+use crate::record;
+use crate::record::spec::read_time;
+use crate::registry;
+use crate::serve::models::MODELS;
+
+pub(super) fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    read_time(&text).map_err(D::Error::custom)
+}
+
+pub(super) fn positive_time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    use serde::de::Error as _;
+    match time(from)? {
+        Duration::ZERO => Err(D::Error::custom("it must be longer than 0")),
+        time => Ok(time),
+    }
+}
+
+pub(super) fn optional_positive_time<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Duration>, D::Error> {
+    positive_time(from).map(Some)
+}
+
+pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    use serde::de::Error as _;
+    match record::spec::whole(from)? {
+        0 => Err(D::Error::custom("it must be at least 1")),
+        number => Ok(number),
+    }
+}
+
+/// Numbers of clients, rising.
+pub(super) fn clients<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    use serde::de::Error as _;
+    #[derive(Deserialize)]
+    struct Number(#[serde(deserialize_with = "record::spec::whole")] u32);
+    let numbers = Vec::<Number>::deserialize(from)?;
+    let mut clients: Vec<u32> = numbers.into_iter().map(|Number(number)| number).collect();
+    if clients.is_empty() || clients.contains(&0) {
+        let why = "`clients` needs at least one number, each at least 1";
+        return Err(D::Error::custom(why));
+    }
+    clients.sort_unstable();
+    clients.dedup();
+    Ok(clients)
+}
+
+/// Percentages, rising.
+pub(super) fn percents<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    use serde::de::Error as _;
+    let mut percents = Vec::<u32>::deserialize(from)?;
+    if percents.iter().any(|percent| !(1..100).contains(percent)) {
+        let why = "`latency-at` has percentages from 1 to 99, like [50, 80]";
+        return Err(D::Error::custom(why));
+    }
+    percents.sort_unstable();
+    percents.dedup();
+    Ok(percents)
+}
+
+/// A name that may be that of a directory.
+pub(super) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    spanned_name(from).map(Spanned::into_inner)
+}
+
+pub(super) fn spanned_name<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Spanned<String>, D::Error> {
+    use serde::de::Error as _;
+    let name = Spanned::<String>::deserialize(from)?;
+    checked_name(name.get_ref()).map_err(D::Error::custom)?;
+    Ok(name)
+}
+
+pub(super) fn checked_name(name: &str) -> Result<(), &'static str> {
+    if !record::is_plain(name) {
+        return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
+    }
+    Ok(())
+}
+
+pub(super) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    // A URL and `tcp` are none.
+    if text != "tcp" && !text.to_ascii_lowercase().starts_with("http://") {
+        Pattern::new(&text).map_err(D::Error::custom)?;
+    }
+    Ok(Some(text))
+}
+
+pub(super) fn named_model<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    use serde::de::Error as _;
+    model(from)?
+        .map(Spanned::into_inner)
+        .ok_or_else(|| D::Error::custom("it needs a name"))
+}
+
+pub(super) fn model<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Spanned<String>>, D::Error> {
+    use serde::de::Error as _;
+    let name = Spanned::<String>::deserialize(from)?;
+    registry::find("model", MODELS, name.get_ref()).map_err(D::Error::custom)?;
+    Ok(Some(name))
+}
+
+/// A share of packets, like "0.1%".
+pub(super) fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    use serde::de::Error as _;
+    let text = String::deserialize(from)?;
+    let percent = text
+        .strip_suffix('%')
+        .and_then(|text| text.trim().parse().ok());
+    match percent.filter(|percent| (0.001..=50.0).contains(percent)) {
+        Some(percent) => Ok(Some(percent)),
+        None => Err(D::Error::custom(
+            "`loss` is from 0.001% to 50% of the packets, like \"0.1%\"",
+        )),
+    }
+}
