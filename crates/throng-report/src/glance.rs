@@ -89,7 +89,14 @@ fn sentence(report: &StudyReport<'_>) -> String {
         let first = answers.map(|report| report.answer.first.clone()).next();
         return first.unwrap_or_else(|| "No part has been run yet.".to_owned());
     }
-    let others = [Finding::Refuted, Finding::Inconclusive, Finding::NotChecked]
+    let others = [
+        Finding::Refuted,
+        Finding::Equivalent,
+        Finding::Inconclusive,
+        Finding::Censored,
+        Finding::NotTestable,
+    ];
+    let others = others
         .into_iter()
         .filter_map(|finding| match count(finding) {
             0 => None,

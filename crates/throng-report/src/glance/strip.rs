@@ -111,7 +111,10 @@ impl Strip {
             good: match claim.verdict {
                 Finding::Confirmed => Some(true),
                 Finding::Refuted => Some(false),
-                Finding::Inconclusive | Finding::NotChecked => None,
+                Finding::Equivalent
+                | Finding::Inconclusive
+                | Finding::Censored
+                | Finding::NotTestable => None,
             },
             ..Mark::default()
         });
