@@ -99,6 +99,14 @@ BEHAVES = {
         const hidden = button.getAttribute("aria-pressed") === "false";
         document.querySelector(".key .all").click();
         return hidden;""",
+    "a table that is scrolled sideways keeps its first column": """
+        const scrolled = document.querySelector(".scroll");
+        scrolled.style.width = "300px";
+        const name = scrolled.querySelector("tbody th[scope=row]");
+        const value = scrolled.querySelector("tbody td:last-child");
+        const [before, first] = [value.getBoundingClientRect().x, name.getBoundingClientRect().x];
+        scrolled.scrollLeft = 120;
+        return before - value.getBoundingClientRect().x === 120 && Math.abs(name.getBoundingClientRect().x - first) < 1;""",
     "a table is sorted by a heading, and back": """
         const table = [...document.querySelectorAll("table")].find(one => one.tBodies[0].rows.length > 2);
         const names = () => [...table.tBodies[0].rows].map(row => row.cells[0].textContent).join();

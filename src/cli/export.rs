@@ -10,7 +10,9 @@ use anyhow::Context as _;
 use super::{Usage, output};
 use crate::record::{self, Load};
 use crate::registry;
+use crate::report::document::Document;
 use crate::report::exporters::{EXPORTERS, csv};
+use crate::report::sections;
 use crate::{report, report::study};
 
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -31,7 +33,7 @@ pub(super) struct Exports {
         help_heading = "Where results go"
     )]
     csv: Option<PathBuf>,
-    /// Write the result as Markdown to this file, or -.
+    /// Write the result as Markdown to this file, with its picture as SVG beside it, or -.
     #[arg(
         long = "export-markdown",
         id = "export_markdown",
@@ -89,6 +91,15 @@ struct Export {
     file: Option<RefCell<BufWriter<File>>>,
 }
 
+impl Export {
+    /// Markdown, with its picture beside the file.
+    fn markdown(&self, document: &Document, to: &mut dyn Write) -> anyhow::Result<()> {
+        let path = self.file.is_some().then_some(self.path.as_path());
+        let text = report::markdown_for(document, path)?;
+        Ok(to.write_all(text.as_bytes())?)
+    }
+}
+
 impl Opened {
     /// Writes what the record in a directory says.
     pub(super) fn of_record(&self, directory: &Path) -> anyhow::Result<()> {
@@ -98,16 +109,22 @@ impl Opened {
         if record::Study::is_in(directory) {
             let loaded = study::load(directory)?;
             let report = loaded.report()?;
-            return self.write(|form, to| (exporter(form)?.render_study)(&report, to));
+            return self.write(|export, to| match export.form {
+                "markdown" => export.markdown(&sections::of_study(&report), to),
+                form => (exporter(form)?.render_study)(&report, to),
+            });
         }
         let loaded = report::load(directory)?;
         let report = loaded.report()?;
-        self.write(|form, to| (exporter(form)?.render)(&report, to))
+        self.write(|export, to| match export.form {
+            "markdown" => export.markdown(&sections::of_run(&report), to),
+            form => (exporter(form)?.render)(&report, to),
+        })
     }
 
     /// Writes the result of a load by itself.
     pub(super) fn of_load(&self, load: &Load, markdown: impl Fn() -> String) -> anyhow::Result<()> {
-        self.write(|form, to| match form {
+        self.write(|export, to| match export.form {
             "json" => {
                 serde_json::to_writer_pretty(&mut *to, load)?;
                 Ok(writeln!(to)?)
@@ -119,11 +136,11 @@ impl Opened {
 
     fn write(
         &self,
-        render: impl Fn(&str, &mut dyn Write) -> anyhow::Result<()>,
+        render: impl Fn(&Export, &mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         for export in &self.0 {
             let mut bytes = Vec::new();
-            render(export.form, &mut bytes)?;
+            render(export, &mut bytes)?;
             let Some(file) = &export.file else {
                 output::written(|out| out.write_all(&bytes))?;
                 continue;

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde::Serialize;
+use terminal_size::Height;
 
 use crate::record::format::shown;
 
@@ -132,6 +133,15 @@ pub(super) fn width() -> usize {
     reported
         .or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0.into()))
         .unwrap_or(80)
+}
+
+/// Fewest rows that are filled, however few a terminal has.
+const FEWEST_ROWS: usize = 24;
+
+/// Rows of the terminal that standard output is; none where it is none, which takes any number.
+pub(super) fn rows() -> Option<usize> {
+    let (_, Height(rows)) = terminal_size::terminal_size_of(io::stdout())?;
+    (rows > 0).then(|| usize::from(rows).max(FEWEST_ROWS))
 }
 
 #[cfg(test)]

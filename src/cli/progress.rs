@@ -97,10 +97,9 @@ impl Observer for Shown {
     }
 
     fn sees_ratios(&mut self, seen: &RatiosSoFar) {
-        let words = so_far(seen);
-        self.file.see_ratios(&words);
+        self.file.see_ratios(&so_far(seen));
         if let Some(live) = &self.live {
-            live.say(&words, seen.share_done.min(1.0));
+            live.see_ratios(seen);
         }
     }
 
@@ -114,11 +113,23 @@ impl Observer for Shown {
     }
 }
 
-/// How servers compare so far: "after 120 rounds, requests/s of epoll: select 0.94x ±1.2 %".
+/// ", p50 1.2 ms, p99 4 ms"
+fn times(load: &Load) -> String {
+    let open = load.open_loop.as_ref();
+    let latency = open.map_or(&load.service_time, |open| &open.response_time);
+    latency.as_ref().map_or_else(String::new, |latency| {
+        let p50 = format::time(latency.p50_us);
+        let p99 = format::or_absent(latency.p99_us, format::time);
+        format!(", p50 {p50}, p99 {p99}")
+    })
+}
+
+/// How servers compare so far: "after 120 rounds, requests/s over those of epoll: select 0.94x ±1.2 %".
 fn so_far(seen: &RatiosSoFar) -> String {
-    let rates = seen.rates.iter().map(|(name, ratio)| {
+    let rates = seen.servers.iter().filter_map(|server| {
+        let (name, ratio) = (&server.name, server.ratio?);
         let (ratio, width) = (ratio.ratio(), ratio.half_width() * 100.0);
-        format!("{name} {ratio:.2}x ±{width:.1} %")
+        Some(format!("{name} {ratio:.2}x ±{width:.1} %"))
     });
     let rates: Vec<String> = rates.collect();
     format!(
@@ -135,8 +146,11 @@ fn outcome(trial: &Trial) -> String {
         (Some(failure), _) => format!("failed ({}): {}", failure.stage, failure.reason),
         (None, Some(load)) if load.completion.is_some() => jobs(load),
         (None, Some(load)) => format!(
-            "{:.0} replies/s, {} of {} clients served",
-            load.window.replies_per_s, load.served, load.clients
+            "{:.0} replies/s{}, {} of {} clients served",
+            load.window.replies_per_s,
+            times(load),
+            load.served,
+            load.clients
         ),
         (None, None) => "no figures".to_owned(),
     };

@@ -139,9 +139,21 @@ fn make_study(directory: &Path, print: Print) -> anyhow::Result<Made> {
     ))
 }
 
+/// Rows for what stands above and below a document: a gap, where its page is, why it ended as it did, and the next prompt.
+const BELOW: usize = 6;
+
 /// Prints a document, and where the page of it is.
 pub(super) fn show(document: &Document, what: &str, written: &[PathBuf]) -> anyhow::Result<()> {
-    output::text(&terminal::text(document, output::width(), true))?;
+    let screen = terminal::Screen {
+        columns: output::width(),
+        rows: output::rows().map(|rows| rows.saturating_sub(BELOW)),
+        colour: true,
+    };
+    if screen.rows.is_some() {
+        // Above are lines of what has ended.
+        output::text("")?;
+    }
+    output::text(&terminal::within(document, screen))?;
     match written.first() {
         Some(page) => output::text(&format!("\n{what}: {}", page.display())),
         None => Ok(()),

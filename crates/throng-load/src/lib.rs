@@ -16,6 +16,7 @@ pub mod route;
 mod shared;
 mod slices;
 pub mod socket;
+mod times_so_far;
 mod worker;
 
 use std::num::NonZeroU64;
@@ -40,6 +41,7 @@ pub use throng_record::load_event::{NextSlice, SliceStats};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
 use throng_sys::{clock, descriptors};
+use times_so_far::TimesSoFar;
 use worker::Worker;
 
 /// How long servers may be silent before the last replies count as missing.
@@ -398,7 +400,7 @@ fn prepare_thread(plan: &Plan, place: usize) -> anyhow::Result<()> {
 fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Result<Led> {
     let mut phases = Phases::new(plan, shared.began);
     let mut cpu = CpuMeter::default();
-    let mut times_asked_at = now();
+    let mut times = TimesSoFar::new();
     cpu.enter(phases.phase(), plan.until);
     loop {
         let progress = shared.progress();
@@ -409,13 +411,7 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
             Next::Wait(limit) => {
                 let share = phases.share_done(now(), &progress);
                 watcher.watch(phases.phase(), &progress, share);
-                if let Some(every) = watcher.times_every()
-                    && now() - times_asked_at >= every.as_nanos() as u64
-                {
-                    watcher.see_times(&shared.times());
-                    shared.ask_for_times();
-                    times_asked_at = now();
-                }
+                times.look(watcher, shared);
                 std::thread::sleep(limit);
             }
             Next::Enter(phase) => {
@@ -426,6 +422,9 @@ fn lead(plan: &Plan, shared: &Shared, watcher: &mut dyn Watcher) -> anyhow::Resu
                 }
                 cpu.enter(phase, plan.until);
                 watcher.enter(phase, &progress)?;
+                if phase == Phase::Measure {
+                    times.begin(watcher);
+                }
                 phases.entered(phase, now());
                 if let Some(slices) = slices {
                     shared.set_window(phases.window());

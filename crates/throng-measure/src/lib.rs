@@ -56,7 +56,7 @@ mod wire;
 pub use hooks::MOST_PORTS;
 pub use life::SetupFailed;
 pub use live_snapshot::{Foreseen, LiveSnapshot, Rate};
-pub use observer::{Observer, RatiosSoFar, Started};
+pub use observer::{Observer, RatiosSoFar, ServerSoFar, Started};
 pub use ready::Ready;
 pub use run::run;
 pub use run_spec::{RunSpec, begun, utc_now};

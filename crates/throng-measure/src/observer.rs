@@ -46,16 +46,28 @@ pub trait Observer {
 }
 
 /// How servers that are measured side by side compare so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RatiosSoFar {
     /// Rounds so far.
     pub rounds: u32,
     /// Name of the server that the others are compared with.
     pub reference: String,
-    /// Requests a second of the others over those of the reference, where there are rounds enough.
-    pub rates: Vec<(String, LogRatio)>,
+    /// Each server, that one first.
+    pub servers: Vec<ServerSoFar>,
     /// How much of the time or of the rounds is over, from 0 to 1.
     pub share_done: f64,
+}
+
+/// One of them: medians over its last slices.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ServerSoFar {
+    pub name: String,
+    pub requests_per_s: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub cpu_us_per_request: Option<f64>,
+    /// Its requests a second over those of the reference, over all rounds, where there are enough.
+    pub ratio: Option<LogRatio>,
 }
 
 /// Who attends a trial: somebody who sees it, and somebody who may stop it.

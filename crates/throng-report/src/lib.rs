@@ -354,6 +354,23 @@ pub fn exported(directory: &Path, exporter: &Exporter) -> anyhow::Result<Vec<u8>
     Ok(bytes)
 }
 
+/// A document as Markdown for a file at this path, with the pictures of its answers written beside that. Where there is no
+/// path there are no pictures.
+///
+/// # Errors
+/// When a picture cannot be written, naming it.
+pub fn markdown_for(document: &Document, path: Option<&Path>) -> anyhow::Result<String> {
+    let stem = path.and_then(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    let (text, pictures) = markdown::elsewhere(document, stem.as_deref());
+    for (name, figure) in pictures {
+        let file = path.map(|path| path.with_file_name(&name));
+        let file = file.unwrap_or_else(|| PathBuf::from(&name));
+        record::refuse_link(&file)?;
+        render::still::svg(&figure, &file)?;
+    }
+    Ok(text)
+}
+
 /// The page of two runs side by side.
 pub fn page_diff(diff: &Diff) -> String {
     html::page(&sections::of_diff(diff))

@@ -3,10 +3,13 @@
 //!
 //! It is not more than the last lines of the terminal: what has ended scrolls away above it like any
 //! output. Nothing is asked of the terminal and nothing of it changed that would have to be put right
-//! again (no raw mode, no other screen, no hidden cursor), however the program ends.
+//! again (no raw mode, no other screen, no hidden cursor; wrapping only within one write), however the program ends.
 
 mod clock;
+#[cfg(test)]
+mod reflow;
 mod screen;
+mod side_by_side;
 mod trend;
 mod view;
 
@@ -15,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::output::harmless;
-use crate::measure::LiveSnapshot;
+use crate::measure::{LiveSnapshot, RatiosSoFar};
 pub(super) use clock::{Clock, Forecast};
 use screen::{Screen, Terminal};
 use view::State;
@@ -74,10 +77,10 @@ impl Live {
         }
     }
 
-    /// What it is, in other words than when it began, and which share of it is done.
-    pub(super) fn say(&self, what: &str, share: f64) {
+    /// How servers that are measured side by side compare so far.
+    pub(super) fn see_ratios(&self, seen: &RatiosSoFar) {
         if let Some(state) = &mut self.shared.lock().state {
-            state.say(&harmless(what), share, Instant::now());
+            state.see_ratios(seen, Instant::now());
         }
     }
 

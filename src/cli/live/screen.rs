@@ -154,14 +154,24 @@ fn whole(view: &Buffer, colour: bool) -> String {
     lines.iter().map(|line| format!("{line}\r\n")).collect()
 }
 
-/// What makes one view of another of the same size.
+/// What makes one view of another of the same size. A row that becomes shorter is cleared and written anew: a terminal
+/// that wraps its lines anew when it is resized takes blanks that were written for text. Nor does a row that is wider
+/// than the terminal by now wrap while this is written, before the new size is known.
 fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     let height = view.area().height;
+    let shrinks: Vec<bool> = rows(before)
+        .zip(rows(view))
+        .map(|(before, row)| used(row).len() < used(before).len())
+        .collect();
     let mut text = String::new();
     let mut pen = Pen::new(colour);
     // Where the cursor is: a row, and a column where that is known.
     let mut at = (height, None);
+    let mut cleared = None;
     for (column, row, cell) in before.diff_iter(view) {
+        if cleared == Some(row) {
+            continue;
+        }
         if at.0 != row {
             pen.lift(&mut text);
             let (from, to) = (at.0, row);
@@ -169,6 +179,17 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
                 Some(up) => write!(text, "\x1b[{up}A"),
                 None => write!(text, "\x1b[{}B", to - from),
             };
+        }
+        if shrinks[usize::from(row)] {
+            let width = usize::from(view.area().width);
+            let start = usize::from(row) * width;
+            pen.lift(&mut text);
+            text += "\r\x1b[2K";
+            for cell in used(&view.content()[start..start + width]) {
+                pen.write(&mut text, cell);
+            }
+            (at, cleared) = ((row, None), Some(row));
+            continue;
         }
         if at != (row, Some(column)) {
             let _ = write!(text, "\x1b[{}G", column + 1);
@@ -182,6 +203,7 @@ fn changes(before: &Buffer, view: &Buffer, colour: bool) -> String {
     pen.lift(&mut text);
     if at.0 < height {
         let _ = write!(text, "\x1b[{}B\r", height - at.0);
+        text = format!("\x1b[?7l{text}\x1b[?7h");
     }
     text
 }
@@ -233,6 +255,7 @@ fn style_of(cell: &Cell) -> anstyle::Style {
 mod tests {
     use ratatui_core::layout::Rect;
 
+    use super::super::reflow::Reflowing;
     use super::*;
 
     const NARROW: Terminal = Terminal {
@@ -307,8 +330,8 @@ mod tests {
         });
         assert_eq!(seen(NARROW, &printed), ["ended"]);
         assert!(
-            !printed.contains("\x1b[?"),
-            "no mode is changed: {printed:?}"
+            printed.matches("\x1b[?7l").count() == printed.matches("\x1b[?").count() / 2,
+            "no mode is changed but wrapping, for a moment: {printed:?}"
         );
     }
 
@@ -341,6 +364,60 @@ mod tests {
         });
         let erases = &printed[printed.find('\x1b').unwrap()..];
         assert_eq!(seen(half, &format!("{wrapped}{erases}")), ["above"]);
+    }
+
+    #[test]
+    fn nothing_is_left_behind_however_a_terminal_is_resized() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..50 {
+            let mut columns = 30;
+            let mut terminal = Reflowing::new(columns);
+            let mut screen = Screen::new(Vec::new(), false);
+            let (mut ended, mut last) = (Vec::new(), Vec::new());
+            for step in 0..60 {
+                let known = Terminal {
+                    columns: columns as u16,
+                    rows: 10,
+                };
+                let room = usize::from(known.view_columns());
+                let choice = random.u8(..10);
+                if choice == 0 {
+                    ended.push(format!("trial {step} has ended, and how"));
+                    screen.above(&ended[ended.len() - 1], known);
+                } else {
+                    last = (0..3).map(|_| random.usize(0..=room)).collect();
+                    screen.draw(of_lengths(&last, room, 'a'), known);
+                }
+                terminal.write(&String::from_utf8_lossy(&std::mem::take(&mut screen.out)));
+                if choice > 7 {
+                    columns = random.usize(9..60);
+                    terminal.resize(columns);
+                    if choice == 9 && !last.is_empty() {
+                        // Drawn before the new size is known.
+                        screen.draw(of_lengths(&last, room, 'b'), known);
+                        let late = std::mem::take(&mut screen.out);
+                        terminal.write(&String::from_utf8_lossy(&late));
+                    }
+                }
+            }
+            let known = Terminal {
+                columns: columns as u16,
+                rows: 10,
+            };
+            screen.clear(known);
+            terminal.write(&String::from_utf8_lossy(&screen.out));
+            assert_eq!(terminal.lines(), ended);
+        }
+    }
+
+    /// Lines of these lengths.
+    fn of_lengths(lengths: &[usize], width: usize, c: char) -> Buffer {
+        let mut view = Buffer::empty(Rect::new(0, 0, width as u16, lengths.len() as u16));
+        for (row, length) in lengths.iter().enumerate() {
+            let line = c.to_string().repeat(*length);
+            view.set_string(0, row as u16, line, Style::new());
+        }
+        view
     }
 
     #[test]

@@ -8,8 +8,9 @@ use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::clock::{Clock, Times};
+use super::side_by_side;
 use super::trend::Trend;
-use crate::measure::LiveSnapshot;
+use crate::measure::{LiveSnapshot, RatiosSoFar};
 use crate::record::format::{self, ABSENT, or_absent, printable, span};
 
 /// Colours that can be read on light and on dark ground.
@@ -32,6 +33,8 @@ pub(super) struct State {
     clock: Clock,
     has_server: bool,
     live_snapshot: LiveSnapshot,
+    /// How servers compare that are measured side by side, once they do.
+    ratios: Option<RatiosSoFar>,
     share: Option<f64>,
     times: Times,
     rate: Trend,
@@ -53,6 +56,7 @@ impl State {
             clock,
             has_server,
             live_snapshot,
+            ratios: None,
             share: None,
             rate: Trend::default(),
             slow: Trend::default(),
@@ -68,12 +72,15 @@ impl State {
         self.times = self.clock.times(share, now);
     }
 
-    /// What it is by now.
-    pub(super) fn say(&mut self, what: &str, share: f64, now: Instant) {
-        self.what = printable(what);
-        self.live_snapshot.phase = "side by side";
-        self.share = Some(share);
+    /// How servers compare so far.
+    pub(super) fn see_ratios(&mut self, seen: &RatiosSoFar, now: Instant) {
+        let servers = format::counted(seen.servers.len() as u32, "server");
+        self.heading = format!("{servers} side by side");
+        self.what = format!("round {}", format::whole(f64::from(seen.rounds)));
+        self.live_snapshot.phase = "measure";
+        self.share = Some(seen.share_done.min(1.0));
         self.times = self.clock.times(self.share, now);
+        self.ratios = Some(seen.clone());
     }
 
     /// Before each draw: what is at the moment joins what was.
@@ -217,11 +224,15 @@ impl Figure<'_> {
 pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
     let width = usize::from(columns);
     let figures = state.figures();
-    let mut lines = vec![
-        vec![state.title()],
-        vec![state.progress(width)],
-        vec![state.clients()],
-    ];
+    let mut lines = vec![vec![state.title()], vec![state.progress(width)]];
+    if let Some(seen) = &state.ratios {
+        let room = usize::from(rows).saturating_sub(lines.len());
+        let table = side_by_side::table(seen, width, room);
+        lines.extend(table.into_iter().map(|line| vec![line]));
+        lines.truncate(usize::from(rows));
+        return buffer(&lines, columns);
+    }
+    lines.push(vec![state.clients()]);
     if columns >= ROOMY {
         let half = width / 2;
         for pair in figures.chunks(2) {
@@ -231,6 +242,11 @@ pub(super) fn draw(state: &State, columns: u16, rows: u16) -> Buffer {
         lines.extend(figures.iter().map(|figure| vec![figure.line(width)]));
     }
     lines.truncate(usize::from(rows));
+    buffer(&lines, columns)
+}
+
+/// Lines, each of parts that share its width.
+fn buffer(lines: &[Vec<Line<'_>>], columns: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines.len() as u16));
     for (row, parts) in lines.iter().enumerate() {
         let share = columns / parts.len() as u16;
@@ -247,7 +263,8 @@ mod tests {
     use super::super::clock::Forecast;
     use super::super::screen::lines;
     use super::*;
-    use crate::measure::Foreseen;
+    use crate::measure::{Foreseen, ServerSoFar};
+    use crate::stats::LogRatio;
 
     fn running() -> State {
         let foreseen = Foreseen {
@@ -322,6 +339,44 @@ mod tests {
         insta::assert_snapshot!(drawn(&state, 79, 23, false));
     }
 
+    fn side_by_side() -> State {
+        let server = |name: &str, rate: f64, ratio: f64| ServerSoFar {
+            name: name.to_owned(),
+            requests_per_s: Some(rate),
+            p50_us: Some(1e8 / rate),
+            p99_us: Some(5e8 / rate),
+            cpu_us_per_request: Some(1e6 / rate),
+            ratio: (ratio < 1.0).then(|| LogRatio {
+                log: ratio.ln(),
+                error: 0.004,
+                floor: 0.0,
+                freedom: 100.0,
+                pairs: 100,
+            }),
+        };
+        let mut state = running();
+        let seen = RatiosSoFar {
+            rounds: 1234,
+            reference: "epoll".to_owned(),
+            servers: vec![
+                server("epoll", 148_000.0, 1.0),
+                server("poll", 45_500.0, 0.31),
+                server("select --fd-setsize 20000", 34_500.0, 0.23),
+            ],
+            share_done: 0.4,
+        };
+        state.see_ratios(&seen, Instant::now());
+        state
+    }
+
+    #[test]
+    fn servers_side_by_side() {
+        let both = [79, 119].map(|columns| drawn(&side_by_side(), columns, 23, false));
+        insta::assert_snapshot!(both.join("\n\n"));
+        let low = drawn(&side_by_side(), 79, 5, false);
+        assert!(low.ends_with("and 2 more"), "{low}");
+    }
+
     #[test]
     fn a_load_by_itself_that_meets_errors() {
         let mut state = State::new("load", "127.0.0.1:7", Clock::of_share(Some(60.0)), false);
@@ -341,8 +396,10 @@ mod tests {
     fn no_size_is_too_small() {
         for columns in 1..40 {
             for rows in 1..9 {
-                let text = drawn(&running(), columns, rows, false);
-                assert!(text.lines().count() <= rows.into());
+                for state in [running(), side_by_side()] {
+                    let text = drawn(&state, columns, rows, false);
+                    assert!(text.lines().count() <= rows.into());
+                }
             }
         }
     }

@@ -421,7 +421,14 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     assert!(run.out.contains("\n,epoll,4,requests_per_s,"), "{run:?}");
     assert!(!run.out.contains("Report:"), "{run:?}");
     assert_eq!(read(&file("j")), read(&file("d").join("summary.json")));
-    assert_eq!(read(&file("m")), read(&file("d").join("report.md")));
+    let (here, report) = (read(&file("m")), read(&file("d").join("report.md")));
+    assert_eq!(here.lines().next(), report.lines().next());
+    assert_eq!(here.contains("](m.svg)"), file("m.svg").exists(), "{here}");
+    assert_eq!(
+        report.contains("](figures/"),
+        file("m.svg").exists(),
+        "{report}"
+    );
     assert_eq!(run.out, read(&file("d").join("summary.csv")));
     let record: Value = serde_json::from_str(&read(&file("d").join("run.json"))).expect("JSON");
     let kept = &record["settings"]["load"]["request-file"];

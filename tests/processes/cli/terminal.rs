@@ -141,7 +141,10 @@ impl OnTerminal {
         let status = self.child.wait().expect("it was started");
         let screen = self.screen.screen();
         assert!(!screen.hide_cursor() && !screen.alternate_screen());
-        assert!(!self.finished.contains("\x1b[?"), "a mode was changed");
+        let count = |what: &str| self.finished.matches(what).count();
+        // Lines do not wrap while the view changes, and then do again.
+        assert_eq!(count("\x1b[?7l"), count("\x1b[?7h"));
+        assert_eq!(count("\x1b[?"), 2 * count("\x1b[?7h"), "a mode was changed");
         let shown = self.shown();
         for of_view in ["client CPU", "p50, p99", "so far", "━"] {
             assert!(!shown.contains(of_view), "{of_view} is left:\n{shown}");
@@ -190,6 +193,7 @@ fn a_terminal_shows_a_run_while_it_runs_and_keeps_what_came_of_it() {
     assert_eq!(terminal.ends(), Some(0), "{}", terminal.shown());
     let shown = terminal.shown();
     assert_eq!(shown.matches("3 of 3 clients served").count(), 2, "{shown}");
+    assert_eq!(shown.matches("replies/s, p50 ").count(), 2, "{shown}");
     assert!(shown.contains("Report:"), "{shown}");
     assert!(has_styles(&terminal.finished));
 }
@@ -206,7 +210,9 @@ fn whoever_stops_a_run_gets_the_terminal_back() {
         terminal.shows(&["measure", "█"]);
         terminal.signal(signal);
         assert_eq!(terminal.ends(), Some(130), "{}", terminal.shown());
-        assert!(terminal.shown().contains("interrupted: 0 of 1 trials"));
+        let shown = terminal.shown();
+        assert!(shown.contains("interrupted: 0 of 1 trials"), "{shown}");
+        assert!(shown.contains("run --resume /"), "{shown}");
         let has_styles = has_styles(&terminal.finished);
         assert_eq!(has_styles, no_colour.is_empty(), "{:?}", terminal.finished);
     }

@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use super::{Plan, Visited};
-use crate::observer::RatiosSoFar;
+use crate::observer::{RatiosSoFar, ServerSoFar};
 use crate::stage::Stage;
 use throng_record::Slice;
+use throng_stats::median;
 use throng_stats::paired::log_ratio_of_slices;
 
 /// Whether the ratios of all servers to the reference are, by the rate and by CPU time for a request.
@@ -54,6 +55,9 @@ fn pairs(
     own.slices.iter().filter_map(pair).collect()
 }
 
+/// Slices whose medians are shown while more come.
+const SHOWN: usize = 101;
+
 /// How they compare so far.
 pub(super) fn so_far(
     plan: &Plan,
@@ -61,20 +65,40 @@ pub(super) fn so_far(
     rounds: u32,
     began: Instant,
 ) -> RatiosSoFar {
-    let name = |seen: &Visited<'_>| seen.setup.launch.info.name.clone();
-    let rates = compared(plan, visited).filter_map(|(own, reference)| {
-        let ratio = log_ratio_of_slices(&pairs(own, reference, Slice::requests_per_s))?;
-        Some((name(own), ratio))
-    });
+    let reference = visited[plan.reference].as_ref().ok();
+    let timed = visited.iter().flatten().filter(|seen| !seen.checks);
+    let mut servers: Vec<ServerSoFar> = timed
+        .map(|own| {
+            let last = &own.slices[own.slices.len().saturating_sub(SHOWN)..];
+            let of = |value: fn(&Slice) -> Option<f64>| {
+                median(&last.iter().filter_map(value).collect::<Vec<_>>())
+            };
+            let other = reference.filter(|reference| !std::ptr::eq(*reference, own));
+            ServerSoFar {
+                name: name(own),
+                requests_per_s: of(Slice::requests_per_s),
+                p50_us: of(|slice| Some(slice.p50_us)),
+                p99_us: of(|slice| Some(slice.p99_us)),
+                cpu_us_per_request: of(Slice::server_cpu_us_per_request),
+                ratio: other.and_then(|other| {
+                    log_ratio_of_slices(&pairs(own, other, Slice::requests_per_s))
+                }),
+            }
+        })
+        .collect();
+    let reference = reference.map_or_else(String::new, name);
+    servers.sort_by_key(|server| server.name != reference);
     let of_time = began.elapsed().as_secs_f64() / plan.budget.as_secs_f64();
     RatiosSoFar {
         rounds,
-        reference: visited[plan.reference]
-            .as_ref()
-            .map_or_else(|_| String::new(), name),
-        rates: rates.collect(),
+        reference,
+        servers,
         share_done: plan
             .rounds
             .map_or(of_time, |wanted| f64::from(rounds) / f64::from(wanted)),
     }
+}
+
+fn name(seen: &Visited<'_>) -> String {
+    seen.setup.launch.info.name.clone()
 }

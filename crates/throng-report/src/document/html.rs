@@ -272,7 +272,8 @@ fn cell(is_text: bool, cell: &Cell) -> Markup {
     html! {
         td class=[Some(&classes).filter(|classes| !classes.is_empty())] {
             @if cell.tone == Tone::Best { span.value { (cell.text) } } @else { (cell.text) }
-            @if !cell.detail.is_empty() { small { (cell.detail) } }
+            // Nothing but small print: without a part of its own in the structure of a printed page.
+            @if !cell.detail.is_empty() { small role="none" { (cell.detail) } }
             @if let Some(share) = cell.bar {
                 i.(format!("bar w{:.0}", 100.0 * share.clamp(0.0, 1.0))) aria-hidden="true" {}
             }

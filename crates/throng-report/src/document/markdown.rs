@@ -1,138 +1,359 @@
-//! A document as Markdown, for READMEs and merge requests.
+//! A document as Markdown, for READMEs and reviews: question, answer, grade, one picture, tables with few columns; then the
+//! details, each behind its summary.
 
 use std::fmt::Write as _;
 
 use super::{
-    Block, Cell, Cells, Document, Figures, Kind, Medium, Role, Section, Style, Table, Text, Tone,
-    address,
+    Block, Cell, Cells, Column, Document, Figures, Group, Kind, Medium, NOT_IN_TERMINAL, Role, Row,
+    Section, Style, Table, Text, Tone, address,
 };
 use crate::figures::{Figure, Part};
-use throng_record::format::shown;
+use throng_record::format::{list, shown};
 
-/// The document as Markdown.
+/// Columns that a table may have which stands in front.
+const MOST_COLUMNS: usize = 6;
+/// Rows from which such a table shows its first group alone.
+const MANY_ROWS: usize = 20;
+
+/// The document as Markdown beside the directories of its figures.
 pub fn text(document: &Document) -> String {
-    let mut text = format!("# {}\n", escape(&document.title));
-    if !document.question.is_empty() {
-        let _ = write!(text, "\n{}\n", escape(&document.question));
-    }
-    if !document.badges.is_empty() {
-        let badges: Vec<String> = document.badges.iter().map(inline).collect();
-        let _ = write!(text, "\n{}\n", badges.join(" · "));
-    }
-    sections(&mut text, &document.sections, "##", "");
-    text
+    Writer::new(Pictures::InDirectories).document(document).text
 }
 
-/// Sections whose headings begin with `marks`; their figures lie in `directory`.
-fn sections(text: &mut String, all: &[Section], marks: &str, directory: &str) {
-    for section in Section::shown(all, Medium::Markdown) {
-        let inner = match section.kind {
-            Kind::Part => format!("{}/", address(&section.id)),
-            Kind::Plain | Kind::Answer => directory.to_owned(),
-        };
-        let _ = write!(text, "\n{marks} {}\n", escape(&section.title));
+/// The document as Markdown for another place: with the pictures beside answers alone. Each has a name that begins with
+/// `stem` and goes beside the text; without a stem there is no place for them.
+pub fn elsewhere(document: &Document, stem: Option<&str>) -> (String, Vec<(String, Figure)>) {
+    let pictures = stem.map_or(Pictures::Nowhere, Pictures::Beside);
+    let written = Writer::new(pictures).document(document);
+    (written.text, written.pictures)
+}
+
+/// Where pictures are.
+#[derive(Debug, Clone, Copy)]
+enum Pictures<'a> {
+    /// All of them, in directories of the record.
+    InDirectories,
+    /// Those of answers, beside the text.
+    Beside(&'a str),
+    Nowhere,
+}
+
+struct Writer<'a> {
+    text: String,
+    place: Pictures<'a>,
+    /// Those of answers, as they are called.
+    pictures: Vec<(String, Figure)>,
+    /// The part that is written, if it is one.
+    part: String,
+    /// Whether this is behind a summary.
+    folded: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn new(place: Pictures<'a>) -> Self {
+        Self {
+            text: String::new(),
+            place,
+            pictures: Vec::new(),
+            part: String::new(),
+            folded: false,
+        }
+    }
+
+    fn document(mut self, document: &Document) -> Self {
+        self.line(&format!("# {}", escape(&document.title)));
+        if !document.question.is_empty() {
+            self.line(&format!("\n{}", escape(&document.question)));
+        }
+        self.sections(&document.sections, "##");
+        if !document.badges.is_empty() {
+            let badges: Vec<String> = document.badges.iter().map(inline).collect();
+            self.line(&format!("\n{}", badges.join(" · ")));
+        }
+        self
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text += line;
+        self.text.push('\n');
+    }
+
+    /// What a terminal has no room for comes last, each behind its summary.
+    fn sections(&mut self, all: &[Section], marks: &str) {
+        let (front, details): (Vec<&Section>, Vec<&Section>) =
+            Section::shown(all, Medium::Markdown).partition(|section| {
+                section.kind != Kind::Plain || !section.omit.contains(&Medium::Terminal)
+            });
         let deeper = format!("{marks}#");
-        blocks(text, &section.blocks, &deeper, &inner);
-        sections(text, &section.sections, &deeper, &inner);
+        for section in front {
+            let outer = self.part.clone();
+            if section.kind == Kind::Part {
+                self.part = address(&section.id);
+            }
+            self.line(&format!("\n{marks} {}", escape(&section.title)));
+            self.blocks(&section.blocks, &deeper);
+            self.sections(&section.sections, &deeper);
+            self.part = outer;
+        }
+        for section in details {
+            let title = escape(&section.title);
+            self.fold(&title, |inner| {
+                inner.blocks(&section.blocks, &deeper);
+                inner.sections(&section.sections, &deeper);
+            });
+        }
+    }
+
+    /// What is behind a summary, if that is anything.
+    fn fold(&mut self, summary: &str, write: impl FnOnce(&mut Self)) {
+        let (before, was_folded) = (self.text.len(), self.folded);
+        self.line(&format!("\n<details><summary>{summary}</summary>"));
+        let opened = self.text.len();
+        self.folded = true;
+        write(self);
+        self.folded = was_folded;
+        if self.text[opened..].trim().is_empty() {
+            self.text.truncate(before);
+        } else {
+            self.line("\n</details>");
+        }
+    }
+
+    fn blocks(&mut self, all: &[Block], marks: &str) {
+        for block in Block::shown(all, Medium::Markdown) {
+            if let Some(text) = words(block, marks) {
+                self.line(&format!("\n{text}"));
+                continue;
+            }
+            match block {
+                Block::List(list) => {
+                    self.text.push('\n');
+                    for (point, more) in &list.items {
+                        self.line(&format!("- {}", inline(point)));
+                        self.indented(more, marks);
+                    }
+                }
+                Block::Table(one) => self.table(one),
+                Block::Figures(all) => self.figures(all, marks),
+                Block::Picture(one) => {
+                    if let Some(picture) = self.picture(one, true) {
+                        self.line(&format!("\n{picture}"));
+                    }
+                }
+                Block::Fold(summary, inner) => {
+                    let summary = escape(&summary.words());
+                    self.fold(&summary, |writer| writer.blocks(inner, marks));
+                }
+                Block::Except(_, inner) => self.blocks(inner, marks),
+                _ => {}
+            }
+        }
+    }
+
+    /// Blocks that belong to a point of a list.
+    fn indented(&mut self, all: &[Block], marks: &str) {
+        let outer = std::mem::take(&mut self.text);
+        self.blocks(all, marks);
+        let inner = std::mem::replace(&mut self.text, outer);
+        for line in inner.lines() {
+            self.line(format!("  {line}").trim_end());
+        }
+    }
+
+    /// A table; in front only as much of it as is read at a glance, and the whole one behind a summary.
+    fn table(&mut self, table: &Table) {
+        let many = table.columns.len() > MOST_COLUMNS;
+        if self.folded || !many {
+            return self.whole_table(table);
+        }
+        let rows: usize = table.groups.iter().map(|group| group.rows.len()).sum();
+        let shown = if rows > MANY_ROWS {
+            1
+        } else {
+            table.groups.len()
+        };
+        let narrow = narrowed(table, shown);
+        self.whole_table(&narrow);
+        let others = table.groups[shown..]
+            .iter()
+            .map(|group| escape(&group.title));
+        let others: Vec<String> = others.collect();
+        let and = if others.is_empty() { "" } else { "; " };
+        let summary = format!(
+            "All {} columns, with intervals{and}{}",
+            table.columns.len(),
+            list(&others)
+        );
+        self.fold(&summary, |writer| writer.whole_table(table));
+    }
+
+    fn whole_table(&mut self, table: &Table) {
+        self.text.push('\n');
+        if !table.best_of.is_empty() {
+            self.line(&format!("Bold is the best of {}.\n", table.best_of));
+        }
+        let titles = table
+            .columns
+            .iter()
+            .map(|column| format!(" {} |", escape(&column.title)));
+        self.line(&format!("|{}", titles.collect::<String>()));
+        let aligned = |column: &Column| if column.is_text { "---|" } else { "---:|" };
+        let marks: String = table.columns.iter().map(aligned).collect();
+        self.line(&format!("|{marks}"));
+        let empty = "|".repeat(table.columns.len() - 1);
+        for group in &table.groups {
+            if !group.title.is_empty() {
+                self.line(&format!("| **{}** |{empty}", escape(&group.title)));
+            }
+            for one in &group.rows {
+                self.line(&row(one, &empty));
+            }
+        }
+        if table.notes().next().is_some() {
+            self.text.push('\n');
+        }
+        for column in table.notes() {
+            let (title, note) = (escape(&column.title), sentence(&column.note));
+            self.line(&format!("- **{title}**: {note}"));
+        }
+    }
+
+    /// Still pictures; the details behind a summary.
+    fn figures(&mut self, figures: &Figures, marks: &str) {
+        let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
+            .figures
+            .iter()
+            .partition(|figure| figure.part == Part::Detail);
+        self.each(&first, marks);
+        if !details.is_empty() {
+            let summary = escape(&figures.details);
+            self.fold(&summary, |writer| writer.each(&details, marks));
+        }
+    }
+
+    fn each(&mut self, figures: &[&Figure], marks: &str) {
+        for figure in figures {
+            if let Some(picture) = self.picture(figure, false) {
+                let title = escape(&figure.title);
+                self.line(&format!("\n{marks} {title}\n\n{picture}"));
+            }
+        }
+    }
+
+    /// A still picture with its caption, where there is one.
+    fn picture(&mut self, figure: &Figure, of_answer: bool) -> Option<String> {
+        let (alternative, caption) = (escape(&figure.alternative), escape(&figure.caption));
+        let id = figure.id;
+        let part = &self.part;
+        let path = match self.place {
+            Pictures::InDirectories if part.is_empty() => format!("figures/{id}.svg"),
+            Pictures::InDirectories => format!("{part}/figures/{id}.svg"),
+            Pictures::Beside(stem) if of_answer => {
+                let name = match part.as_str() {
+                    "" => format!("{stem}.svg"),
+                    part => format!("{stem}-{part}.svg"),
+                };
+                self.pictures.push((name.clone(), figure.clone()));
+                address(&name)
+            }
+            Pictures::Beside(_) | Pictures::Nowhere => return None,
+        };
+        Some(format!("![{alternative}]({path})\n\n{caption}"))
     }
 }
 
-fn blocks(text: &mut String, all: &[Block], marks: &str, directory: &str) {
-    for block in Block::shown(all, Medium::Markdown) {
-        text.push('\n');
-        match block {
-            Block::Heading(title) => {
-                let _ = writeln!(text, "{marks} {}", inline(title));
+/// A block of nothing but words.
+fn words(block: &Block, marks: &str) -> Option<String> {
+    Some(match block {
+        Block::Heading(title) => format!("{marks} {}", inline(title)),
+        Block::Paragraph(Role::Lead, words) => format!("**{}**", escape(&words.words())),
+        Block::Paragraph(_, words) => inline(words),
+        Block::Warning(message, remedy) => {
+            let mut text = format!("> **Warning:** {}", sentence(message));
+            if !remedy.is_empty() {
+                let _ = write!(text, " *What to do:* {}", sentence(remedy));
             }
-            Block::Paragraph(Role::Lead, words) => {
-                let _ = writeln!(text, "**{}**", escape(&words.words()));
-            }
-            Block::Paragraph(_, words) => {
-                let _ = writeln!(text, "{}", inline(words));
-            }
-            Block::List(list) => {
-                for (point, more) in &list.items {
-                    let _ = writeln!(text, "- {}", inline(point));
-                    indented(text, more, marks, directory);
-                }
-            }
-            Block::Table(one) => table(text, one),
-            Block::Warning(message, remedy) => {
-                let _ = write!(text, "> **Warning:** {}", sentence(message));
-                if !remedy.is_empty() {
-                    let _ = write!(text, " *What to do:* {}", sentence(remedy));
-                }
-                text.push('\n');
-            }
-            Block::Figures(all) => figures(text, all, marks, directory),
-            Block::Picture(one) => {
-                let _ = writeln!(text, "{}", picture(one, directory));
-            }
-            Block::Code(lines) => {
-                let _ = writeln!(text, "{}", fenced(lines.trim_end()));
-            }
-            Block::Fold(summary, inner) => {
-                let summary = escape(&summary.words());
-                let _ = writeln!(text, "<details><summary>{summary}</summary>");
-                blocks(text, inner, marks, directory);
-                text.push_str("\n</details>\n");
-            }
-            Block::Facts(facts) => {
-                text.push_str("| | |\n|---|---|\n");
-                for (name, value) in facts {
-                    let _ = writeln!(text, "| {} | {} |", inline(name), inline(value));
-                }
-            }
-            Block::Except(_, inner) => blocks(text, inner, marks, directory),
+            text
         }
+        Block::Code(lines) => fenced(lines.trim_end()),
+        Block::Facts(facts) => {
+            let rows = facts.iter();
+            let rows =
+                rows.map(|(name, value)| format!("\n| {} | {} |", inline(name), inline(value)));
+            format!("| | |\n|---|---|{}", rows.collect::<String>())
+        }
+        _ => return None,
+    })
+}
+
+/// The first groups of a table with the columns that matter most, without small print.
+fn narrowed(table: &Table, groups: usize) -> Table {
+    let mut drops: Vec<u8> = table.columns[1..]
+        .iter()
+        .map(|column| column.drop)
+        .collect();
+    drops.retain(|drop| *drop != NOT_IN_TERMINAL);
+    drops.sort_unstable();
+    let last = drops
+        .get(MOST_COLUMNS - 2)
+        .or(drops.last())
+        .copied()
+        .unwrap_or(0);
+    let mut kept: Vec<usize> = (1..table.columns.len())
+        .filter(|place| table.columns[*place].drop <= last)
+        .collect();
+    if kept.is_empty() {
+        kept = (1..table.columns.len()).collect();
+    }
+    kept.truncate(MOST_COLUMNS - 1);
+    let column = |column: &Column| Column {
+        note: String::new(),
+        ..column.clone()
+    };
+    let others = kept.iter().map(|place| column(&table.columns[*place]));
+    let group = |group: &Group| Group {
+        title: group.title.clone(),
+        rows: group
+            .rows
+            .iter()
+            .map(|row| narrowed_row(row, &kept))
+            .collect(),
+    };
+    Table {
+        caption: table.caption.clone(),
+        columns: std::iter::once(column(&table.columns[0]))
+            .chain(others)
+            .collect(),
+        groups: table.groups[..groups].iter().map(group).collect(),
+        best_of: table.best_of,
     }
 }
 
-/// Blocks that belong to a point of a list.
-fn indented(text: &mut String, all: &[Block], marks: &str, directory: &str) {
-    let mut inner = String::new();
-    blocks(&mut inner, all, marks, directory);
-    for line in inner.lines() {
-        let _ = writeln!(text, "{}", format!("  {line}").trim_end());
+fn narrowed_row(row: &Row, kept: &[usize]) -> Row {
+    let cells = match &row.cells {
+        Cells::Each(cells) => Cells::Each(
+            kept.iter()
+                .filter_map(|place| cells.get(place - 1))
+                .map(|cell| cell.clone().with(""))
+                .collect(),
+        ),
+        Cells::None(why) => Cells::None(why.clone()),
+    };
+    Row {
+        cells,
+        ..row.clone()
     }
 }
 
-fn table(text: &mut String, table: &Table) {
-    if !table.best_of.is_empty() {
-        let _ = writeln!(text, "Bold is the best of {}.\n", table.best_of);
-    }
-    text.push('|');
-    for column in &table.columns {
-        let _ = write!(text, " {} |", escape(&column.title));
-    }
-    text.push_str("\n|");
-    for column in &table.columns {
-        text.push_str(if column.is_text { "---|" } else { "---:|" });
-    }
-    text.push('\n');
-    let empty = "|".repeat(table.columns.len() - 1);
-    for group in &table.groups {
-        if !group.title.is_empty() {
-            let _ = writeln!(text, "| **{}** |{empty}", escape(&group.title));
+fn row(row: &Row, empty: &str) -> String {
+    let flags = row.flags.iter().map(|flag| format!(" ({})", escape(flag)));
+    let name = inline(&row.name) + &flags.collect::<String>();
+    match &row.cells {
+        Cells::Each(cells) => {
+            let cells: Vec<String> = cells.iter().map(cell).collect();
+            format!("| {name} | {} |", cells.join(" | "))
         }
-        for row in &group.rows {
-            let flags = row.flags.iter().map(|flag| format!(" ({})", escape(flag)));
-            let name = inline(&row.name) + &flags.collect::<String>();
-            let _ = match &row.cells {
-                Cells::Each(cells) => {
-                    let cells: Vec<String> = cells.iter().map(cell).collect();
-                    writeln!(text, "| {name} | {} |", cells.join(" | "))
-                }
-                Cells::None(why) => writeln!(text, "| {name} | {} {empty}", escape(why)),
-            };
-        }
-    }
-    if table.notes().next().is_some() {
-        text.push('\n');
-    }
-    for column in table.notes() {
-        let (title, note) = (escape(&column.title), sentence(&column.note));
-        let _ = writeln!(text, "- **{title}**: {note}");
+        Cells::None(why) => format!("| {name} | {} {empty}", escape(why)),
     }
 }
 
@@ -147,35 +368,6 @@ fn cell(cell: &Cell) -> String {
         "" => text,
         detail => format!("{text} ({})", escape(detail)),
     }
-}
-
-/// Still pictures; the details behind a summary.
-fn figures(text: &mut String, figures: &Figures, marks: &str, directory: &str) {
-    let (details, first): (Vec<&Figure>, Vec<&Figure>) = figures
-        .figures
-        .iter()
-        .partition(|figure| figure.part == Part::Detail);
-    let each = |text: &mut String, all: Vec<&Figure>| {
-        for (place, figure) in all.into_iter().enumerate() {
-            let space = if place == 0 { "" } else { "\n" };
-            let (title, picture) = (escape(&figure.title), picture(figure, directory));
-            let _ = writeln!(text, "{space}{marks} {title}\n\n{picture}");
-        }
-    };
-    each(text, first);
-    if !details.is_empty() {
-        let summary = escape(&figures.details);
-        let _ = writeln!(text, "\n<details><summary>{summary}</summary>\n");
-        each(text, details);
-        text.push_str("\n</details>\n");
-    }
-}
-
-/// A still picture with its caption.
-fn picture(figure: &Figure, directory: &str) -> String {
-    let (alternative, caption) = (escape(&figure.alternative), escape(&figure.caption));
-    let id = figure.id;
-    format!("![{alternative}]({directory}figures/{id}.svg)\n\n{caption}")
 }
 
 fn inline(text: &Text) -> String {

@@ -1,53 +1,152 @@
 //! A document for a terminal: what there is to know at once. The page beside it has the rest.
 //!
-//! In a narrow terminal columns of tables are left out in the order of [`Column::drop`], highest first. The
+//! In a narrow terminal columns of tables are left out in the order of [`super::Column::drop`], highest first. The
 //! best of a group is marked `*`, so that nothing depends on colour.
+
+mod table;
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{
-    Block, Cell, Cells, Column, Document, Group, Kind, Medium, NOT_IN_TERMINAL, Role, Row, Section,
-    Span, Table, Text, Tone,
-};
+use super::{Block, Document, Kind, List, Medium, Role, Section, Span, Text, Tone};
 use throng_record::format::printable;
 
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default();
-const BAR: Style = AnsiColor::Cyan.on_default();
 
 /// Lines are not made longer than this to read; only tables are wider.
 const WIDEST_TEXT: usize = 100;
 
-/// From this width on bars are long.
-const ROOMY: usize = 120;
+/// Lines that the answer may have even where a table has no room beside them.
+const OF_ANSWER: usize = 12;
 
-/// Names longer than this are cut.
-const WIDEST_NAME: usize = 32;
+/// A table is cut only where so many lines of it are left.
+const FEWEST_OF_TABLE: usize = 5;
+
+/// What a document is written on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    pub columns: usize,
+    /// Rows that there are; none: all is written.
+    pub rows: Option<usize>,
+    pub colour: bool,
+}
 
 /// The document as text of at most `width` columns, ending with a line break.
 pub fn text(document: &Document, width: usize, colour: bool) -> String {
-    let mut writer = Writer {
-        text: String::new(),
-        width,
-        colour,
-        indent: 0,
-        headed: 0,
-    };
+    within(
+        document,
+        Screen {
+            columns: width,
+            rows: None,
+            colour,
+        },
+    )
+}
+
+/// The document as text, with the answer last: on a terminal it stands above the prompt. Where rows are few, tables and
+/// answer are cut.
+pub fn within(document: &Document, screen: Screen) -> String {
+    let shown: Vec<&Section> = Section::shown(&document.sections, Medium::Terminal).collect();
+    let (answers, others): (Vec<&Section>, Vec<&Section>) =
+        shown.into_iter().partition(|one| one.kind == Kind::Answer);
+    let whole = answer(&answers, screen, true);
+    let most = screen.rows.map(|rows| {
+        let kept = lines_of(&whole).min(OF_ANSWER.max(lines_of(&whole[..whole.len().min(2)])));
+        rows.saturating_sub(kept + 1)
+    });
+    let mut writer = Writer::new(screen, most);
     if !document.question.is_empty() {
         writer.wrap(&document.question.as_str().into(), STRONG);
     }
-    writer.sections(&document.sections);
+    writer.sections(&others);
+    if !whole.is_empty() {
+        writer.gap();
+    }
+    let room = screen
+        .rows
+        .map_or(usize::MAX, |rows| rows.saturating_sub(lines(&writer.text)));
+    let fits = lines_of(&whole) <= room;
+    let pieces = if fits {
+        whole
+    } else {
+        answer(&answers, screen, false)
+    };
+    let mut used = 0;
+    for (place, piece) in pieces.iter().enumerate() {
+        used += lines(piece);
+        // What was found, and how far it can be trusted.
+        if used > room && place > 1 {
+            break;
+        }
+        writer.text += piece;
+    }
     writer.text
+}
+
+fn answer(sections: &[&Section], screen: Screen, whole: bool) -> Vec<String> {
+    let sections = sections.iter();
+    sections
+        .flat_map(|section| pieces(&section.blocks, screen, whole))
+        .collect()
+}
+
+/// Each block, and each point of a list, by itself; with what belongs to points, or without. A heading goes with what
+/// follows it.
+fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
+    let mut all = Vec::new();
+    for block in Block::shown(blocks, Medium::Terminal) {
+        match block {
+            Block::List(list) => all.extend(list.items.iter().map(|(point, more)| {
+                let more = if whole { more.clone() } else { Vec::new() };
+                Block::List(List {
+                    items: vec![(point.clone(), more)],
+                    at_once: None,
+                })
+            })),
+            block => all.push(block.clone()),
+        }
+    }
+    let mut pieces = Vec::new();
+    let (mut before, mut was_list) = (String::new(), false);
+    for block in all {
+        let is_list = matches!(block, Block::List(_));
+        let is_heading = matches!(block, Block::Heading(_));
+        let mut writer = Writer::new(screen, None);
+        writer.blocks(&[block]);
+        if !writer.text.is_empty() {
+            let gap = if is_heading || (was_list && !is_list) {
+                "\n"
+            } else {
+                ""
+            };
+            before += &format!("{gap}{}", writer.text);
+            was_list = is_list;
+            if !is_heading {
+                pieces.push(std::mem::take(&mut before));
+            }
+        }
+    }
+    pieces
+}
+
+fn lines_of(pieces: &[String]) -> usize {
+    pieces.iter().map(|piece| lines(piece)).sum()
+}
+
+fn lines(text: &str) -> usize {
+    text.matches('\n').count()
 }
 
 struct Writer {
     text: String,
     width: usize,
     colour: bool,
+    /// Lines that may be written; none: any number.
+    most: Option<usize>,
     /// Columns that are left free.
     indent: usize,
     /// Where the last heading ends.
@@ -55,17 +154,32 @@ struct Writer {
 }
 
 impl Writer {
-    fn sections(&mut self, sections: &[Section]) {
-        for section in Section::shown(sections, Medium::Terminal) {
+    fn new(screen: Screen, most: Option<usize>) -> Self {
+        Self {
+            text: String::new(),
+            width: screen.columns,
+            colour: screen.colour,
+            most,
+            indent: 0,
+            headed: 0,
+        }
+    }
+
+    /// Lines that are left.
+    fn room(&self) -> usize {
+        self.most
+            .map_or(usize::MAX, |most| most.saturating_sub(lines(&self.text)))
+    }
+
+    fn sections(&mut self, sections: &[&Section]) {
+        for section in sections {
             let before = self.text.len();
-            if section.kind == Kind::Answer {
-                self.gap();
-            } else {
-                self.heading(&section.title.as_str().into());
-            }
+            self.heading(&section.title.as_str().into());
             let headed = self.text.len();
             self.blocks(&section.blocks);
-            self.sections(&section.sections);
+            let inner: Vec<&Section> =
+                Section::shown(&section.sections, Medium::Terminal).collect();
+            self.sections(&inner);
             if self.text.len() == headed {
                 self.text.truncate(before);
             }
@@ -75,6 +189,11 @@ impl Writer {
     fn blocks(&mut self, blocks: &[Block]) {
         let mut was_text = true;
         for block in Block::shown(blocks, Medium::Terminal) {
+            // A heading alone says nothing.
+            let heads = matches!(block, Block::Heading(_));
+            if self.room() < FEWEST_OF_TABLE + 3 * usize::from(heads) {
+                return;
+            }
             let is_text = !matches!(block, Block::List(_) | Block::Table(_));
             if is_text && !was_text {
                 self.gap();
@@ -184,78 +303,6 @@ impl Writer {
         }
         self.line(&painted);
     }
-
-    fn table(&mut self, table: &Table) {
-        let laid = fitting(table, self.width.saturating_sub(self.indent));
-        let name_width = laid.first().map_or(0, |first| first.width);
-        for group in &table.groups {
-            self.gap();
-            let title = printable(&group.title);
-            let fits = !title.is_empty() && title.chars().count() <= name_width;
-            if !title.is_empty() && !fits {
-                self.wrap(&title.as_str().into(), STRONG);
-            }
-            let mut heading = String::new();
-            for (place, one) in laid.iter().enumerate() {
-                let column = match place {
-                    0 if fits => self.paint(STRONG, &one.aligned(&title)),
-                    _ => self.paint(QUIET, &one.aligned(&printable(&one.column.title))),
-                };
-                let after = " ".repeat(if place == 0 { 0 } else { 1 + one.bar });
-                let before = if place == 0 { "" } else { " " };
-                heading += &format!("{before}{column}{after}");
-            }
-            self.line(&heading);
-            for row in &group.rows {
-                self.row(&laid, row);
-            }
-        }
-        let has_best = |row: &Row| {
-            (1..)
-                .zip(&laid[1..])
-                .any(|(_, one)| one.cell(row).tone == Tone::Best)
-        };
-        if !table.best_of.is_empty()
-            && table
-                .groups
-                .iter()
-                .flat_map(|group| &group.rows)
-                .any(has_best)
-        {
-            self.wrap(&format!("* best of {}", table.best_of).into(), QUIET);
-        }
-    }
-
-    fn row(&mut self, laid: &[Laid<'_>], row: &Row) {
-        let Some((first, others)) = laid.split_first() else {
-            return;
-        };
-        let mut line = first.aligned(&name(row));
-        if let Cells::None(why) = &row.cells {
-            let room: usize = others.iter().map(Laid::whole_width).sum();
-            let short: String = printable(why)
-                .chars()
-                .take(room.saturating_sub(1))
-                .collect();
-            line += &format!(" {}", self.paint(BAD, &short));
-            self.line(&line);
-            return;
-        }
-        for one in others {
-            let cell = one.cell(row);
-            let mark = if cell.tone == Tone::Best { '*' } else { ' ' };
-            let text = format!("{}{mark}", one.aligned(&printable(&cell.text)));
-            let style = match cell.tone {
-                Tone::Plain if row.is_quiet => QUIET,
-                tone => style(tone),
-            };
-            line += &format!(" {}", self.paint(style, &text));
-            if one.bar > 0 {
-                line += &self.paint(BAR, &bar(cell.bar.unwrap_or(0.0), one.bar));
-            }
-        }
-        self.line(&line);
-    }
 }
 
 /// The words of a text, each with its style and whether there is a space before it.
@@ -285,105 +332,6 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-fn name(row: &Row) -> String {
-    printable(&row.name.words())
-        .chars()
-        .take(WIDEST_NAME)
-        .collect()
-}
-
-/// A column laid out: as wide as its widest cell.
-struct Laid<'a> {
-    column: &'a Column,
-    /// Which column it is; 0 has the names.
-    place: usize,
-    width: usize,
-    /// Width of its bar; 0: none.
-    bar: usize,
-}
-
-impl Laid<'_> {
-    fn cell<'a>(&self, row: &'a Row) -> &'a Cell {
-        const NOTHING: &Cell = &Cell {
-            text: String::new(),
-            detail: String::new(),
-            tone: Tone::Plain,
-            bar: None,
-        };
-        match &row.cells {
-            Cells::Each(cells) => cells.get(self.place - 1).unwrap_or(NOTHING),
-            Cells::None(_) => NOTHING,
-        }
-    }
-
-    fn aligned(&self, text: &str) -> String {
-        let width = self.width;
-        match (self.column.is_text, self.place) {
-            (true, _) => format!("{text:width$}"),
-            // No mark stands between it and the next column.
-            (false, 0) => format!("{text:>width$} "),
-            (false, _) => format!("{text:>width$}"),
-        }
-    }
-
-    /// With the gap to its left, the mark and the bar.
-    fn whole_width(&self) -> usize {
-        1 + self.width + 1 + self.bar
-    }
-}
-
-/// The columns that fit into a width.
-fn fitting(table: &Table, width: usize) -> Vec<Laid<'_>> {
-    let rows = || table.groups.iter().flat_map(|group: &Group| &group.rows);
-    let columns = table.columns.iter().enumerate();
-    let shown = columns.filter(|(_, column)| column.drop != NOT_IN_TERMINAL);
-    let mut laid: Vec<Laid<'_>> = shown
-        .map(|(place, column)| {
-            let mut laid = Laid {
-                column,
-                place,
-                width: 0,
-                bar: 0,
-            };
-            let of_row = |row: &Row| match place {
-                0 => name(row).chars().count(),
-                _ => printable(&laid.cell(row).text).chars().count(),
-            };
-            let widest = rows().map(of_row).max().unwrap_or(0);
-            let has_bar = place > 0 && rows().any(|row| laid.cell(row).bar.is_some());
-            laid.width = widest.max(column.title.chars().count());
-            laid.bar = match (has_bar, width >= ROOMY) {
-                (false, _) => 0,
-                (true, false) => 5,
-                (true, true) => 8,
-            };
-            laid
-        })
-        .collect();
-    // Nothing stands before the first column, and the mark of the last may be cut.
-    let total = |laid: &[Laid<'_>]| laid.iter().map(Laid::whole_width).sum::<usize>();
-    while total(&laid) > width + 2 {
-        let last = laid.iter().map(|laid| laid.column.drop).max().unwrap_or(0);
-        if last == 0 {
-            break;
-        }
-        laid.retain(|laid| laid.column.drop != last);
-    }
-    laid
-}
-
-/// A bar of eighths of a cell, filled up with spaces.
-fn bar(share: f64, cells: usize) -> String {
-    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;
-    let mut bar = "█".repeat(eighths / 8);
-    if bar.chars().count() < cells {
-        bar.push(PARTS[eighths % 8]);
-    }
-    let missing = cells - bar.chars().count();
-    bar + &" ".repeat(missing)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -396,45 +344,18 @@ mod tests {
 
     #[test]
     fn colour_changes_nothing_but_colour() {
-        let plain = anstream::adapter::strip_str(&text(&sample("x & y"), 40, true)).to_string();
+        let document = sample("x & y");
+        let plain = anstream::adapter::strip_str(&text(&document, 40, true)).to_string();
         let trimmed = |text: &str| -> Vec<String> {
             text.lines()
                 .map(|line| line.trim_end().to_owned())
                 .collect()
         };
-        assert_eq!(trimmed(&plain), trimmed(&text(&sample("x & y"), 40, false)));
+        assert_eq!(trimmed(&plain), trimmed(&text(&document, 40, false)));
     }
 
     #[test]
     fn no_text_steers_the_terminal() {
         assert!(!text(&sample("\u{1b}[2Jx"), 80, false).contains('\u{1b}'));
-    }
-
-    #[test]
-    fn columns_are_dropped_until_a_table_fits() {
-        let column = |title: &str, drop| Column::number(title).dropped(drop);
-        let table = Table {
-            columns: vec![
-                Column::text("Server"),
-                column("least", 3),
-                column("most", 0),
-                column("more", 1),
-                column("never", NOT_IN_TERMINAL),
-            ],
-            groups: vec![Group {
-                title: String::new(),
-                rows: vec![Row::of("epoll", vec![Cell::plain("1"); 4])],
-            }],
-            ..Table::default()
-        };
-        let titles = |width| -> Vec<&str> {
-            fitting(&table, width)
-                .iter()
-                .map(|laid| laid.column.title.as_str())
-                .collect()
-        };
-        assert_eq!(titles(80), ["Server", "least", "most", "more"]);
-        assert_eq!(titles(20), ["Server", "most", "more"]);
-        assert_eq!(titles(3), ["Server", "most"]);
     }
 }

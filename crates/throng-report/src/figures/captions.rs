@@ -48,6 +48,10 @@ const CLAIMS: &[Claim] = &[
         let mut points = figure.series.iter().flat_map(|series| &series.points);
         points.any(|point| point.y <= 0.0)
     }),
+    ("over 4 times the mean", |figure| {
+        let points = figure.series.iter().flat_map(|series| &series.points);
+        points.into_iter().all(|point| point.y <= 4.0)
+    }),
     ("95 % interval", |figure| {
         let mut rows = figure.ranked.iter().flat_map(super::Ranked::rows);
         rows.any(|row| row.point.is_some_and(|point| point.low.is_some()))

@@ -8,6 +8,10 @@ use throng_registry::{Entry, Info};
 
 pub(super) struct Fairness;
 
+/// Lines end where a client got more than so many times what the mean one got: one server that serves few clients would
+/// else press the lines of all others flat.
+const MOST: f64 = 4.0;
+
 /// Points of a curve: one for each hundredth of the clients.
 const POINTS: usize = 100;
 
@@ -52,7 +56,7 @@ impl FigureKind for Fairness {
             return None; // each got what it came for
         }
         let servers = source.clients.iter();
-        let series: Vec<Series> = servers
+        let mut series: Vec<Series> = servers
             .filter_map(|log| {
                 Some(Series {
                     name: log.server.clone(),
@@ -63,10 +67,19 @@ impl FigureKind for Fairness {
             })
             .collect();
         let words: Vec<String> = series.iter().filter_map(poorest).collect();
+        let drawn = |series: &[Series]| series.iter().map(|one| one.points.len()).sum::<usize>();
+        let all = drawn(&series);
+        for one in &mut series {
+            one.points.retain(|point| point.y <= MOST);
+        }
+        let ends = drawn(&series) < all;
         let unserved = series.iter().any(|one| one.points[0].y <= 0.0);
         let mut caption = "A level line at 1 is even service.".to_owned();
         if unserved {
             caption += " Where a line lies on the floor, clients got nothing.";
+        }
+        if ends {
+            caption += " Lines end where a client got over 4 times the mean.";
         }
         let Info { name, summary } = self.info();
         let axes = (
@@ -121,6 +134,23 @@ mod tests {
             heights(&[Some(4), None, Some(0), Some(4)]),
             [0.0, 0.0, 2.0, 2.0]
         );
+    }
+
+    #[test]
+    fn lines_end_where_they_would_press_the_others_flat() {
+        let mut greedy = vec![Some(0); 99];
+        greedy.push(Some(500));
+        let logs = [log(&greedy), log(&[Some(5); 100])];
+        let (run, trials) = crate::fixture::record();
+        let summary = crate::summary::Summary::of(&run, &trials).unwrap();
+        let source = Source {
+            clients: &logs,
+            ..Source::of(&summary)
+        };
+        let figure = Fairness.build(&source).unwrap();
+        let ends: Vec<usize> = figure.series.iter().map(|one| one.points.len()).collect();
+        assert_eq!(ends, [99, 100]);
+        assert!(figure.caption.ends_with("over 4 times the mean."));
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl FigureKind for Heat {
         Some(Figure {
             id: self.info().name,
             title: self.info().summary.to_owned(),
-            caption: "The darker, the more replies of a moment took that long; a rising band is a queue that grows."
+            caption: "The stronger its colour, the more replies of a moment took that long; a rising band is a queue that grows."
                 .to_owned(),
             alternative: format!(
                 "How long replies took over the time of one trial of each server, {}. Most often: {}.",

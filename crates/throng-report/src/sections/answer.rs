@@ -16,7 +16,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
     if report.limits.is_none() {
         first.push(Block::Paragraph(Role::Body, grade(&report.grade)));
     }
-    first.extend(picture.clone());
+    first.extend(picture);
     let sentences = answer.headline.iter().filter(|one| **one != answer.first);
     let mut whole = vec![Block::list(sentences)];
     if !answer.others.is_empty() {
@@ -33,8 +33,8 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         ));
     }
     let blocks = vec![
-        Block::Except(&[Medium::Markdown, Medium::Terminal], first),
-        Block::Except(&[Medium::Html], in_full(report, picture)),
+        Block::Except(&[Medium::Terminal], first),
+        Block::Except(&[Medium::Html, Medium::Markdown], in_full(report)),
     ];
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
@@ -44,7 +44,7 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
 }
 
 /// Where all of it is read from above to below.
-fn in_full(report: &Report<'_>, picture: Option<Block>) -> Vec<Block> {
+fn in_full(report: &Report<'_>) -> Vec<Block> {
     let answer = &report.answer;
     let mut blocks = Vec::new();
     let mut role = Role::Lead;
@@ -55,7 +55,6 @@ fn in_full(report: &Report<'_>, picture: Option<Block>) -> Vec<Block> {
         }
         role = Role::Body;
     }
-    blocks.extend(picture);
     if !answer.others.is_empty() {
         blocks.push(Block::Heading("With fewer clients".into()));
         blocks.push(Block::list(&answer.others));

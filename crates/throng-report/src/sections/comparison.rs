@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::comparison::{Measured, Pair};
-use crate::document::{Block, Cell, Column, Group, Role, Row, Section, Table, Tone};
+use crate::document::{Block, Cell, Column, Group, Medium, Role, Row, Section, Table, Tone};
 use throng_record::format::counted;
 use throng_stats::Verdict;
 
@@ -20,12 +20,27 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
             names.push(name);
         }
     }
+    let is_crowded = names.len() > MOST_IN_TERMINAL;
     for name in names {
         let of_both = pairs.iter().copied();
         let of_both = of_both.filter(|pair| [pair.reference.as_str(), &pair.server] == name);
         blocks.extend(tables(&of_both.collect::<Vec<_>>(), name));
     }
-    Section::of("comparison", "Comparison", blocks)
+    let section = Section::of("comparison", "Comparison", blocks)?;
+    Some(if is_crowded {
+        section.except(&[Medium::Terminal])
+    } else {
+        section
+    })
+}
+
+/// Pairs that a terminal has room for; of more it shows the results in one table, and the ratios in words.
+const MOST_IN_TERMINAL: usize = 1;
+
+/// Whether a terminal shows the pairs.
+pub(super) fn is_in_terminal(report: &Report<'_>) -> bool {
+    let shown = |section: Section| !section.omit.contains(&Medium::Terminal);
+    section(report).is_some_and(shown)
 }
 
 /// The same two with each number of clients; their columns have these headings.

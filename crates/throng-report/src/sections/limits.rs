@@ -11,19 +11,22 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         Role::Hint,
         "Each line is a trial. What held and what broke next to each other are the limit; both were tried again.",
     )];
-    if limits.servers.len() > 1 {
-        let all = vec![Block::Table(overview(report, limits))];
-        blocks.push(Block::Except(&[Medium::Terminal], all));
+    let several = limits.servers.len() > 1;
+    if several {
+        blocks.push(Block::Table(overview(report, limits)));
     }
+    let mut each = Vec::new();
     for server in limits
         .servers
         .iter()
         .filter(|server| !server.tries.is_empty())
     {
         let name = super::server(report, &server.server);
-        blocks.push(Block::Heading(name.plain(format!(": {}", server.text()))));
-        blocks.push(Block::Table(tries(limits, server)));
+        each.push(Block::Heading(name.plain(format!(": {}", server.text()))));
+        each.push(Block::Table(tries(limits, server)));
     }
+    let omit: &[Medium] = if several { &[Medium::Terminal] } else { &[] };
+    blocks.push(Block::Except(omit, each));
     Section::of("limits", "Limits", blocks)
 }
 
@@ -37,7 +40,7 @@ fn overview(report: &Report<'_>, limits: &Limits) -> Table {
     let columns = vec![
         Column::text("Server"),
         Column::number(format!("Holds, {}", limits.unit())),
-        Column::text("What gave way first"),
+        Column::text("What gave way first").dropped(1),
     ];
     let rows = limits.servers.iter().map(row).collect();
     Table::of("Limits of all servers", columns, rows)

@@ -138,13 +138,45 @@ mod tests {
         }
     }
 
+    /// As few as a terminal of 35 rows leaves for it.
     #[test]
-    fn every_section_has_a_name_of_its_own_and_something_to_show() {
+    fn the_last_screen_of_a_run_has_its_answer_last() {
+        let within = |record: &(Run, Vec<Trial>), rows| {
+            let screen = terminal::Screen {
+                columns: 80,
+                rows: Some(rows),
+                colour: false,
+            };
+            let text = terminal::within(&document(record), screen);
+            assert!(text.lines().count() <= rows, "{text}");
+            text
+        };
+        let run = within(&fixture::record(), 30);
+        insta::assert_snapshot!("few_rows", run);
+        for (record, answer) in [
+            (compared(), "With 1,000 clients"),
+            (fixture::searched(), "Most clients, by server"),
+        ] {
+            let text = within(&record, 30);
+            let lines: Vec<&str> = text.lines().collect();
+            let answered = lines.iter().position(|line| line.starts_with(answer));
+            assert!(answered.is_some_and(|at| at > 5), "{text}");
+            within(&record, 19);
+        }
+    }
+
+    fn compared() -> (Run, Vec<Trial>) {
         let (mut run, trials) = fixture::at_load();
         run.comparison = Some(Comparison {
             reference: "epoll".to_owned(),
             ..Comparison::default()
         });
+        (run, trials)
+    }
+
+    #[test]
+    fn every_section_has_a_name_of_its_own_and_something_to_show() {
+        let (run, trials) = compared();
         let all = document(&(run, trials)).sections;
         let mut ids: Vec<&str> = all.iter().map(|section| section.id.as_str()).collect();
         assert!(ids.len() > 10, "{ids:?}");

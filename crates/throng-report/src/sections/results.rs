@@ -16,11 +16,13 @@ pub(super) fn section(report: &Report<'_>) -> Option<Section> {
         "Results for each server and number of clients",
     )?;
     let hint = "Beside a value is its interval over trials; – was not measured.";
-    let blocks = vec![Block::paragraph(Role::Hint, hint), Block::Table(table)];
+    let hint = Block::paragraph(Role::Hint, hint);
+    let blocks = vec![
+        Block::Except(&[document::Medium::Markdown], vec![hint]),
+        Block::Table(table),
+    ];
     let section = Section::of("results", "Results", blocks)?;
-    let compared = report.comparison.as_ref();
-    let is_compared = compared.is_some_and(|compared| compared.all_pairs().next().is_some());
-    Some(if is_compared {
+    Some(if super::comparison::is_in_terminal(report) {
         // The pairs say the same.
         section.except(&[document::Medium::Terminal])
     } else {

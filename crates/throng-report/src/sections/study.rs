@@ -79,13 +79,6 @@ fn part(part: &PartReport<'_>) -> Section {
         let link = vec![Block::Paragraph(Role::Hint, link)];
         blocks.push(Block::Except(&[Medium::Markdown, Medium::Terminal], link));
         of_part = sections(report);
-        // A terminal shows what it says in words.
-        for section in of_part
-            .iter_mut()
-            .filter(|section| section.kind != Kind::Answer)
-        {
-            section.omit = &[Medium::Terminal];
-        }
     }
     Section {
         id: record.name.clone(),
@@ -93,6 +86,7 @@ fn part(part: &PartReport<'_>) -> Section {
         kind: Kind::Part,
         blocks,
         sections: of_part,
-        omit: &[],
+        // It says what came of each part in a line.
+        omit: &[Medium::Terminal],
     }
 }

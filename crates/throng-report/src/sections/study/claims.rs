@@ -19,10 +19,7 @@ pub(super) fn section(report: &StudyReport<'_>) -> Option<Section> {
         at_once: None,
     }));
     let parts = Block::list(report.parts.iter().map(part));
-    blocks.push(Block::Except(
-        &[Medium::Markdown, Medium::Terminal],
-        vec![parts],
-    ));
+    blocks.push(Block::Except(&[Medium::Markdown], vec![parts]));
     let section = Section::of("answer", "The answer", blocks)?;
     Some(Section {
         kind: Kind::Answer,

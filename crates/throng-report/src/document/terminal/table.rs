@@ -1,0 +1,241 @@
+//! Tables as text: the columns that fit, with bars, and the rows that there is room for.
+
+use anstyle::{AnsiColor, Style};
+
+use super::super::{Cell, Cells, Column, Group, NOT_IN_TERMINAL, Row, Table, Tone};
+use super::{BAD, FEWEST_OF_TABLE, QUIET, STRONG, Writer, style};
+use throng_record::format::{list, printable};
+
+const BAR: Style = AnsiColor::Cyan.on_default();
+
+/// From this width on bars are long.
+const ROOMY: usize = 120;
+
+/// Names longer than this are cut.
+const WIDEST_NAME: usize = 32;
+
+impl Writer {
+    /// A table, or as much of it as there is room for.
+    pub(super) fn table(&mut self, table: &Table) {
+        let laid = fitting(table, self.width.saturating_sub(self.indent));
+        let name_width = laid.first().map_or(0, |first| first.width);
+        let mut left_out = Vec::new();
+        let mut has_best = false;
+        for (place, group) in table.groups.iter().enumerate() {
+            let title = printable(&group.title);
+            let fits = !title.is_empty() && title.chars().count() <= name_width;
+            // A gap, the headings, and a line that says what is not here, or of what there is a best.
+            let room = self
+                .room()
+                .saturating_sub(4 + usize::from(!title.is_empty() && !fits));
+            if group.rows.len() > room && (place > 0 || room + 2 < FEWEST_OF_TABLE) {
+                let what = if title.is_empty() {
+                    &table.caption
+                } else {
+                    &group.title
+                };
+                left_out.push(printable(what));
+                continue;
+            }
+            self.gap();
+            if !title.is_empty() && !fits {
+                self.wrap(&title.as_str().into(), STRONG);
+            }
+            let mut heading = String::new();
+            for (place, one) in laid.iter().enumerate() {
+                let column = match place {
+                    0 if fits => self.paint(STRONG, &one.aligned(&title)),
+                    _ => self.paint(QUIET, &one.aligned(&printable(&one.column.title))),
+                };
+                let after = " ".repeat(if place == 0 { 0 } else { 1 + one.bar });
+                let before = if place == 0 { "" } else { " " };
+                heading += &format!("{before}{column}{after}");
+            }
+            self.line(&heading);
+            let shown = group.rows.len().min(room);
+            for row in &group.rows[..shown] {
+                self.row(&laid, row);
+                has_best |= laid
+                    .iter()
+                    .skip(1)
+                    .any(|one| one.cell(row).tone == Tone::Best);
+            }
+            if shown < group.rows.len() {
+                left_out.push(format!("{} more", group.rows.len() - shown));
+            }
+        }
+        let mut notes = Vec::new();
+        if has_best && !table.best_of.is_empty() {
+            notes.push(format!("* best of {}", table.best_of));
+        }
+        if !left_out.is_empty() {
+            notes.push(format!("In the report: {}", list(&left_out)));
+        }
+        if !notes.is_empty() {
+            self.wrap(&notes.join(". ").into(), QUIET);
+        }
+    }
+
+    fn row(&mut self, laid: &[Laid<'_>], row: &Row) {
+        let Some((first, others)) = laid.split_first() else {
+            return;
+        };
+        let mut line = first.aligned(&name(row));
+        if let Cells::None(why) = &row.cells {
+            let room: usize = others.iter().map(Laid::whole_width).sum();
+            let short: String = printable(why)
+                .chars()
+                .take(room.saturating_sub(1))
+                .collect();
+            line += &format!(" {}", self.paint(BAD, &short));
+            self.line(&line);
+            return;
+        }
+        for one in others {
+            let cell = one.cell(row);
+            let mark = if cell.tone == Tone::Best { '*' } else { ' ' };
+            let text = format!("{}{mark}", one.aligned(&printable(&cell.text)));
+            let style = match cell.tone {
+                Tone::Plain if row.is_quiet => QUIET,
+                tone => style(tone),
+            };
+            line += &format!(" {}", self.paint(style, &text));
+            if one.bar > 0 {
+                line += &self.paint(BAR, &bar(cell.bar.unwrap_or(0.0), one.bar));
+            }
+        }
+        self.line(&line);
+    }
+}
+
+fn name(row: &Row) -> String {
+    printable(&row.name.words())
+        .chars()
+        .take(WIDEST_NAME)
+        .collect()
+}
+
+/// A column laid out: as wide as its widest cell.
+struct Laid<'a> {
+    column: &'a Column,
+    /// Which column it is; 0 has the names.
+    place: usize,
+    width: usize,
+    /// Width of its bar; 0: none.
+    bar: usize,
+}
+
+impl Laid<'_> {
+    fn cell<'a>(&self, row: &'a Row) -> &'a Cell {
+        const NOTHING: &Cell = &Cell {
+            text: String::new(),
+            detail: String::new(),
+            tone: Tone::Plain,
+            bar: None,
+        };
+        match &row.cells {
+            Cells::Each(cells) => cells.get(self.place - 1).unwrap_or(NOTHING),
+            Cells::None(_) => NOTHING,
+        }
+    }
+
+    fn aligned(&self, text: &str) -> String {
+        let width = self.width;
+        match (self.column.is_text, self.place) {
+            (true, _) => format!("{text:width$}"),
+            // No mark stands between it and the next column.
+            (false, 0) => format!("{text:>width$} "),
+            (false, _) => format!("{text:>width$}"),
+        }
+    }
+
+    /// With the gap to its left, the mark and the bar.
+    fn whole_width(&self) -> usize {
+        1 + self.width + 1 + self.bar
+    }
+}
+
+/// The columns that fit into a width.
+fn fitting(table: &Table, width: usize) -> Vec<Laid<'_>> {
+    let rows = || table.groups.iter().flat_map(|group: &Group| &group.rows);
+    let columns = table.columns.iter().enumerate();
+    let shown = columns.filter(|(_, column)| column.drop != NOT_IN_TERMINAL);
+    let mut laid: Vec<Laid<'_>> = shown
+        .map(|(place, column)| {
+            let mut laid = Laid {
+                column,
+                place,
+                width: 0,
+                bar: 0,
+            };
+            let of_row = |row: &Row| match place {
+                0 => name(row).chars().count(),
+                _ => printable(&laid.cell(row).text).chars().count(),
+            };
+            let widest = rows().map(of_row).max().unwrap_or(0);
+            let has_bar = place > 0 && rows().any(|row| laid.cell(row).bar.is_some());
+            laid.width = widest.max(column.title.chars().count());
+            laid.bar = match (has_bar, width >= ROOMY) {
+                (false, _) => 0,
+                (true, false) => 5,
+                (true, true) => 8,
+            };
+            laid
+        })
+        .collect();
+    // Nothing stands before the first column, and the mark of the last may be cut.
+    let total = |laid: &[Laid<'_>]| laid.iter().map(Laid::whole_width).sum::<usize>();
+    while total(&laid) > width + 2 {
+        let last = laid.iter().map(|laid| laid.column.drop).max().unwrap_or(0);
+        if last == 0 {
+            break;
+        }
+        laid.retain(|laid| laid.column.drop != last);
+    }
+    laid
+}
+
+/// A bar of eighths of a cell, filled up with spaces.
+fn bar(share: f64, cells: usize) -> String {
+    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (share.clamp(0.0, 1.0) * (cells * 8) as f64).round() as usize;
+    let mut bar = "█".repeat(eighths / 8);
+    if bar.chars().count() < cells {
+        bar.push(PARTS[eighths % 8]);
+    }
+    let missing = cells - bar.chars().count();
+    bar + &" ".repeat(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_dropped_until_a_table_fits() {
+        let column = |title: &str, drop| Column::number(title).dropped(drop);
+        let table = Table {
+            columns: vec![
+                Column::text("Server"),
+                column("least", 3),
+                column("most", 0),
+                column("more", 1),
+                column("never", NOT_IN_TERMINAL),
+            ],
+            groups: vec![Group {
+                title: String::new(),
+                rows: vec![Row::of("epoll", vec![Cell::plain("1"); 4])],
+            }],
+            ..Table::default()
+        };
+        let titles = |width| -> Vec<&str> {
+            fitting(&table, width)
+                .iter()
+                .map(|laid| laid.column.title.as_str())
+                .collect()
+        };
+        assert_eq!(titles(80), ["Server", "least", "most", "more"]);
+        assert_eq!(titles(20), ["Server", "most", "more"]);
+        assert_eq!(titles(3), ["Server", "most"]);
+    }
+}
