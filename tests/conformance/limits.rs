@@ -154,6 +154,7 @@ fn unfinished_request_is_cut(subject: &Subject) -> anyhow::Result<()> {
     let server = subject.start_with(SIZE, &["--workers", "8", "--request-timeout", "50ms"])?;
     let mut unfinished = subject.client(&server, 0)?;
     unfinished.begin_to_send(3)?;
+    unfinished.wait_until_read(3)?;
     eventually("the client that does not end its request is closed", || {
         Ok(connections(server.address().port())? == 0)
     })?;

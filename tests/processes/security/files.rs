@@ -27,7 +27,7 @@ fn names_that_are_no_text_are_refused_where_results_are_text() {
         &["run", "--resume"],
         &["compare", "epoll", "--export-json"],
         &["limit", "epoll", "-o"],
-        &["reproduce", "-o"],
+        &["reproduce", "record", "-o"],
         &["load", "127.0.0.1:9", "--cacert"],
         &["load", "http://127.0.0.1:9/", "--request-file"],
     ] {

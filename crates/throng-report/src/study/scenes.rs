@@ -83,7 +83,9 @@ impl<'a> Shown<'a> {
         let clients = wanted.or(summary.clients.last().copied())?;
         let is_usable = report.grade.level != Level::Unusable;
         let places = places(summary.rows_at(clients).collect(), metric, is_usable);
-        let is_one_look = places.iter().all(|place| place.times.low.is_none());
+        let mut others = places.iter().skip(1);
+        let is_one_look =
+            others.all(|place| place.times.low.is_none() && place.standing != Standing::Unknown);
         let mut shown = Self {
             scene,
             part,
@@ -188,7 +190,13 @@ fn places<'a>(mut rows: Vec<&'a Row>, metric: &'static Metric, is_usable: bool) 
         .map(|row| compared_by(metric, ratio(row)))
         .collect();
     let verdicts = verdicts(&compared, MARGIN);
-    let has_none = compared.iter().all(|one| one.ratio.is_none());
+    // Of few rounds nothing is known yet; of a single look each, its value.
+    let looks = |row: &&Row| {
+        row.metrics
+            .sample(metric.name)
+            .map_or(0, |sample| sample.by_round().len())
+    };
+    let has_none = rows.iter().all(|row| looks(row) <= 1);
     let first = Place {
         server: &best.server,
         standing: if is_usable {
