@@ -100,7 +100,9 @@ fn numbers(figure: &Figure) -> Markup {
                 summary { "Numbers" span.hidden { " of: " (figure.title) } }
                 div.scroll {
                     table {
-                        thead { tr { @for head in &heads { th scope="col" { (head) } } } }
+                        thead { tr { @for head in &heads {
+                            th scope="col" { @if head.is_empty() { span.hidden { "Name" } } @else { (head) } }
+                        } } }
                         tbody {
                             @for (name, place, cells) in &rows {
                                 tr data-s=[*place] {
