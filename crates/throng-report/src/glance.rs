@@ -12,7 +12,7 @@ use crate::Report;
 use crate::grade::Level;
 use crate::study::StudyReport;
 use crate::study::claims::Finding;
-pub use history::{Course, OF_HISTORY, Sitting, Then, Turn, machine, server_history};
+pub use history::{Course, OF_HISTORY, Occasion, Then, Turn, machine, server_history};
 pub use strip::{Mark, Strip};
 use throng_record::format::{counted, list};
 use throng_record::{self as record};
@@ -37,7 +37,7 @@ pub struct Glance {
     pub strip: Option<Strip>,
     /// What was measured, a part each; of a run the one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sittings: Vec<Sitting>,
+    pub occasions: Vec<Occasion>,
 }
 
 impl Glance {
@@ -49,7 +49,7 @@ impl Glance {
             grade,
             cause: report.grade.cause().map(str::to_owned),
             strip: Strip::of(report),
-            sittings: vec![Sitting::of(report, None)],
+            occasions: vec![Occasion::of(report, None)],
         }
     }
 
@@ -60,8 +60,8 @@ impl Glance {
             parts.filter_map(|part| Some((part, part.report.as_ref()?)))
         };
         let worst = parts().max_by_key(|(_, report)| report.grade.level);
-        let sittings = parts()
-            .map(|(part, report)| Sitting::of(report, Some(&part.record.name)))
+        let occasions = parts()
+            .map(|(part, report)| Occasion::of(report, Some(&part.record.name)))
             .collect();
         let mut one = parts().filter(|_| report.claims.is_empty());
         Self {
@@ -72,7 +72,7 @@ impl Glance {
                 Some(format!("{}: {cause}", part.record.name))
             }),
             strip: Strip::of_claims(report).or_else(|| Strip::of(one.next()?.1)),
-            sittings,
+            occasions,
         }
     }
 }

@@ -19,13 +19,14 @@ use super::history::{self, Asked};
 use super::known::{is_older, stamps};
 use super::listed::{Listed, State as How};
 use super::page::{self, list, run};
+use super::refused::{Refused, sentence};
 use super::runs::Runs;
 use super::trials::{Looked, Selected, file_of, trial};
 use super::{known::Stamp, progress};
 use throng_record::{self as record, Study};
 use throng_report::diff::{self, Diff, Unlike};
 use throng_report::document::html::{POLICY, SCRIPT, STYLE};
-use throng_report::glance::{Sitting, server_history};
+use throng_report::glance::{Occasion, server_history};
 use throng_report::summary::Summary;
 
 /// Pages made of whole records at once: these take time and memory.
@@ -65,9 +66,6 @@ struct Made {
     from: Vec<Option<Stamp>>,
     page: Bytes,
 }
-
-/// Something that was refused, and why.
-pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
 
 type Answer = Result<Response, Refused>;
 
@@ -272,10 +270,10 @@ async fn server_over_time(State(shared): State<Shared>, RawQuery(query): RawQuer
             return Err(Refused(StatusCode::NOT_FOUND, why));
         }
         let clients = clients.unwrap_or_default();
-        let sittings = history::sittings(&asked, server, &runs);
-        let plain: Vec<&Sitting> = sittings.iter().map(|(_, sitting)| *sitting).collect();
+        let occasions = history::occasions(&asked, server, &runs);
+        let plain: Vec<&Occasion> = occasions.iter().map(|(_, occasion)| *occasion).collect();
         let turns = server_history(&plain, server, clients);
-        let page = page::history::server(&known, &asked, (server, clients), &sittings, &turns);
+        let page = page::history::server(&known, &asked, (server, clients), &occasions, &turns);
         Ok(page.into_string())
     });
     Ok(whole(page.await??))
@@ -450,7 +448,7 @@ fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     head.contains(&**POLICY).then_some(bytes)
 }
 
-fn whole(page: String) -> Response {
+pub(super) fn whole(page: String) -> Response {
     typed("text/html; charset=utf-8", page)
 }
 
@@ -469,36 +467,4 @@ fn no_run() -> Refused {
 
 fn no_trial() -> Refused {
     Refused::missing("The run has no such trial.")
-}
-
-/// An error as a sentence.
-fn sentence(error: &str) -> String {
-    let mut letters = error.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
-}
-
-impl Refused {
-    fn missing(why: &str) -> Self {
-        Self(StatusCode::NOT_FOUND, why.to_owned())
-    }
-
-    fn failed(error: &anyhow::Error) -> Self {
-        let why = sentence(&format!("{error:#}"));
-        Self(StatusCode::INTERNAL_SERVER_ERROR, why)
-    }
-
-    /// A record that cannot be read.
-    fn broken(error: &anyhow::Error) -> Self {
-        let why = sentence(&format!("{error:#}"));
-        Self(StatusCode::UNPROCESSABLE_ENTITY, why)
-    }
-}
-
-impl axum::response::IntoResponse for Refused {
-    fn into_response(self) -> Response {
-        let Self(status, why) = self;
-        let title = status.canonical_reason().unwrap_or("Refused");
-        (status, whole(page::refusal(title, &why).into_string())).into_response()
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::address::value;
 use super::glances::Glanced;
 use super::listed::Listed;
-use throng_report::glance::{Glance, Sitting};
+use throng_report::glance::{Glance, Occasion};
 
 /// As many runs are looked at, the newest; their reports must be read at a glance.
 pub(super) const MOST_RUNS: usize = 500;
@@ -36,16 +36,16 @@ impl Asked {
     }
 
     /// Whether what was measured of the server then is meant.
-    fn means(&self, sitting: &Sitting, server: &str) -> bool {
+    fn means(&self, occasion: &Occasion, server: &str) -> bool {
         let has = |text: &str, words: &str| {
             let text = text.to_lowercase();
             let mut words = words.split_whitespace();
             words.all(|word| text.contains(&word.to_lowercase()))
         };
-        let program = sitting.programs.get(server).map_or("", String::as_str);
-        has(&sitting.machine, &self.host)
+        let program = occasion.programs.get(server).map_or("", String::as_str);
+        has(&occasion.machine, &self.host)
             && has(program, &self.command)
-            && has(&sitting.throng, &self.commit)
+            && has(&occasion.throng, &self.commit)
     }
 }
 
@@ -68,7 +68,7 @@ impl Known {
         };
         let glances = runs.iter().filter_map(|(_, glanced)| glanced.known());
         for course in glances
-            .flat_map(|glance| &glance.sittings)
+            .flat_map(|glance| &glance.occasions)
             .flat_map(|one| &one.courses)
         {
             let of_server = known.servers.entry(course.server.clone()).or_default();
@@ -86,24 +86,24 @@ impl Known {
 }
 
 /// What was measured of a server, in order of time, each with the name of its record.
-pub(super) fn sittings<'a>(
+pub(super) fn occasions<'a>(
     asked: &Asked,
     server: &str,
     runs: &'a [(Listed, Glanced)],
-) -> Vec<(String, &'a Sitting)> {
+) -> Vec<(String, &'a Occasion)> {
     let glances = runs.iter();
     let glances = glances.filter_map(|(run, glanced)| Some((run, glanced.known()?)));
-    let mut all: Vec<(String, &Sitting)> = glances
+    let mut all: Vec<(String, &Occasion)> = glances
         .flat_map(|(run, glance): (&Listed, &Glance)| {
-            glance.sittings.iter().map(move |sitting| {
-                let name = match &sitting.part {
+            glance.occasions.iter().map(move |occasion| {
+                let name = match &occasion.part {
                     Some(part) => format!("{}/{part}", run.name),
                     None => run.name.clone(),
                 };
-                (name, sitting)
+                (name, occasion)
             })
         })
-        .filter(|(_, sitting)| asked.means(sitting, server))
+        .filter(|(_, occasion)| asked.means(occasion, server))
         .collect();
     all.sort_by(|(one, then), (other, now)| {
         let by_time = then.started_at.cmp(&now.started_at);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_runs_of_a_server_come_in_order_of_time_and_can_be_narrowed() {
-        let sitting = |started_at: &str, machine: &str, clients| Sitting {
+        let occasion = |started_at: &str, machine: &str, clients| Occasion {
             started_at: started_at.to_owned(),
             machine: machine.to_owned(),
             courses: vec![Course {
@@ -129,22 +129,22 @@ mod tests {
                 clients,
                 ..Course::default()
             }],
-            ..Sitting::default()
+            ..Occasion::default()
         };
-        let run = |name: &str, sittings| {
+        let run = |name: &str, occasions| {
             let glance = Glance {
-                sittings,
+                occasions,
                 ..Glance::default()
             };
             (Listed::starting(name), Glanced::Known(Arc::new(glance)))
         };
-        let part = Sitting {
+        let part = Occasion {
             part: Some("crowd".to_owned()),
-            ..sitting("2026-01-01", "Old CPU", 10)
+            ..occasion("2026-01-01", "Old CPU", 10)
         };
         let runs = [
-            run("b", vec![sitting("2026-01-03", "New CPU", 10)]),
-            run("a", vec![sitting("2026-01-02", "New CPU", 1000)]),
+            run("b", vec![occasion("2026-01-03", "New CPU", 10)]),
+            run("a", vec![occasion("2026-01-02", "New CPU", 1000)]),
             run("study", vec![part]),
             (Listed::starting("c"), Glanced::Waiting),
         ];
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((known.waiting, known.usual_clients("epoll")), (1, Some(10)));
         assert_eq!(known.usual_clients("poll"), None);
         let names = |query: &str| -> Vec<String> {
-            let found = sittings(&Asked::of(query), "epoll", &runs);
+            let found = occasions(&Asked::of(query), "epoll", &runs);
             found.into_iter().map(|(name, _)| name).collect()
         };
         assert_eq!(names(""), ["study/crowd", "a", "b"]);

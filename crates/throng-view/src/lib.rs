@@ -14,6 +14,7 @@ mod known;
 mod listed;
 mod page;
 mod progress;
+mod refused;
 mod runs;
 mod server;
 mod trials;

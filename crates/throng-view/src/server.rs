@@ -20,9 +20,10 @@ use tokio::net::unix::pipe;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::address::is_ours;
-use super::answers::{Refused, Shared, routes};
+use super::answers::{Shared, routes};
 use super::crowd::{Crowd, LOOK, MOST_CONNECTIONS, MOST_UNREAD, Peer, Watched};
 use super::page;
+use super::refused::Refused;
 use super::runs::Runs;
 use throng_sys::signal::Stop;
 

@@ -79,7 +79,7 @@ pub(super) fn notes(diff: &Diff) -> Vec<String> {
     let mut notes = vec![format!(
         "A was started at {} and B at {}, each measured by itself and not interleaved with the other: whatever \
          changed on the machine between them shows as a difference too. Intervals are over the trials of each \
-         run and do not cover differences between two sittings. Use throng compare for servers measured in one run.",
+         run and do not cover differences between two occasions. Use throng compare for servers measured in one run.",
         a.started_at, b.started_at
     )];
     for (name, run) in [("A", a), ("B", b)] {

@@ -29,7 +29,7 @@ const MOST_VALUES: usize = 32;
 
 /// What was measured in one go, and how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sitting {
+pub struct Occasion {
     /// The part of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
@@ -71,7 +71,7 @@ pub struct Then {
     pub is_of_slices: bool,
 }
 
-impl Sitting {
+impl Occasion {
     pub(super) fn of(report: &Report<'_>, part: Option<&str>) -> Self {
         let run = report.run;
         let rows = report.summary.rows.iter();
@@ -156,7 +156,7 @@ pub fn machine(run: &Run) -> String {
 pub struct Turn<'a> {
     /// Which of the runs that were given.
     pub place: usize,
-    pub sitting: &'a Sitting,
+    pub occasion: &'a Occasion,
     pub course: &'a Course,
     /// Which earlier one it is compared with, by its place among the turns: the last with the same load and machine.
     pub before: Option<usize>,
@@ -166,23 +166,26 @@ pub struct Turn<'a> {
     pub changes: BTreeMap<&'static str, (Quantity, Verdict)>,
 }
 
-/// The history of a server with a number of clients, from these sittings in order of time.
-pub fn server_history<'a>(sittings: &[&'a Sitting], server: &str, clients: u32) -> Vec<Turn<'a>> {
-    let found = sittings.iter().enumerate().filter_map(|(place, sitting)| {
-        let mut courses = sitting.courses.iter();
-        let course = courses.find(|one| one.server == server && one.clients == clients)?;
-        Some((place, *sitting, course))
-    });
+/// The history of a server with a number of clients, from these occasions in order of time.
+pub fn server_history<'a>(occasions: &[&'a Occasion], server: &str, clients: u32) -> Vec<Turn<'a>> {
+    let found = occasions
+        .iter()
+        .enumerate()
+        .filter_map(|(place, occasion)| {
+            let mut courses = occasion.courses.iter();
+            let course = courses.find(|one| one.server == server && one.clients == clients)?;
+            Some((place, *occasion, course))
+        });
     let mut turns: Vec<Turn<'a>> = Vec::new();
     let mut compared: Vec<(usize, &'static str, LogRatio)> = Vec::new();
-    for (place, sitting, course) in found {
+    for (place, occasion, course) in found {
         let alike = |turn: &&Turn<'_>| {
-            (&turn.sitting.load, &turn.sitting.machine) == (&sitting.load, &sitting.machine)
+            (&turn.occasion.load, &turn.occasion.machine) == (&occasion.load, &occasion.machine)
         };
         let before = turns.iter().rposition(|turn| alike(&turn));
         let last = before.or(turns.len().checked_sub(1));
         let new = last.map_or_else(Vec::new, |last| {
-            differing(turns[last].sitting, sitting, server)
+            differing(turns[last].occasion, occasion, server)
         });
         if let Some(before) = before {
             let then = &turns[before].course.measures;
@@ -196,7 +199,7 @@ pub fn server_history<'a>(sittings: &[&'a Sitting], server: &str, clients: u32) 
         }
         turns.push(Turn {
             place,
-            sitting,
+            occasion,
             course,
             before,
             new,
@@ -230,8 +233,8 @@ impl Then {
 }
 
 /// What of how they were made is not the same.
-fn differing(then: &Sitting, now: &Sitting, server: &str) -> Vec<&'static str> {
-    let program = |of: &Sitting| of.programs.get(server).cloned();
+fn differing(then: &Occasion, now: &Occasion, server: &str) -> Vec<&'static str> {
+    let program = |of: &Occasion| of.programs.get(server).cloned();
     let all = [
         ("machine", then.machine != now.machine),
         ("load", then.load != now.load),
@@ -246,20 +249,20 @@ fn differing(then: &Sitting, now: &Sitting, server: &str) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    /// A sitting in which `epoll` had these rates with 10 clients.
-    fn sitting(rates: &[f64]) -> Sitting {
+    /// A occasion in which `epoll` had these rates with 10 clients.
+    fn occasion(rates: &[f64]) -> Occasion {
         let then = Then {
             value: rates[0],
             rounds: rates.to_vec(),
             ..Then::default()
         };
-        Sitting {
+        Occasion {
             courses: vec![Course {
                 server: "epoll".to_owned(),
                 clients: 10,
                 measures: BTreeMap::from([("requests_per_s".to_owned(), then)]),
             }],
-            ..Sitting::default()
+            ..Occasion::default()
         }
     }
 
@@ -268,8 +271,8 @@ mod tests {
         spread.iter().map(|part| rate * (1.0 + part)).collect()
     }
 
-    fn verdicts_of(sittings: &[Sitting]) -> Vec<Option<Verdict>> {
-        let all: Vec<&Sitting> = sittings.iter().collect();
+    fn verdicts_of(occasions: &[Occasion]) -> Vec<Option<Verdict>> {
+        let all: Vec<&Occasion> = occasions.iter().collect();
         let turns = server_history(&all, "epoll", 10);
         let verdict = |turn: &Turn<'_>| Some(turn.changes.get("requests_per_s")?.1);
         turns.iter().map(verdict).collect()
@@ -277,13 +280,13 @@ mod tests {
 
     #[test]
     fn a_change_is_one_only_where_its_interval_says_so() {
-        let few = sitting(&[100.0, 50.0]);
+        let few = occasion(&[100.0, 50.0]);
         let runs = [
-            sitting(&around(100.0)),
-            sitting(&around(100.2)),
-            sitting(&around(80.0)),
+            occasion(&around(100.0)),
+            occasion(&around(100.2)),
+            occasion(&around(80.0)),
             few,
-            sitting(&around(120.0)),
+            occasion(&around(120.0)),
         ];
         let found = verdicts_of(&runs);
         assert_eq!(found[0], None, "nothing comes before it");
@@ -294,10 +297,10 @@ mod tests {
 
     #[test]
     fn only_runs_with_the_same_load_and_machine_are_compared() {
-        let mut other = sitting(&around(50.0));
+        let mut other = occasion(&around(50.0));
         other.machine = "another".to_owned();
-        let runs = [sitting(&around(100.0)), other, sitting(&around(100.1))];
-        let all: Vec<&Sitting> = runs.iter().collect();
+        let runs = [occasion(&around(100.0)), other, occasion(&around(100.1))];
+        let all: Vec<&Occasion> = runs.iter().collect();
         let turns = server_history(&all, "epoll", 10);
         let before: Vec<Option<usize>> = turns.iter().map(|turn| turn.before).collect();
         assert_eq!(before, [None, None, Some(0)]);
@@ -308,8 +311,8 @@ mod tests {
 
     #[test]
     fn slices_of_one_start_are_no_starts() {
-        let mut runs = [sitting(&around(100.0)), sitting(&around(100.4))];
-        let error = |runs: &[Sitting]| {
+        let mut runs = [occasion(&around(100.0)), occasion(&around(100.4))];
+        let error = |runs: &[Occasion]| {
             let [now, then] =
                 [1, 0].map(|run: usize| &runs[run].courses[0].measures["requests_per_s"]);
             now.over(then).unwrap().error

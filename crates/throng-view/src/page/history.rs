@@ -11,7 +11,7 @@ use crate::history::{Asked, Known};
 use throng_record::format::{counted, whole};
 use throng_record::metrics::{Metric, named};
 use throng_report::figures::{Kind, Point, Trace};
-use throng_report::glance::{OF_HISTORY, Sitting, Turn, Verdict};
+use throng_report::glance::{OF_HISTORY, Occasion, Turn, Verdict};
 
 /// As many lines share a chart, beside what changed.
 const MOST_SERIES: usize = 4;
@@ -62,7 +62,7 @@ pub(crate) fn server(
     known: &Known,
     asked: &Asked,
     (server, clients): (&str, u32),
-    sittings: &[(String, &Sitting)],
+    occasions: &[(String, &Occasion)],
     turns: &[Turn<'_>],
 ) -> Markup {
     let below = html! {
@@ -78,20 +78,20 @@ pub(crate) fn server(
     let body = html! {
         (opening(&up, &title, &below))
         main #list data-running=(known.waiting > 0) {
-            (answer(turns, sittings))
+            (answer(turns, occasions))
             (choose(known, asked, (server, clients)))
             section aria-labelledby="charts" {
                 h2 #charts { "Measures" }
                 div.figures { @for name in OF_HISTORY { (chart(name, turns)) } }
             }
-            (table(turns, sittings))
+            (table(turns, occasions))
         }
     };
     document(&title, &body)
 }
 
 /// The last change, or that there is none.
-fn answer(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
+fn answer(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     let is_change = |turn: &&Turn<'_>| {
         turn.changes
             .values()
@@ -106,7 +106,7 @@ fn answer(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
                 @match changed.clone().next_back() {
                     Some(turn) => {
                         (counted(changed.count() as u32, "run")) " changed something; the last was "
-                        a href=(page_of(&sittings[turn.place].0, "")) { (time(&turn.sitting.started_at)) } ": "
+                        a href=(page_of(&occasions[turn.place].0, "")) { (time(&turn.occasion.started_at)) } ": "
                         (changes(turn)) "."
                     }
                     None if compared > 0 => { "No significant change in " (counted(compared as u32, "comparison")) "." }
@@ -262,7 +262,7 @@ fn letter(series: usize) -> String {
     }
 }
 
-fn table(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
+fn table(turns: &[Turn<'_>], occasions: &[(String, &Occasion)]) -> Markup {
     let series = series(turns);
     let metrics: Vec<&Metric> = OF_HISTORY.iter().filter_map(|name| named(name)).collect();
     html! {
@@ -281,19 +281,19 @@ fn table(turns: &[Turn<'_>], sittings: &[(String, &Sitting)]) -> Markup {
                     } }
                     tbody {
                         @for (place, turn) in turns.iter().enumerate().rev() {
-                            @let name = &sittings[turn.place].0;
+                            @let name = &occasions[turn.place].0;
                             tr {
                                 th scope="row" { (place + 1) ". " a href=(page_of(name, "")) { (name) } }
-                                td.text title=(turn.sitting.load) { (letter(series[place])) }
-                                td { (time(&turn.sitting.started_at)) }
+                                td.text title=(turn.occasion.load) { (letter(series[place])) }
+                                td { (time(&turn.occasion.started_at)) }
                                 @for metric in &metrics { (cell(metric, turn)) }
                                 td.text {
                                     @if turn.new.is_empty() { span.quiet { "nothing" } } @else { (turn.new.join(", ")) }
                                     @if let Some(before) = turn.before { small { "compared with run " (before + 1) } }
                                     @else if place > 0 { small { "no run before it has the same load and machine" } }
                                 }
-                                td.text { (turn.sitting.machine) }
-                                td.text { (turn.sitting.throng) }
+                                td.text { (turn.occasion.machine) }
+                                td.text { (turn.occasion.throng) }
                             }
                         }
                     }

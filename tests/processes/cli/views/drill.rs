@@ -103,7 +103,7 @@ fn a_list_shows_what_a_summary_says_and_a_server_has_a_history() {
     assert!(!page.body.contains("Reading its trials"), "{}", page.body);
     assert!(page.body.contains("With 2,000 clients, "), "{}", page.body);
     let summary = view.json("/run/a/summary.json");
-    let server = summary["glance"]["sittings"][0]["courses"][0]["server"].clone();
+    let server = summary["glance"]["occasions"][0]["courses"][0]["server"].clone();
     let server = server.as_str().expect("somebody served all");
     view.get("/history")
         .says(200, &["Servers over time", server]);

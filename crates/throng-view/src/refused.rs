@@ -1,0 +1,42 @@
+//! What was refused, and why.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use super::answers::whole;
+use super::page;
+
+/// Something that was refused, and why.
+pub(super) struct Refused(pub(super) StatusCode, pub(super) String);
+
+impl Refused {
+    pub(super) fn missing(why: &str) -> Self {
+        Self(StatusCode::NOT_FOUND, why.to_owned())
+    }
+
+    pub(super) fn failed(error: &anyhow::Error) -> Self {
+        let why = sentence(&format!("{error:#}"));
+        Self(StatusCode::INTERNAL_SERVER_ERROR, why)
+    }
+
+    /// A record that cannot be read.
+    pub(super) fn broken(error: &anyhow::Error) -> Self {
+        let why = sentence(&format!("{error:#}"));
+        Self(StatusCode::UNPROCESSABLE_ENTITY, why)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let Self(status, why) = self;
+        let title = status.canonical_reason().unwrap_or("Refused");
+        (status, whole(page::refusal(title, &why).into_string())).into_response()
+    }
+}
+
+/// An error as a sentence.
+pub(super) fn sentence(error: &str) -> String {
+    let mut letters = error.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
