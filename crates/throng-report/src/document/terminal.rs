@@ -111,20 +111,20 @@ fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
         }
     }
     let mut pieces = Vec::new();
-    let (mut before, mut was_list) = (String::new(), false);
+    let (mut before, mut was_text) = (String::new(), true);
     for block in all {
-        let is_list = matches!(block, Block::List(_));
+        let is_text = !matches!(block, Block::List(_) | Block::Table(_));
         let is_heading = matches!(block, Block::Heading(_));
         let mut writer = Writer::new(screen, None);
         writer.blocks(&[block]);
         if !writer.text.is_empty() {
-            let gap = if is_heading || (was_list && !is_list) {
+            let gap = if is_heading || (is_text && !was_text) {
                 "\n"
             } else {
                 ""
             };
             before += &format!("{gap}{}", writer.text);
-            was_list = is_list;
+            was_text = is_text;
             if !is_heading {
                 pieces.push(std::mem::take(&mut before));
             }
