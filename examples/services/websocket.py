@@ -1,7 +1,8 @@
-"""A WebSocket echo: websocket.py PORT"""
+"""A WebSocket echo: websocket.py PORT [DIRECTORY WITH cert.pem AND key.pem]"""
 
 import asyncio
 import os
+import ssl
 import sys
 
 import websockets
@@ -18,7 +19,12 @@ async def echo(socket, *_):
 
 
 async def main():
-    async with websockets.serve(echo, "127.0.0.1", int(sys.argv[1]), compression=None, backlog=4096):
+    tls = None
+    if len(sys.argv) > 2:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(f"{sys.argv[2]}/cert.pem", f"{sys.argv[2]}/key.pem")
+    port = int(sys.argv[1])
+    async with websockets.serve(echo, "127.0.0.1", port, compression=None, backlog=4096, ssl=tls):
         await asyncio.Future()
 
 

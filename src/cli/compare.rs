@@ -44,9 +44,9 @@ pub(super) struct Arguments {
     /// Rounds [default: until ratios are within 1 % or the budget is spent; 10 trials].
     #[arg(short, long, value_name = "N", value_parser = values::at_least_one)]
     runs: Option<u32>,
-    /// Time for all slices per number of clients.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
-    budget: Duration,
+    /// Time for all slices per number of clients [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
+    budget: Option<Duration>,
     /// Longest warm-up until rate and CPU per request are level. A server that is not level by then is not compared.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = values::positive_duration)]
     warm_up_limit: Duration,
@@ -196,6 +196,8 @@ fn resolve(arguments: &Arguments, origin: &Origin) -> anyhow::Result<RunSpec> {
     })
 }
 
+/// Time for all slices, where nobody says it.
+const BUDGET: Duration = Duration::from_secs(30);
 /// Trials of each server, where nobody says how many.
 const TRIALS: u32 = 10;
 
@@ -223,11 +225,23 @@ fn method(arguments: &Arguments, settings: &Settings, origin: &Origin) -> Result
         (_, None) if asked != Some(false) => Ok(Method::Slices {
             length_s: arguments.slice.map(|slice| slice.as_secs_f64()),
             rounds: arguments.runs,
-            budget_s: arguments.budget.as_secs_f64(),
+            budget_s: arguments.budget.unwrap_or(BUDGET).as_secs_f64(),
             warm_up_limit_s: arguments.warm_up_limit.as_secs_f64(),
             half_width: HALF_WIDTH,
         }),
-        _ => Ok(Method::Trials),
+        _ => {
+            let of_slices = [
+                ("--budget", arguments.budget.is_some()),
+                ("--slice", arguments.slice.is_some()),
+            ];
+            match of_slices.into_iter().find(|(_, is_given)| *is_given) {
+                None => Ok(Method::Trials),
+                Some((flag, _)) => Err(Usage(format!(
+                    "{flag} needs slices, which do not go with {}; set trials with --runs and --duration",
+                    why_not.unwrap_or("--duration or --method trials")
+                ))),
+            }
+        }
     }
 }
 

@@ -230,7 +230,7 @@ fn nothing_right(load: &Load, plan: &Plan) -> Option<String> {
     (load.verified == 0).then(|| {
         let spoken = encrypted::spoken_instead(plan, load);
         let remedy = if spoken.is_empty() {
-            "; check the path, or say with --expect-status which statuses are right"
+            "; check the path, or say with --expect-status which statuses are right (--debug shows a request and its reply)"
         } else {
             spoken
         };

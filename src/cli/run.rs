@@ -206,7 +206,7 @@ fn not_of_a_search(part: &Part, arguments: &Arguments) -> Result<(), Usage> {
 /// Leaves only these models: of a part of several the servers it has of them.
 fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> {
     for model in models {
-        let is_server = part.servers.iter().any(|server| server.name == *model);
+        let is_server = part.servers.iter().any(|server| server.info.name == *model);
         if !is_server {
             registry::find("model", MODELS, model)?;
         }
@@ -220,10 +220,10 @@ fn choose(part: &mut Part, models: &[String], flat: bool) -> anyhow::Result<()> 
     let twice = |place: usize| {
         part.servers[..place]
             .iter()
-            .any(|s| s.name == part.servers[place].name)
+            .any(|s| s.info.name == part.servers[place].info.name)
     };
     if let Some(place) = (0..part.servers.len()).find(|place| twice(*place)) {
-        let name = &part.servers[place].name;
+        let name = &part.servers[place].info.name;
         return Err(Usage(format!("two servers are called `{name}`")).into());
     }
     if part.servers.is_empty() {

@@ -269,6 +269,16 @@ impl Wanted {
     }
 }
 
+/// A directory that is there, from the root on.
+pub(super) fn directory(text: &str) -> Result<String, String> {
+    let path = std::fs::canonicalize(text)
+        .ok()
+        .filter(|path| path.is_dir());
+    let path = path.ok_or_else(|| format!("there is no directory {text}"))?;
+    let text = path.into_os_string().into_string();
+    text.map_err(|path| format!("{} is not UTF-8 text", path.display()))
+}
+
 /// A name for a server as it was typed: a model as it stands, of a command line the program and what
 /// it runs ("node server.js").
 pub(super) fn short_name(text: &str, kind: &Kind) -> String {

@@ -10,7 +10,7 @@ use super::running::RunningFlags;
 use super::servers::{self, Kind, Wanted, each};
 use super::{Usage, request, running, values};
 use crate::measure::probes::ProbeKind;
-use crate::measure::{LIMITS, MOST_PORTS, Ready, STOP_SIGNALS};
+use crate::measure::{MOST_PORTS, Ready, server_limit, stop_signal};
 use crate::record::spec::LoadSpec;
 use crate::record::{ServerInfo, Settings};
 
@@ -35,8 +35,8 @@ pub(super) struct Care {
     #[arg(long, value_name = "DIR")]
     cwd: Vec<String>,
     /// What says that a server is ready: `tcp` (it accepts a connection), a URL that answers with 2xx or 3xx, like
-    /// http://{address}/health, or a regular expression that a line of its output matches [default: tcp]. Once for
-    /// all such servers, or once for each.
+    /// http://{address}/health, or a regular expression that a line of its output matches [default: tcp]. For https://
+    /// the options for TLS go for it too. Once for all such servers, or once for each.
     #[arg(long, value_name = "URL|REGEX|tcp", value_parser = ready)]
     ready: Vec<String>,
     /// How long a server may take until it is ready.
@@ -248,11 +248,7 @@ fn logs(given: &[String], servers: usize) -> Result<Vec<Vec<String>>, Usage> {
 
 /// A directory that is there, from the root on.
 fn directory(text: &str) -> Result<String, Usage> {
-    let path = std::fs::canonicalize(text)
-        .ok()
-        .filter(|path| path.is_dir());
-    let path = path.ok_or_else(|| Usage(format!("--cwd: there is no directory {text}")))?;
-    as_text(path, "cwd")
+    servers::directory(text).map_err(|why| Usage(format!("--cwd: {why}")))
 }
 
 /// A path as a record can keep it.
@@ -305,31 +301,12 @@ fn ready(text: &str) -> Result<String, String> {
     Ready::read(text).map(|_| text.to_owned())
 }
 
-/// The name of a signal, with or without SIG.
-fn stop_signal(text: &str) -> Result<String, String> {
-    let upper = text.to_ascii_uppercase();
-    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-    let known = STOP_SIGNALS.map(|(name, _)| name);
-    if known.contains(&name) {
-        Ok(name.to_owned())
-    } else {
-        Err(format!(
-            "`{text}` is not a signal to stop a server with; there are: {}",
-            known.join(", ")
-        ))
-    }
-}
-
 /// A limit to start servers under: `nofile=300`, `as=64MiB`.
 fn limit(text: &str) -> Result<(String, u64), String> {
-    let known = || LIMITS.map(|(name, _)| name).join(", ");
-    let wrong = || format!("`{text}` is no limit; write NAME=N, of: {}", known());
-    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-    let (name, _) = LIMITS
-        .into_iter()
-        .find(|(known, _)| *known == name)
-        .ok_or_else(wrong)?;
-    Ok((name.to_owned(), values::bytes(value)?))
+    match text.split_once('=') {
+        Some((name, value)) => server_limit(name, value),
+        None => Err(format!("`{text}` is not a limit; write NAME=N")),
+    }
 }
 
 /// A share below 100 %, in percent.

@@ -76,7 +76,8 @@ pub(super) struct TrafficFlags {
     /// Reconnect after N requests.
     #[arg(long, value_name = "N", value_parser = values::at_least_one, help_heading = "Connections")]
     requests_per_connection: Option<u32>,
-    /// Make a connection for each request: the same as --requests-per-connection 1.
+    /// Make a connection for each request: the same as --requests-per-connection 1. Requests by http then have
+    /// `Connection: close`, unless clients close with --close reset.
     #[arg(
         long,
         visible_alias = "disable-keepalive",

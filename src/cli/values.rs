@@ -6,8 +6,6 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use super::Usage;
 #[cfg(target_os = "linux")]
-pub(super) use crate::record::spec::bytes;
-#[cfg(target_os = "linux")]
 pub(super) use crate::record::spec::count;
 #[cfg(target_os = "linux")]
 use crate::record::spec::{Endpoint, Target};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::options::Value;
-use super::part::ServerKind;
 use super::scale::number;
+use super::server::ServerKind;
 use super::{Part, Study};
 #[cfg(target_os = "linux")]
 use crate::measure::probes;
@@ -158,14 +158,14 @@ impl Part {
                     ServerKind::Own { model, options } => {
                         let command = std::iter::once(model.clone()).chain(options.words());
                         let command = command.collect::<Vec<_>>().join(" ");
-                        if command == server.name {
+                        if command == server.info.name {
                             command
                         } else {
-                            format!("{} ({command})", server.name)
+                            format!("{} ({command})", server.info.name)
                         }
                     }
                     ServerKind::Foreign { command, .. } => {
-                        format!("{} ({})", server.name, command.join(" "))
+                        format!("{} ({})", server.info.name, command.join(" "))
                     }
                 })
                 .collect()

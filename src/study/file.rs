@@ -57,7 +57,7 @@ const OF_LOADS: [&str; 6] = [
 /// How long replies count where nothing is said.
 const USUAL_DURATION: &str = "5s";
 /// What the table `load` does not say, and who does.
-const NOT_OF_A_LOAD: [(&str, &str); 9] = [
+const NOT_OF_A_LOAD: [(&str, &str); 10] = [
     ("clients", "the key `clients` of the part says it"),
     ("duration", "the key `duration` of the part says it"),
     ("warm-up", "the key `warm-up` of the part says it"),
@@ -70,6 +70,7 @@ const NOT_OF_A_LOAD: [(&str, &str); 9] = [
     ("bytes", "a trial counts replies for a time"),
     ("threads", "there are as many as CPUs for the clients"),
     ("cpus", "--client-cpus of the command line says it"),
+    ("files", "it follows from the files that other keys name"),
 ];
 /// The key that gives each client a job, by all its names.
 const JOBS: [&str; 2] = ["requests-per-client", "each"];

@@ -11,6 +11,7 @@ mod part;
 mod place;
 mod published;
 mod scale;
+mod server;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -18,9 +19,10 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 pub use options::{Choice, Options, Value};
-pub use part::{Part, ServerKind, ServerSpec, Without};
+pub use part::{Part, Without};
 pub use place::Source;
 pub use scale::Scale;
+pub use server::{ServerKind, ServerSpec};
 
 use crate::record;
 use crate::registry::{self, Entry, Info};
@@ -231,10 +233,10 @@ impl Study {
 
     fn check_servers(&self, part: &Part) -> Result<(), StudyError> {
         for (place, server) in part.servers.iter().enumerate() {
-            let name = &server.name;
+            let name = &server.info.name;
             if part.servers[..place]
                 .iter()
-                .any(|other| other.name == *name)
+                .any(|other| other.info.name == *name)
             {
                 let why = format!("two servers are called `{name}`; give one a `name`");
                 return Err(self.file.wrong(&server.at, &why));

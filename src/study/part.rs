@@ -1,20 +1,18 @@
 //! One part of a study: servers under one kind of load, and what was published about them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use toml::Spanned;
 
 use super::options::Options;
 use super::published::Published;
+use super::server::ServerSpec;
 use super::values::{
-    at_least_one, clients, loss, model, named_model, optional_positive_time, pattern, percents,
-    positive_time, spanned_name,
+    at_least_one, clients, loss, named_model, optional_positive_time, percents, positive_time,
+    spanned_name,
 };
 use crate::record;
 use crate::record::metrics::{METRICS, Metric};
@@ -152,132 +150,6 @@ enum Kind {
     Limit,
 }
 
-/// One server that takes part: a model, or a command line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServerSpec {
-    /// What it is.
-    pub kind: ServerKind,
-    /// The name it goes by.
-    pub name: String,
-    /// Where it stands in the file.
-    pub(super) at: Range<usize>,
-    /// Variables in its environment.
-    pub environment: BTreeMap<String, String>,
-    /// The command lines run once before all of its trials and once after them; none when empty.
-    pub setup: Vec<String>,
-    pub cleanup: Vec<String>,
-    /// The command line run before each of its trials; none when empty.
-    pub prepare: Vec<String>,
-    /// The command line run after each of them.
-    pub conclude: Vec<String>,
-}
-
-/// What a server is.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ServerKind {
-    /// One of throng's own.
-    Own {
-        model: String,
-        /// Options of `throng serve` for it.
-        options: Options,
-    },
-    /// Anybody's.
-    Foreign {
-        /// Its command line, in words.
-        command: Vec<String>,
-        /// What says that it is ready.
-        ready: Option<String>,
-    },
-}
-
-/// A server as written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
-    #[serde(default, deserialize_with = "model")]
-    model: Option<Spanned<String>>,
-    #[serde(default)]
-    options: Options,
-    command: Option<Spanned<Vec<String>>>,
-    name: Option<String>,
-    #[serde(default, deserialize_with = "pattern")]
-    ready: Option<String>,
-    #[serde(default)]
-    environment: BTreeMap<String, String>,
-    #[serde(default)]
-    setup: Vec<String>,
-    #[serde(default)]
-    cleanup: Vec<String>,
-    #[serde(default)]
-    prepare: Vec<String>,
-    #[serde(default)]
-    conclude: Vec<String>,
-}
-
-impl<'de> Deserialize<'de> for ServerSpec {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(ServerReader)
-    }
-}
-
-/// What is wrong is said while the server is read, so that it is its place which is shown.
-struct ServerReader;
-
-impl<'de> Visitor<'de> for ServerReader {
-    type Value = ServerSpec;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a server, like { model = \"epoll\" }")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ServerSpec, A::Error> {
-        use serde::de::Error as _;
-        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
-        ServerSpec::of(written).map_err(A::Error::custom)
-    }
-}
-
-impl ServerSpec {
-    fn of(written: Written) -> Result<Self, &'static str> {
-        let (at, usual_name, kind) = match (written.model, written.command) {
-            (None, None) => return Err("a server has a `model` or a `command`"),
-            (Some(_), Some(_)) => return Err("a server has a `model` or a `command`, not both"),
-            (Some(_), None) if written.ready.is_some() => {
-                return Err(
-                    "`ready` belongs to a `command`; throng knows when its own servers are",
-                );
-            }
-            (None, Some(_)) if written.options.iter().next().is_some() => {
-                return Err("`options` are those of `throng serve`, and belong to a `model`");
-            }
-            (Some(model), None) => {
-                let (at, model) = (model.span(), model.into_inner());
-                let options = written.options;
-                (at, model.clone(), ServerKind::Own { model, options })
-            }
-            (None, Some(command)) => {
-                let (at, command) = (command.span(), command.into_inner());
-                let Some(program) = command.first() else {
-                    return Err("`command` needs at least one word");
-                };
-                let name = program.rsplit('/').next().unwrap_or(program).to_owned();
-                let ready = written.ready;
-                (at, name, ServerKind::Foreign { command, ready })
-            }
-        };
-        Ok(Self {
-            kind,
-            name: written.name.unwrap_or(usual_name),
-            at,
-            environment: written.environment,
-            setup: written.setup,
-            cleanup: written.cleanup,
-            prepare: written.prepare,
-            conclude: written.conclude,
-        })
-    }
-}
-
 impl Part {
     /// Whether it searches for the limit of its servers.
     pub fn is_search(&self) -> bool {
@@ -363,38 +235,8 @@ impl Part {
         }
         self.servers
             .iter()
-            .map(|server| server.name.clone())
+            .map(|server| server.info.name.clone())
             .collect()
-    }
-}
-
-impl ServerSpec {
-    /// Whether it goes by this name, or is of the model of this name.
-    pub fn is(&self, name: &str) -> bool {
-        let of_model = matches!(&self.kind, ServerKind::Own { model, .. } if model == name);
-        of_model || self.name == name
-    }
-
-    /// Where it stands in the file.
-    pub fn place(&self) -> Range<usize> {
-        self.at.clone()
-    }
-
-    /// A model with these options.
-    pub fn of_model(name: &str, options: Options) -> Self {
-        Self {
-            kind: ServerKind::Own {
-                model: name.to_owned(),
-                options,
-            },
-            name: name.to_owned(),
-            at: 0..0,
-            environment: BTreeMap::new(),
-            setup: Vec::new(),
-            cleanup: Vec::new(),
-            prepare: Vec::new(),
-            conclude: Vec::new(),
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 
 mod claims;
+mod servers;
 
 const HEAD: &str = "name = \"x\"\nquestion = \"y\"\n";
 
@@ -96,7 +97,7 @@ fn for_publication_a_part_is_as_it_says_for_that_and_a_custom_load_has_one_part(
     let a = &study.parts[0];
     assert!(!a.server_names().contains(&"fork".to_owned()));
     assert_eq!(a.excludes(&a.server_of("fork")), Some("x"));
-    assert_eq!(a.server_of("select").name, "select");
+    assert_eq!(a.server_of("select").info.name, "select");
     assert_eq!(a.scenes[0].metric, "latency_p99_us");
     let mut custom = study.clone();
     custom.for_custom_load();
@@ -163,26 +164,6 @@ fn how_long_a_job_takes_is_not_promised() {
     }
     let smaller = part("requests-per-client = 20").scaled(Scale::By(0.1));
     assert_eq!(smaller.parts[0].load.requests_per_client, Some(2));
-}
-
-#[test]
-fn servers_are_models_with_options_or_programs() {
-    let study = study(
-        "clients = [1]\nservers = [\n  { model = \"prefork\", options = { workers = 2, backlog = 5 } },\n  \
-         { command = [\"/usr/bin/node\", \"s.js\", \"{port}\"], ready = \"up\", prepare = [\"true\"] },\n]\n",
-    );
-    let [own, foreign] = study.parts[0].servers.as_slice() else {
-        panic!()
-    };
-    let ServerKind::Own { options, .. } = &own.kind else {
-        panic!("{own:?}")
-    };
-    assert_eq!(options.words(), ["--backlog=5", "--workers=2"]);
-    assert_eq!(
-        (own.name.as_str(), foreign.name.as_str()),
-        ("prefork", "node")
-    );
-    assert_eq!(foreign.prepare, ["true"]);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::protocol::Pattern;
 use crate::record;
 use crate::record::spec::read_time;
 use crate::registry;
@@ -87,16 +86,6 @@ pub(super) fn checked_name(name: &str) -> Result<(), &'static str> {
         return Err("`name` becomes a directory: letters, digits, `-` and `_` only");
     }
     Ok(())
-}
-
-pub(super) fn pattern<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    use serde::de::Error as _;
-    let text = String::deserialize(from)?;
-    // A URL and `tcp` are none.
-    if text != "tcp" && !text.to_ascii_lowercase().starts_with("http://") {
-        Pattern::new(&text).map_err(D::Error::custom)?;
-    }
-    Ok(Some(text))
 }
 
 pub(super) fn named_model<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {

@@ -33,7 +33,7 @@ pub fn text(text: &str) -> usize {
 /// When they are no such answer, or the kernel refuses one.
 pub fn sockets(mut answer: &[u8]) -> io::Result<usize> {
     let mut sockets = 0;
-    while let Some(message) = message::next(&mut answer)? {
+    while let Some(message) = message::next(&mut answer, message::socket)? {
         match message {
             Message::Socket(_) => sockets += 1,
             Message::Done => break,

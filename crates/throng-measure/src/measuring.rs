@@ -96,6 +96,7 @@ pub(super) fn setup<'a>(
             stop_limit: Duration::from_secs_f64(settings.stop_timeout_s),
             hook_limit: Duration::from_secs_f64(settings.hook_timeout_s),
             cpus: &settings.server_cpus,
+            tls: settings.load.tls.as_ref(),
             address: settings
                 .server_address
                 .unwrap_or(Ipv4Addr::LOCALHOST.into()),
@@ -196,6 +197,7 @@ pub(super) enum Measured {
 /// A server that is not ours has to master what the load asks of it, and no more.
 fn rigour(server: &ServerInfo, settings: &Settings) -> Rigour {
     match &server.foreign {
+        None if settings.load.asks_to_close() => Rigour::OneEach,
         None => Rigour::All,
         Some(_) if settings.load.pipeline > 1 => Rigour::Pipelined,
         Some(_) if settings.load.requests_per_connection == Some(1) => Rigour::OneEach,

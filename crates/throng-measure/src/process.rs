@@ -22,8 +22,8 @@ use throng_record::spec::Assignment;
 use throng_sys::signal::Stop;
 use throng_sys::spawn::spawn;
 
-/// Lines of output kept to explain a failure.
-const TAIL_LINES: usize = 20;
+/// Lines of output kept to explain a failure: those of Node.js about a missing module begin 30 lines before the last one.
+const TAIL_LINES: usize = 40;
 /// Longest line kept; the rest of it is taken for another.
 const LINE_BYTES: u64 = 1 << 20;
 /// How long a process may take to stop once somebody waits for throng to stop.

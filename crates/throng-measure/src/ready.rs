@@ -1,15 +1,15 @@
 //! What says that a server is ready: it accepts a connection, a line of its output, or a URL.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use throng_protocol::Pattern;
+use throng_record::spec::TlsSpec;
+use throng_tls::{Client, Fault, Stream};
 
 /// How long a server may take to answer one question whether it is ready.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What a URL begins with.
-const SCHEME: &str = "http://";
 /// A status line is no longer.
 const MOST_BYTES: usize = 1024;
 
@@ -19,12 +19,21 @@ pub enum Ready {
     Tcp,
     /// A line of its output matches.
     Output(Box<Pattern>),
-    /// What is at HOST:PORT answers to a request for this path with 2xx or 3xx.
-    Url(String, String),
+    /// This answers with 2xx or 3xx.
+    Url(Url),
+}
+
+/// What is asked by http or https.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    is_encrypted: bool,
+    /// HOST:PORT.
+    pub(super) host: String,
+    pub(super) path: String,
 }
 
 impl Ready {
-    /// Reads it from what was written: `tcp`, `http://HOST:PORT/PATH`, or a regular expression.
+    /// Reads it from what was written: `tcp`, `http://HOST:PORT/PATH` or `https://`, or a regular expression.
     ///
     /// # Errors
     /// Says what is wrong.
@@ -32,13 +41,17 @@ impl Ready {
         if text == "tcp" {
             return Ok(Self::Tcp);
         }
-        let is_url = text
-            .get(..SCHEME.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
-        if !is_url {
+        let schemes = [("http://", false, 80), ("https://", true, 443)];
+        let found = schemes
+            .into_iter()
+            .find_map(|(scheme, is_encrypted, port)| {
+                let start = text.get(..scheme.len())?;
+                let is_it = start.eq_ignore_ascii_case(scheme);
+                is_it.then(|| (&text[scheme.len()..], is_encrypted, port))
+            });
+        let Some((rest, is_encrypted, usual_port)) = found else {
             return Ok(Self::Output(Box::new(Pattern::new(text)?)));
-        }
-        let rest = &text[SCHEME.len()..];
+        };
         let start = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, path) = rest.split_at(start);
         if host.is_empty() || !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -49,85 +62,155 @@ impl Ready {
         let has_port = host
             .rsplit_once(':')
             .is_some_and(|(_, port)| !port.ends_with(']'));
-        let has_port = has_port || host == "{address}";
-        let port = if has_port { "" } else { ":80" };
+        let host = if has_port || host == "{address}" {
+            host.to_owned()
+        } else {
+            format!("{host}:{usual_port}")
+        };
         let path = if path.starts_with('/') {
             path.to_owned()
         } else {
             format!("/{path}")
         };
-        Ok(Self::Url(format!("{host}{port}"), path))
+        Ok(Self::Url(Url {
+            is_encrypted,
+            host,
+            path,
+        }))
     }
 }
 
-/// Whether a URL answers with 2xx or 3xx; else what came instead.
-pub(super) fn answers(host: &str, path: &str) -> Result<(), String> {
-    let status = status(host, path).map_err(|error| error.to_string())?;
-    match status {
-        200..=399 => Ok(()),
-        status => Err(format!("the status {status}")),
-    }
+/// Why a URL does not say that its server is ready.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unready {
+    /// It may do so later; this came instead.
+    Yet(String),
+    /// It never will.
+    Ever(String),
 }
 
-fn status(host: &str, path: &str) -> std::io::Result<u16> {
-    let addresses: Vec<SocketAddr> = host.to_socket_addrs()?.collect();
-    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return ask(stream, host, path),
-            Err(error) => last = error,
+impl Url {
+    /// What it takes to ask, if that is encrypted.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read.
+    pub(super) fn client(&self, tls: Option<&TlsSpec>) -> anyhow::Result<Option<Client>> {
+        if !self.is_encrypted {
+            return Ok(None);
+        }
+        let usual = TlsSpec::default();
+        let host = std::slice::from_ref(&self.host);
+        Client::new(tls.unwrap_or(&usual), true, host).map(Some)
+    }
+
+    /// Whether it answers with 2xx or 3xx.
+    pub(super) fn answers(&self, tls: Option<&Client>) -> Result<(), Unready> {
+        let socket = self.connect().map_err(|error| yet(&error))?;
+        let status = match tls {
+            None => self.ask(socket),
+            Some(client) => {
+                let stream = Stream::handshake(client, 0, socket, PATIENCE);
+                let stream = stream.map_err(|fault: Fault| {
+                    if fault.kind.is_lasting() {
+                        Unready::Ever(fault.to_string())
+                    } else {
+                        Unready::Yet(fault.to_string())
+                    }
+                })?;
+                self.ask(stream)
+            }
+        };
+        match status.map_err(|error| yet(&error))? {
+            200..=399 => Ok(()),
+            status => Err(Unready::Yet(format!("the status {status}"))),
         }
     }
-    Err(last)
+
+    fn connect(&self) -> std::io::Result<TcpStream> {
+        let addresses: Vec<SocketAddr> = self.host.to_socket_addrs()?.collect();
+        let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(stream) => {
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    stream.set_write_timeout(Some(PATIENCE))?;
+                    return Ok(stream);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn ask(&self, mut stream: impl Read + Write) -> std::io::Result<u16> {
+        let Self { host, path, .. } = self;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while line.len() < MOST_BYTES && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
+            line.push(byte[0]);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let status = line
+            .split(' ')
+            .nth(1)
+            .and_then(|word| word.trim().parse().ok());
+        let is_http = line.starts_with("HTTP/1.");
+        status
+            .filter(|_| is_http)
+            .ok_or_else(|| std::io::Error::other("the answer was not HTTP"))
+    }
 }
 
-fn ask(mut stream: TcpStream, host: &str, path: &str) -> std::io::Result<u16> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
-    let mut line = Vec::new();
-    let mut byte = [0];
-    while line.len() < MOST_BYTES && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
-        line.push(byte[0]);
-    }
-    let line = String::from_utf8_lossy(&line);
-    let status = line
-        .split(' ')
-        .nth(1)
-        .and_then(|word| word.trim().parse().ok());
-    let is_http = line.starts_with("HTTP/1.");
-    status
-        .filter(|_| is_http)
-        .ok_or_else(|| std::io::Error::other("the answer was not HTTP"))
+fn yet(error: &std::io::Error) -> Unready {
+    Unready::Yet(error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
 
+    use throng_tls::fixture::{Authority, Server, Speaks, Valid, server_config};
+
     use super::*;
+
+    fn url(text: &str) -> Url {
+        match Ready::read(text) {
+            Ok(Ready::Url(url)) => url,
+            _ => panic!("{text} is no URL"),
+        }
+    }
 
     #[test]
     fn what_is_written_is_a_url_an_expression_or_tcp() {
-        let url = |text: &str| match Ready::read(text) {
-            Ok(Ready::Url(host, path)) => format!("{host} {path}"),
-            _ => "no URL".to_owned(),
-        };
-        assert_eq!(url("http://{address}/health"), "{address} /health");
-        assert_eq!(url("HTTP://localhost:{port}"), "localhost:{port} /");
-        assert_eq!(url("http://localhost?x"), "localhost:80 /?x");
-        assert_eq!(url("http://[::1]/"), "[::1]:80 /");
-        assert_eq!(url("ready on http://"), "no URL");
+        for (text, host, path) in [
+            ("http://{address}/health", "{address}", "/health"),
+            ("HTTP://localhost:{port}", "localhost:{port}", "/"),
+            ("http://localhost?x", "localhost:80", "/?x"),
+            ("http://[::1]/", "[::1]:80", "/"),
+            ("Https://localhost", "localhost:443", "/"),
+        ] {
+            let url = url(text);
+            assert_eq!((&*url.host, &*url.path), (host, path), "{text}");
+            assert_eq!(
+                url.is_encrypted,
+                text.contains("https") || text.contains("Https")
+            );
+        }
         assert!(matches!(Ready::read("tcp"), Ok(Ready::Tcp)));
-        assert!(matches!(Ready::read("^ready"), Ok(Ready::Output(_))));
-        assert!(Ready::read("http://").is_err() && Ready::read("(").is_err());
+        for pattern in ["^ready", "ready on http://"] {
+            assert!(matches!(Ready::read(pattern), Ok(Ready::Output(_))));
+        }
+        for wrong in ["http://", "https://", "http:///a", "("] {
+            assert!(Ready::read(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
     fn a_server_is_ready_by_its_status() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let host = listener.local_addr().unwrap().to_string();
+        let url = url(&format!("http://{}/health", listener.local_addr().unwrap()));
         let server = std::thread::spawn(move || {
             for reply in [
                 "HTTP/1.1 503 Wait\r\n\r\n",
@@ -142,11 +225,48 @@ mod tests {
                 stream.write_all(reply.as_bytes()).unwrap();
             }
         });
-        assert_eq!(answers(&host, "/health"), Err("the status 503".to_owned()));
-        assert_eq!(answers(&host, "/health"), Ok(()));
-        assert!(answers(&host, "/health").unwrap_err().contains("not HTTP"));
-        assert!(answers(&host, "/health").is_err());
+        let status = Unready::Yet("the status 503".to_owned());
+        assert_eq!(url.answers(None), Err(status));
+        assert_eq!(url.answers(None), Ok(()));
+        let not_http = Unready::Yet("the answer was not HTTP".to_owned());
+        assert_eq!(url.answers(None), Err(not_http));
+        assert!(url.answers(None).is_err());
         server.join().unwrap();
-        assert!(answers(&host, "/").is_err(), "nobody listens");
+        assert!(
+            matches!(url.answers(None), Err(Unready::Yet(_))),
+            "nobody listens"
+        );
+    }
+
+    #[test]
+    fn a_certificate_is_checked_as_that_of_the_load_is() {
+        let (authority, stranger) = (Authority::new(), Authority::new());
+        let certified = authority.issue(&["127.0.0.1"], Valid::Now);
+        let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+        let url = url(&format!("https://{}/", server.address));
+        let ask = |tls: &TlsSpec| url.answers(url.client(Some(tls)).unwrap().as_ref());
+        let trusting = TlsSpec {
+            cacert: Some(authority.cacert()),
+            ..TlsSpec::default()
+        };
+        assert_eq!(ask(&trusting), Ok(()));
+        let insecure = TlsSpec {
+            insecure: true,
+            ..TlsSpec::default()
+        };
+        assert_eq!(ask(&insecure), Ok(()));
+        let other = TlsSpec {
+            cacert: Some(stranger.cacert()),
+            ..TlsSpec::default()
+        };
+        assert!(
+            matches!(ask(&other), Err(Unready::Ever(why)) if why.contains("--cacert FILE")),
+            "it will not have another one"
+        );
+        let missing = TlsSpec {
+            cacert: Some("/nowhere/ca.pem".into()),
+            ..TlsSpec::default()
+        };
+        assert!(url.client(Some(&missing)).is_err());
     }
 }

@@ -170,6 +170,7 @@ mod tests {
         ("Node", DESCRIPTORS, "file descriptors", "Error: accept EMFILE"),
         ("gunicorn", WORKERS, "--timeout", "[2026-01-02 03:04:05 +0000] [4242] [CRITICAL] WORKER TIMEOUT (pid:4250)"),
         ("PostgreSQL", CONNECTIONS, "(max_connections)", "2026-01-02 03:04:05.678 UTC [4242] FATAL:  sorry, too many clients already"),
+        ("PostgreSQL", CONNECTIONS, "(max_connections)", r"the server closed before its reply was what is expected; it began with `E\x00\x00\x00PSFATAL\x00VFATAL\x00C53300\x00Msorry, too many clients already\x00F...`"),
         ("redis", CONNECTIONS, "(maxclients)", "-ERR max number of clients reached"),
         ("redis", CONNECTIONS, "maxclients to 60", "4242:M 02 Jan 2026 03:04:05.678 # Current maximum open files is 92. maxclients has been reduced to 60 to compensate for low ulimit. If you need higher maxclients increase 'ulimit -n'."),
         ("memcached", CONNECTIONS, "(-c)", "ERROR Too many open connections"),

@@ -7,23 +7,24 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Signal};
+use rustix::process::Signal;
 
 use super::announced::{listening_address, says_taken};
 use super::hooks::{self, Place};
 use super::logs::Log;
+use super::named::{LIMITS, STOP_SIGNALS};
 use super::orphans;
 use super::ports;
 use super::probes::Tree;
 use super::process::{Captured, Process, StopOrder};
 use super::queue::NoLine;
-use super::ready::{self, Ready};
+use super::ready::{Ready, Unready};
 use super::running::Attached;
 use super::sayings::Heard;
 use super::served::{Processes, Served, signalled};
 use super::stage::{Halt, Stage, failed};
 use super::stream::connect;
-use throng_record::spec::Endpoint;
+use throng_record::spec::{Endpoint, TlsSpec};
 use throng_record::{Foreign, Running, ServerInfo};
 use throng_sys::signal::Stop;
 use throng_sys::spawn;
@@ -32,24 +33,6 @@ use throng_sys::spawn;
 const LOOK: Duration = Duration::from_millis(100);
 /// How often a server is started with other ports when somebody took one of its.
 const PORTS_TRIED: u32 = 3;
-
-/// Limits that a server can be started under, by the names of `prlimit(1)`.
-pub const LIMITS: [(&str, Resource); 3] = [
-    ("nofile", Resource::Nofile),
-    ("nproc", Resource::Nproc),
-    ("as", Resource::As),
-];
-
-/// Signals that a server can be asked to stop with, by their names.
-pub const STOP_SIGNALS: [(&str, Signal); 7] = [
-    ("TERM", Signal::TERM),
-    ("INT", Signal::INT),
-    ("QUIT", Signal::QUIT),
-    ("HUP", Signal::HUP),
-    ("USR1", Signal::USR1),
-    ("USR2", Signal::USR2),
-    ("KILL", Signal::KILL),
-];
 
 /// SIGKILL, which a process cannot send itself by mistake.
 const KILLED: i32 = Signal::KILL.as_raw();
@@ -69,6 +52,8 @@ pub(super) struct Launch<'a> {
     /// How long the commands before and after may take.
     pub(super) hook_limit: Duration,
     pub(super) cpus: &'a [u32],
+    /// How the load is encrypted, as the question is whether one is ready.
+    pub(super) tls: Option<&'a TlsSpec>,
     /// Where one that is not ours is asked to listen, and expected to.
     pub(super) address: IpAddr,
     pub(super) state: State,
@@ -289,10 +274,15 @@ impl Launch<'_> {
         let places = places.unwrap_or_default();
         let answers = |place: &&Endpoint| connect(place, LOOK).is_ok();
         let mut found = None;
-        let mut missing = match ready {
-            Ready::Output(_) => Missing::Word,
-            Ready::Tcp | Ready::Url(..) => Missing::Connection,
-        };
+        let (mut missing, mut tls) = (Missing::Connection, None);
+        match ready {
+            Ready::Output(_) => missing = Missing::Word,
+            Ready::Tcp => {}
+            Ready::Url(url) => match url.client(self.tls) {
+                Ok(client) => tls = client,
+                Err(error) => return failed("start", format!("--ready: {error:#}"), String::new()),
+            },
+        }
         let mut rest = Duration::from_millis(1);
         loop {
             if process.has_ended() {
@@ -313,9 +303,13 @@ impl Launch<'_> {
             if !waits_for_word && let Some(place) = places.iter().find(answers) {
                 found = Some(place.clone());
                 missing = match ready {
-                    Ready::Url(host, path) => match ready::answers(host, path) {
+                    Ready::Url(url) => match url.answers(tls.as_ref()) {
                         Ok(()) => Missing::Nothing,
-                        Err(why) => Missing::Answer(why),
+                        Err(Unready::Yet(why)) => Missing::Answer(why),
+                        Err(Unready::Ever(why)) => {
+                            let reason = format!("the URL of --ready cannot be asked: {why}");
+                            return failed("start", reason, process.output());
+                        }
                     },
                     Ready::Tcp | Ready::Output(_) => Missing::Nothing,
                 };
@@ -378,8 +372,9 @@ impl Launch<'_> {
             let ports: Vec<String> = elsewhere.iter().map(ToString::to_string).collect();
             reason += &format!(
                 "; it listens on {}: write {{port}} where its command line names the port, or let it \
-                 read PORT from its environment",
-                ports.join(", ")
+                 read PORT from its environment, or start it yourself and name 127.0.0.1:{} instead of its command",
+                ports.join(", "),
+                ports[0]
             );
         }
         failed("start", reason + &still(process), process.output())
@@ -431,7 +426,11 @@ fn memory_ran_out() -> u64 {
 fn ready_sign(foreign: &Foreign, place: &Place) -> Stage<Ready> {
     let text = foreign.ready.as_deref().unwrap_or("tcp");
     match Ready::read(text) {
-        Ok(Ready::Url(host, path)) => Ok(Ready::Url(place.put_into(&host), place.put_into(&path))),
+        Ok(Ready::Url(mut url)) => {
+            url.host = place.put_into(&url.host);
+            url.path = place.put_into(&url.path);
+            Ok(Ready::Url(url))
+        }
         Ok(ready) => Ok(ready),
         Err(why) => failed("start", format!("--ready: {why}"), String::new()),
     }

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(1);
 ///
 /// # Errors
 /// As connect(2) gives them.
-pub(super) fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
+pub fn connect(to: &Endpoint, patience: Duration) -> io::Result<TcpStream> {
     match to {
         Endpoint::Tcp(address) => {
             let stream = TcpStream::connect_timeout(address, patience)?;

@@ -205,8 +205,7 @@ pub enum Close {
 /// Requests are pulled from it piece by piece, so that no copy of a large one is ever made. What it
 /// sends lives as long as the program: it is made once for all clients that ask the same, and may
 /// be lent to the kernel without keeping anybody alive. Only where each request differs
-/// ([`Dialogue::makes`]) is it in memory of the client ([`made`](Self::made)), which is given away to a kernel that
-/// sends by itself.
+/// ([`Dialogue::makes`]) is it in memory of the client ([`made`](Self::made)).
 pub trait Requester: Send {
     /// Begins one more request, also while earlier ones are [`pending`](Self::pending) or not
     /// answered: they are answered in the order in which they were begun.
@@ -224,11 +223,6 @@ pub trait Requester: Send {
         &[]
     }
 
-    /// Gives these away: they count as having left.
-    fn take_made(&mut self) -> Vec<u8> {
-        Vec::new()
-    }
-
     /// So many of the pending bytes have left, or of those that were [`made`](Self::made). Gives what is pending then.
     fn advance(&mut self, count: usize) -> &'static [u8];
 
@@ -240,7 +234,8 @@ pub trait Requester: Send {
     /// [handshake](Dialogue::has_handshake), only that can leave over a new connection.
     fn request(&mut self, out: &mut Vec<u8>) {
         self.begin();
-        out.extend(self.take_made());
+        out.extend_from_slice(self.made());
+        self.advance(self.made().len());
         self.leave(out);
     }
 

@@ -68,7 +68,7 @@ pub fn keeps_waiting(structural_limit: &str) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
-    /// What says that it is ready: `http://...`, which is to answer with 2xx or 3xx, or a regular expression that its
+    /// What says that it is ready: `http://...` or `https://...`, which is to answer with 2xx or 3xx, or a regular expression that its
     /// output matches; absent: it is ready when it accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,

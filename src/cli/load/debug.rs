@@ -187,12 +187,6 @@ impl Requester for OverheardRequester {
         self.requester.made()
     }
 
-    fn take_made(&mut self) -> Vec<u8> {
-        let made = self.requester.take_made();
-        lock(&self.wire).sent.add(&made);
-        made
-    }
-
     fn advance(&mut self, count: usize) -> &'static [u8] {
         let pending = match self.requester.made() {
             [] => self.requester.pending(),

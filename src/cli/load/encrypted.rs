@@ -1,11 +1,11 @@
 //! What a load does about TLS before its clients connect, and after all of them failed.
 
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::Usage;
 use crate::load::Plan;
+use crate::measure::connect;
 use crate::record::Load;
 use crate::record::spec::{Endpoint, LoadSpec, Target};
 use crate::tls::{Client, Stream, speaks_tls};
@@ -37,10 +37,7 @@ pub(super) fn check(plan: &Plan) -> anyhow::Result<()> {
     };
     let patience = plan.connect_timeout.min(PATIENCE);
     for (number, target) in plan.routes.targets().enumerate() {
-        let Some(address) = target.tcp() else {
-            continue;
-        };
-        let Ok(socket) = TcpStream::connect_timeout(&address, patience) else {
+        let Ok(socket) = connect(target, patience) else {
             continue;
         };
         match Stream::handshake(client, number as u64, socket, patience) {

@@ -219,7 +219,8 @@ fn settings(study: &Study, part: &Part, common: &Common) -> anyhow::Result<Setti
 
 /// How the servers of a part are timed: side by side if it says so and nothing is against it.
 fn method(part: &Part, common: &Common) -> Method {
-    let has_hooks = |server: &ServerSpec| !server.prepare.is_empty() || !server.conclude.is_empty();
+    let has_hooks =
+        |server: &ServerSpec| !server.info.prepare.is_empty() || !server.info.conclude.is_empty();
     let budget = part.slices.filter(|_| {
         part.load.why_not_in_slices().is_none()
             && common.client_hosts.is_empty()
@@ -336,16 +337,16 @@ fn take_part(
         if let Some(why) = part.excludes(spec) {
             left_out.push(LeftOut {
                 clients: Vec::new(),
-                server: Some(spec.name.clone()),
+                server: Some(spec.info.name.clone()),
                 reason: why.to_owned(),
             });
             last = Some(anyhow::Error::from(Unsupported {
-                reason: format!("{}: {why}", spec.name),
+                reason: format!("{}: {why}", spec.info.name),
                 remedy: "take other servers or another part".to_owned(),
             }));
             continue;
         }
-        match wanted(spec).info(settings, &common.program) {
+        match wanted(study, spec)?.info(settings, &common.program) {
             Ok(info) => {
                 if let Some((most, why)) = part.most_clients(spec) {
                     left_out.extend(beyond(spec, most, why, &settings.clients));
@@ -357,7 +358,7 @@ fn take_part(
                 Some(why) if part.as_far_as_possible => {
                     left_out.push(LeftOut {
                         clients: Vec::new(),
-                        server: Some(spec.name.clone()),
+                        server: Some(spec.info.name.clone()),
                         reason: why.to_string(),
                     });
                     last = Some(why);
@@ -378,7 +379,7 @@ fn beyond(spec: &ServerSpec, most: u32, why: &str, clients: &[u32]) -> Option<Le
     let clients: Vec<u32> = clients.iter().copied().filter(|own| *own > most).collect();
     (!clients.is_empty()).then(|| LeftOut {
         clients,
-        server: Some(spec.name.clone()),
+        server: Some(spec.info.name.clone()),
         reason: why.to_owned(),
     })
 }
@@ -394,27 +395,40 @@ fn wrong_server(study: &Study, spec: &ServerSpec, error: &anyhow::Error) -> Stud
     at_option(study, options, &why, &why, spec.place())
 }
 
-fn wanted(spec: &ServerSpec) -> Wanted {
-    let (kind, ready) = match &spec.kind {
-        ServerKind::Own { model, options } => (Kind::Own(model.clone(), options.words()), None),
-        ServerKind::Foreign { command, ready } => (Kind::Foreign(command.clone()), ready.clone()),
+/// A server with its files and directories from the root on.
+fn wanted(study: &Study, spec: &ServerSpec) -> Result<Wanted, StudyError> {
+    let wrong = |why: String| study.file.wrong(&spec.place(), &why);
+    let mut info = spec.info.clone();
+    if let Some(cwd) = &mut info.cwd {
+        *cwd = servers::directory(cwd).map_err(|why| wrong(format!("`cwd`: {why}")))?;
+    }
+    for log in &mut info.logs {
+        let path = std::path::absolute(&*log);
+        let path = path.map_err(|error| wrong(format!("`logs`: {error}")))?;
+        *log = path.to_string_lossy().into_owned();
+    }
+    let (kind, ready, stop_signal) = match &spec.kind {
+        ServerKind::Own { model, options } => {
+            (Kind::Own(model.clone(), options.words()), None, None)
+        }
+        ServerKind::Foreign {
+            command,
+            ready,
+            stop_signal,
+        } => (
+            Kind::Foreign(command.clone()),
+            ready.clone(),
+            stop_signal.clone(),
+        ),
     };
-    Wanted {
+    Ok(Wanted {
         kind,
         ready,
-        stop_signal: None,
+        stop_signal,
         named_by: None,
         allow_remote: false,
-        info: ServerInfo {
-            name: spec.name.clone(),
-            environment: spec.environment.clone(),
-            setup: spec.setup.clone(),
-            cleanup: spec.cleanup.clone(),
-            prepare: spec.prepare.clone(),
-            conclude: spec.conclude.clone(),
-            ..ServerInfo::default()
-        },
-    }
+        info,
+    })
 }
 
 /// The server that is its own control: as the command line says, or the part, or the usual one.

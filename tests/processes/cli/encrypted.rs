@@ -2,8 +2,9 @@
 //! are installed.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering::Relaxed;
@@ -104,6 +105,46 @@ fn what_cannot_be_is_named_before_the_clients_come() {
         assert_eq!(server.accepted.load(Relaxed), 1, "no client came");
         assert_eq!(load(&url, "50", &["-k"]).code, 0);
     }
+}
+
+/// A unix socket that is another way to a server.
+fn unix_way_to(address: SocketAddr, path: &Path) {
+    let listener = UnixListener::bind(path).expect("nothing is there");
+    std::thread::spawn(move || {
+        while let Ok((client, _)) = listener.accept() {
+            let server = TcpStream::connect(address).expect("it listens");
+            let (from, to) = (client.try_clone(), server.try_clone());
+            let (mut from, mut to) = (from.expect("a descriptor"), to.expect("a descriptor"));
+            let (mut client, mut server) = (client, server);
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut server, &mut client);
+                let _ = client.shutdown(Shutdown::Write);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_certificate_is_checked_before_clients_come_over_a_unix_socket_too() {
+    let authority = Authority::new();
+    let certified = authority.issue(&["a.example"], Valid::Now);
+    let server = Server::http(server_config(&certified, &Speaks::default()), 5);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s");
+    unix_way_to(server.address, &path);
+    let url = format!("https+unix://{}/", text(&path).replace('/', "%2F"));
+    let cacert = text(&authority.cacert());
+    let finished = load(&url, "50", &["--cacert", &cacert]);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(finished.err.contains("--sni NAME"), "{finished:?}");
+    assert_eq!(server.accepted.load(Relaxed), 1, "no client came");
+    let finished = load(&url, "50", &["--cacert", &cacert, "--sni", "a.example"]);
+    assert_eq!(finished.code, 0, "{finished:?}");
+    assert_eq!(finished.json()["verified"], 50, "{finished:?}");
 }
 
 #[test]
@@ -283,7 +324,7 @@ fn servers_of_others_are_measured_over_tls() {
         (finished, trials.unwrap_or_default())
     };
     for more in [
-        &["--tls", "-k"][..],
+        &["--tls", "-k", "--ready", "https://{address}/"][..],
         &["--cacert", &cacert, "--sni", "localhost"],
     ] {
         let (finished, trials) = measure(more);

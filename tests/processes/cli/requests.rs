@@ -380,7 +380,9 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     let file = |name: &str| place.path().join(name);
     let name = |name: &str| file(name).display().to_string();
     let line = r#"{"path": "/some", "weight": 3}"#;
-    fs::write(file("r"), format!("{line}\n{{\"path\": \"/other\"}}\n")).expect("it can be written");
+    let other = r#"{"path": "/other", "method": "GET", "body": {"file": "b"}}"#;
+    fs::write(file("r"), format!("{line}\n{other}\n")).expect("it can be written");
+    fs::write(file("b"), "as it was").expect("it can be written");
     let run = throng(&[
         "compare",
         "epoll",
@@ -434,6 +436,8 @@ fn a_run_is_exported_and_its_record_has_the_requests() {
     let kept = &record["settings"]["load"]["request-file"];
     assert_eq!(kept["lines"][0], line, "{record}");
     assert_eq!(kept["sha256"].as_str().map(str::len), Some(64), "{record}");
+    fs::write(file("b"), "as it is").expect("it can be written");
+    throng(&["run", "--resume", &name("d")]).is_usage_error(&["b is not what it was (SHA-256 "]);
 }
 
 #[test]

@@ -103,6 +103,10 @@ fn what_does_not_go_with_slices_is_refused_or_has_trials() {
         "{}",
         refused.err
     );
+    let refused = compare(&["epoll", "--budget", "5s"]);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    let why = "--budget needs slices, which do not go with one server alone";
+    assert!(refused.err.contains(why), "{}", refused.err);
     let trials = compare(&[
         "epoll",
         "poll",

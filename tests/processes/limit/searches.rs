@@ -160,7 +160,7 @@ fn what_cannot_be_searched_is_refused() {
         ),
         (
             &["epoll", "--server-limit", "stack=5"],
-            "of: nofile, nproc, as",
+            "there are: nofile, nproc, as",
         ),
         (&["epoll", "--factor", "1"], "from 1.1 to 100"),
         (&["epol"], "did you mean the model `epoll`"),

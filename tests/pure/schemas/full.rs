@@ -152,6 +152,7 @@ fn full_spec() -> LoadSpec {
             alpn: vec!["http/1.1".to_owned()],
             resume: true,
         }),
+        files: [("b.json".to_owned(), "0".repeat(64))].into(),
         ..LoadSpec::default()
     }
 }

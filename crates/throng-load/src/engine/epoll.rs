@@ -157,7 +157,7 @@ impl<T: Transport> Epoll<T> {
         if pool.state(slot) == State::Connecting && !self.transport.is_agreeing(slot) {
             self.has_connected(pool, slot);
             // The edge that says "connected" may be the only one for bytes already here.
-        } else if T::LENDS || !pool.pending(slot).is_empty() {
+        } else if T::SEALS || !pool.pending(slot).is_empty() {
             self.send(pool, slot);
         }
         // A unix socket can be written to anew whenever its peer has read.
@@ -228,7 +228,7 @@ impl<T: Transport> Engine for Epoll<T> {
                 } else if !last.is_empty() {
                     // For whoever is still there.
                     let _ = net::send(&socket, &last, SendFlags::NOSIGNAL);
-                } else if !T::LENDS {
+                } else if !T::SEALS {
                     say_farewell(pool, slot, &socket);
                 }
             }
@@ -263,7 +263,7 @@ impl<T: Transport> Engine for Epoll<T> {
     }
 
     fn end(&mut self, pool: &mut ClientPool) {
-        if T::LENDS {
+        if T::SEALS {
             (0..self.sockets.len())
                 .for_each(|slot| self.apply(pool, slot, Action::Close(Close::Orderly)));
         }

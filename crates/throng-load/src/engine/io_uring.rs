@@ -1,13 +1,14 @@
 //! Clients on io_uring(7).
 //!
 //! A client's receive is asked for once and tells of all that arrives, in buffers that all clients of
-//! a worker share. Requests live as long as the program, so they are sent from where they lie, and a
-//! send that went well is not told of; only a request put together for one client is given to the kernel until it says
-//! that it has left. One call hands over all that is due and waits for what comes
-//! next.
+//! a worker share. Requests live as long as the program, so they are sent from where they lie; one that is put together
+//! for one client, or encrypted, is in a buffer that the kernel has until it has left. A send that went well is not told
+//! of. One call hands over all that is due and waits for what comes next.
 //!
 //! What one call brings has one time, and what is sent because of it leaves with the next one. So
 //! times include what a request waits in our own queue.
+
+mod lending;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use super::full::FullQueues;
 use super::link::{Awaits, Link, Sending};
 use super::transport::Transport;
 use super::{Engine, say_farewell};
-use throng_sys::ring::{Awaited, Event, Notify, Patience, Ring, Turn};
+use throng_sys::ring::{Awaited, Event, Notify, Ring, Turn};
 
 /// Longest request that is expected to leave at once; the end of a longer one is waited for.
 const SMALL: usize = 64 * 1024;
@@ -47,6 +48,8 @@ pub(super) struct IoUring<T> {
     time: u64,
     /// How often the kernel was given what had been begun.
     handed_over: u32,
+    /// Clients that have more to send than the kernel was given, once it has that.
+    again: Vec<u32>,
     /// Sockets over which something was begun that it was not given yet: their numbers must not
     /// become those of others.
     closed: Vec<OwnedFd>,
@@ -70,6 +73,7 @@ impl<T: Transport> IoUring<T> {
             pipelined: plan.pipeline > 1 || plan.dialogue.has_handshake(),
             time: now(),
             handed_over: 1,
+            again: Vec::new(),
             closed: Vec::new(),
         })
     }
@@ -143,12 +147,8 @@ impl<T: Transport> IoUring<T> {
 
     /// Hands over what a client has to send, unless something of it is on its way.
     fn send(&mut self, pool: &mut ClientPool, slot: usize) {
-        if T::LENDS {
-            self.lend(pool, slot, Patience::None);
-            return;
-        }
-        if pool.makes() {
-            self.send_made(pool, slot);
+        if T::SEALS || pool.makes() {
+            self.lend(pool, slot);
             return;
         }
         let link = &mut self.links[slot];
@@ -187,78 +187,6 @@ impl<T: Transport> IoUring<T> {
         }
     }
 
-    /// Hands over what a client has to send, as a buffer that comes back, unless one is on its way.
-    fn lend(&mut self, pool: &mut ClientPool, slot: usize, patience: Patience) {
-        let link = &mut self.links[slot];
-        let (Some(socket), false) = (&link.socket, link.is_lent || link.ends) else {
-            return;
-        };
-        let action = match self.transport.lend(pool, slot) {
-            Ok(None) => return,
-            Ok(Some((buffer, from))) => {
-                link.is_lent = true;
-                link.sent_in = self.handed_over;
-                let name = slot as u32;
-                match self.ring.send(socket, name, buffer, from, patience) {
-                    Ok(()) => return,
-                    Err(error) => pool.broken(slot, errno(&error), self.time),
-                }
-            }
-            Err(error) => self.transport.not_sent(pool, slot, error, self.time),
-        };
-        self.apply(pool, slot, action);
-    }
-
-    /// A buffer has come back, of which so much has left since it was lent.
-    fn has_come_back(
-        &mut self,
-        pool: &mut ClientPool,
-        slot: usize,
-        buffer: Vec<u8>,
-        left: Result<usize, Errno>,
-    ) {
-        self.links[slot].is_lent = false;
-        let taken = left.unwrap_or(0);
-        let has_rest = self.transport.take_back(pool, slot, buffer, taken);
-        if self.links[slot].ends {
-            self.end_if_done(pool, slot);
-            return;
-        }
-        match left {
-            // What it had no room for at once is sent when it has.
-            Ok(_) | Err(Errno::AGAIN | Errno::INTR) if has_rest => {
-                self.lend(pool, slot, Patience::UntilThereIsRoom);
-            }
-            Ok(_) => self.send(pool, slot),
-            Err(error) => {
-                let action = self.transport.not_sent(pool, slot, error, self.time);
-                self.apply(pool, slot, action);
-            }
-        }
-    }
-
-    /// The same where it was put together for this client: the kernel has it until it has left.
-    fn send_made(&mut self, pool: &mut ClientPool, slot: usize) {
-        let link = &mut self.links[slot];
-        let (Some(socket), false) = (&link.socket, link.sending.is_notified) else {
-            return;
-        };
-        if pool.pending(slot).is_empty() || link.ends {
-            return;
-        }
-        let bytes = pool.take_made(slot);
-        link.sending = Sending {
-            is_notified: true,
-            counted: bytes.len(),
-        };
-        link.sent_in = self.handed_over;
-        let sent = self.ring.send_given(socket, slot as u32, link.turn, bytes);
-        if let Err(error) = sent {
-            let action = pool.not_sent(slot, errno(&error), self.time);
-            self.apply(pool, slot, action);
-        }
-    }
-
     /// Bytes of a connection have left, or not.
     fn has_left(
         &mut self,
@@ -281,8 +209,6 @@ impl<T: Transport> IoUring<T> {
             return;
         }
         let action = match sent {
-            // What was given away and has not left cannot be sent again.
-            Ok(_) if pool.makes() && fewer > 0 => pool.not_sent(slot, Errno::PIPE, self.time),
             Ok(_) if was_notified => {
                 pool.sent(slot, more);
                 Action::Send
@@ -314,7 +240,7 @@ impl<T: Transport> IoUring<T> {
     /// Closes a connection for good when the kernel has nothing to do with it any more.
     fn end_if_done(&mut self, pool: &mut ClientPool, slot: usize) {
         let link = &mut self.links[slot];
-        if link.ends && link.awaited == Awaits::Nothing && !link.is_lent {
+        if link.ends && link.awaited == Awaits::Nothing {
             let socket = link.socket.take();
             if link.sent_in == self.handed_over {
                 self.closed.extend(socket);
@@ -367,8 +293,15 @@ impl<T: Transport> IoUring<T> {
             }
             Event::Left { name, turn, sent } => self.has_left(pool, name as usize, turn, sent),
             Event::Writable(name) => self.has_connected(pool, name as usize)?,
-            Event::Sent { name, buffer, sent } => {
-                self.has_come_back(pool, name as usize, buffer, sent);
+            Event::Sent {
+                name,
+                turn,
+                buffer,
+                from,
+                sent,
+            } => {
+                let end = from + sent.unwrap_or(0);
+                self.has_come_back(pool, (name as usize, turn), buffer, end, sent.err());
             }
             Event::Accepted { .. } | Event::Readable(_) => {}
         }
@@ -402,8 +335,9 @@ impl<T: Transport> Engine for IoUring<T> {
                     return;
                 };
                 link.ends = true;
-                if !last.is_empty() && !link.is_lent {
-                    // For whoever is still there.
+                let is_sending = link.sending.is_notified || link.sent_in == self.handed_over;
+                if !last.is_empty() && !is_sending {
+                    // For whoever is still there, behind all else.
                     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
                     let _ = net::send(socket, &last, flags);
                 }
@@ -415,7 +349,7 @@ impl<T: Transport> Engine for IoUring<T> {
                     {
                         return;
                     }
-                } else if !T::LENDS {
+                } else if !T::SEALS {
                     // What is encrypted ends with close_notify instead.
                     say_farewell(pool, slot, socket);
                 }
@@ -431,17 +365,23 @@ impl<T: Transport> Engine for IoUring<T> {
             .wait(Awaited::News, Some(self.full.patience(patience)))
             .context("io_uring_enter failed")?;
         self.time = now();
-        if self.ring.has_handed_over() {
+        let has_handed_over = self.ring.has_handed_over();
+        if has_handed_over {
             self.handed_over = self.handed_over.wrapping_add(1);
             self.closed.clear();
         }
         while self.handle_event(pool)? {}
+        if has_handed_over && !self.again.is_empty() {
+            for slot in std::mem::take(&mut self.again) {
+                self.send(pool, slot as usize);
+            }
+        }
         self.try_again(pool);
         Ok(())
     }
 
     fn end(&mut self, pool: &mut ClientPool) {
-        if T::LENDS {
+        if T::SEALS {
             for slot in 0..self.links.len() {
                 self.apply(pool, slot, Action::Close(Close::Orderly));
             }

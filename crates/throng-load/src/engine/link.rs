@@ -19,8 +19,6 @@ pub(super) struct Link {
     pub(super) sending: Sending,
     /// The same of the client's last connection.
     pub(super) was_sending: Sending,
-    /// Whether the kernel has a buffer of it, which it will give back.
-    pub(super) is_lent: bool,
     /// When its last send was begun, as `IoUring::handed_over` was then.
     pub(super) sent_in: u32,
     /// Whether it is to be dropped as soon as the kernel is done with it.
@@ -34,7 +32,7 @@ impl Link {
     /// the send that was under way, and that is heard of later.
     pub(super) fn was_reset(&self) -> bool {
         let is_gone = |socket| net::getpeername(socket) == Err(Errno::NOTCONN);
-        (self.sending.is_notified || self.is_lent) && self.socket.as_ref().is_some_and(is_gone)
+        self.sending.is_notified && self.socket.as_ref().is_some_and(is_gone)
     }
 }
 

@@ -8,12 +8,7 @@ use throng_tls::{Fault, Heard, Session, Sessions};
 
 use super::super::pool::{Action, ClientPool};
 use super::super::{Close, Plan};
-use super::transport::Transport;
-
-/// Most bytes of a client that are encrypted at once: a few records.
-const PIECE: usize = 64 * 1024;
-/// Buffers that wait to be used again, and most bytes that one of these may have room for.
-const SPARE: (usize, usize) = (256, 8 * 1024);
+use super::transport::{PIECE, Transport};
 
 /// Says that nothing can be encrypted any more, after more records than keys of TLS 1.2 are good for.
 const WORN_OUT: Errno = Errno::PROTO;
@@ -24,8 +19,6 @@ pub(super) struct Tls {
     links: Vec<Option<Box<Link>>>,
     /// What leaves now.
     sealed: Vec<u8>,
-    /// Buffers that were lent.
-    spare: Vec<Vec<u8>>,
 }
 
 /// One of them.
@@ -74,7 +67,7 @@ impl Link {
 }
 
 impl Transport for Tls {
-    const LENDS: bool = true;
+    const SEALS: bool = true;
 
     fn new(plan: &Plan, clients: usize) -> Self {
         let client = plan.tls.as_ref().expect("it is made for plans with TLS");
@@ -82,7 +75,6 @@ impl Transport for Tls {
             sessions: client.sessions(clients),
             links: std::iter::repeat_with(|| None).take(clients).collect(),
             sealed: Vec::new(),
-            spare: Vec::new(),
         }
     }
 
@@ -149,42 +141,16 @@ impl Transport for Tls {
         &mut self,
         pool: &mut ClientPool,
         slot: usize,
-    ) -> Result<Option<(Vec<u8>, usize)>, Errno> {
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, Errno> {
         let Some(link) = &mut self.links[slot] else {
-            return Ok(None);
+            return Ok(0);
         };
-        if link.has_rest() {
-            return Ok(Some((std::mem::take(&mut link.out), link.from)));
+        let count = link.seal(pool, slot, buffer)?;
+        if count > 0 {
+            pool.sent(slot, count);
         }
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        link.plain = link.seal(pool, slot, &mut buffer)?;
-        if buffer.is_empty() {
-            self.spare.push(buffer);
-            return Ok(None);
-        }
-        Ok(Some((buffer, 0)))
-    }
-
-    fn take_back(
-        &mut self,
-        pool: &mut ClientPool,
-        slot: usize,
-        mut buffer: Vec<u8>,
-        left: usize,
-    ) -> bool {
-        if let Some(link) = &mut self.links[slot] {
-            link.from += left;
-            if link.from < buffer.len() {
-                link.out = buffer;
-                return true;
-            }
-            link.left(pool, slot, 0);
-        }
-        if self.spare.len() < SPARE.0 && buffer.capacity() <= SPARE.1 {
-            buffer.clear();
-            self.spare.push(buffer);
-        }
-        false
+        Ok(count)
     }
 
     fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action {
@@ -247,7 +213,6 @@ impl Transport for Tls {
         if let Some(mut link) = self.links[slot].take()
             && how == Close::Orderly
             && !link.has_rest()
-            && link.plain == 0
         {
             link.session.close(&mut last);
         }

@@ -7,10 +7,13 @@ use rustix::io::Errno;
 use super::super::pool::{Action, ClientPool};
 use super::super::{Close, Plan};
 
+/// Most bytes of a client that are lent at once: a few records of TLS.
+pub(super) const PIECE: usize = 64 * 1024;
+
 /// What the connections of a worker's clients are.
 pub(super) trait Transport {
-    /// Whether what leaves is made for each connection, so that whoever sends it later has to own it.
-    const LENDS: bool;
+    /// Whether what leaves is not what the client says, byte for byte, but made for each connection.
+    const SEALS: bool;
 
     /// That of so many clients.
     fn new(plan: &Plan, clients: usize) -> Self;
@@ -32,7 +35,8 @@ pub(super) trait Transport {
         put: impl FnMut(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), Errno>;
 
-    /// What there is to send next, for whoever sends it later, and beginning where.
+    /// Adds what there is to send next to a buffer, for whoever sends it later; gives how many bytes of the client that
+    /// is, which count as sent.
     ///
     /// # Errors
     /// When there can be nothing any more.
@@ -40,16 +44,8 @@ pub(super) trait Transport {
         &mut self,
         pool: &mut ClientPool,
         slot: usize,
-    ) -> Result<Option<(Vec<u8>, usize)>, Errno>;
-
-    /// So much of that has left; whether some of it has not.
-    fn take_back(
-        &mut self,
-        pool: &mut ClientPool,
-        slot: usize,
-        buffer: Vec<u8>,
-        left: usize,
-    ) -> bool;
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, Errno>;
 
     /// Something could not be sent.
     fn not_sent(&mut self, pool: &mut ClientPool, slot: usize, error: Errno, now: u64) -> Action;
@@ -74,7 +70,7 @@ pub(super) trait Transport {
 pub(super) struct Plain;
 
 impl Transport for Plain {
-    const LENDS: bool = false;
+    const SEALS: bool = false;
 
     fn new(_: &Plan, _: usize) -> Self {
         Self
@@ -111,13 +107,17 @@ impl Transport for Plain {
         }
     }
 
-    /// What clients send lives as long as the program.
-    fn lend(&mut self, _: &mut ClientPool, _: usize) -> Result<Option<(Vec<u8>, usize)>, Errno> {
-        Ok(None)
-    }
-
-    fn take_back(&mut self, _: &mut ClientPool, _: usize, _: Vec<u8>, _: usize) -> bool {
-        false
+    fn lend(
+        &mut self,
+        pool: &mut ClientPool,
+        slot: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize, Errno> {
+        let pending = pool.pending(slot);
+        let count = pending.len().min(PIECE);
+        buffer.extend_from_slice(&pending[..count]);
+        pool.sent(slot, count);
+        Ok(count)
     }
 
     #[inline]

@@ -263,13 +263,6 @@ impl ClientPool {
         self.rules.makes
     }
 
-    /// Gives away what a client has to send, which counts as sent.
-    pub(super) fn take_made(&mut self, slot: usize) -> Vec<u8> {
-        let made = self.clients[slot].requester.take_made();
-        self.sent_before(slot, made.len());
-        made
-    }
-
     /// So much of it has left.
     pub(super) fn sent(&mut self, slot: usize, count: usize) {
         let client = &mut self.clients[slot];

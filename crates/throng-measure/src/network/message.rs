@@ -1,4 +1,4 @@
-//! The messages of sock_diag(7), as bytes: a question, and the sockets in its answer; pure.
+//! The messages of sock_diag(7) about TCP, as bytes: a question, and the sockets in its answer; pure.
 //!
 //! Layouts are those of `<linux/netlink.h>`, `<linux/sock_diag.h>`, `<linux/inet_diag.h>` and
 //! `<linux/tcp.h>`; the kernel only ever adds to their ends, so what is shorter than expected is of
@@ -59,6 +59,17 @@ pub struct Question {
     pub memory: bool,
 }
 
+/// The head of a question that has so many bytes behind it.
+pub(super) fn head(bytes: usize, sequence: u32) -> Vec<u8> {
+    let mut head = Vec::with_capacity(HEADER + bytes);
+    head.extend(((HEADER + bytes) as u32).to_ne_bytes());
+    head.extend(BY_FAMILY.to_ne_bytes());
+    head.extend(DUMP.to_ne_bytes());
+    head.extend(sequence.to_ne_bytes());
+    head.extend(0_u32.to_ne_bytes());
+    head
+}
+
 /// A question as the kernel reads it.
 pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
     let family = if question.ipv6 {
@@ -70,12 +81,7 @@ pub(super) fn encode(question: &Question, sequence: u32) -> Vec<u8> {
     for (wanted, kind) in [(question.info, INFO), (question.memory, MEMORY)] {
         extensions |= u8::from(wanted) << (kind - 1);
     }
-    let mut bytes = Vec::with_capacity(HEADER + QUESTION);
-    bytes.extend(((HEADER + QUESTION) as u32).to_ne_bytes());
-    bytes.extend(BY_FAMILY.to_ne_bytes());
-    bytes.extend(DUMP.to_ne_bytes());
-    bytes.extend(sequence.to_ne_bytes());
-    bytes.extend(0_u32.to_ne_bytes());
+    let mut bytes = head(QUESTION, sequence);
     bytes.extend([family as u8, TCP, extensions, 0]);
     bytes.extend(question.states.to_ne_bytes());
     bytes.extend(question.local_port.to_be_bytes());
@@ -117,19 +123,22 @@ pub struct Info {
 
 /// One message of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Message {
-    Socket(Socket),
+pub(crate) enum Message<T> {
+    Socket(T),
     /// The answer is complete.
     Done,
     /// Nothing for us.
     Other,
 }
 
-/// Takes the next message from the front of what was received; none when nothing is left.
+/// Takes the next message from the front of what was received, of which `read` makes a socket; none when nothing is left.
 ///
 /// # Errors
 /// What the kernel refuses, or what is no such message.
-pub(crate) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
+pub(crate) fn next<T>(
+    received: &mut &[u8],
+    read: impl FnOnce(&[u8]) -> Option<T>,
+) -> io::Result<Option<Message<T>>> {
     let bytes = *received;
     if bytes.is_empty() {
         return Ok(None);
@@ -141,7 +150,7 @@ pub(crate) fn next(received: &mut &[u8]) -> io::Result<Option<Message>> {
     *received = &bytes[length.next_multiple_of(4).min(bytes.len())..];
     let body = &bytes[HEADER..length];
     match u16_at(bytes, 4) {
-        Some(BY_FAMILY) => Ok(Some(Message::Socket(socket(body).ok_or_else(damaged)?))),
+        Some(BY_FAMILY) => Ok(Some(Message::Socket(read(body).ok_or_else(damaged)?))),
         Some(kind @ (ERROR | DONE)) => {
             let error = u32_at(body, 0).map_or(0, u32::cast_signed);
             if error < 0 {
@@ -163,7 +172,8 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is cut off")
 }
 
-fn socket(body: &[u8]) -> Option<Socket> {
+/// A socket of TCP.
+pub(crate) fn socket(body: &[u8]) -> Option<Socket> {
     let mut socket = Socket {
         state: *body.get(1)?,
         receive_queue: u32_at(body, 56)?,
@@ -171,18 +181,25 @@ fn socket(body: &[u8]) -> Option<Socket> {
         is_held: u32_at(body, 68)? != 0, // its inode
         ..Socket::default()
     };
-    let mut attributes = body.get(SOCKET..)?;
+    each_attribute(body.get(SOCKET..)?, |kind, content| match kind {
+        INFO => socket.info = info(content),
+        MEMORY => socket.buffer_bytes = buffer_bytes(content),
+        _ => {}
+    })?;
+    Some(socket)
+}
+
+/// Gives `take` the kind and the content of each attribute; none where one is cut off.
+pub(super) fn each_attribute(
+    mut attributes: &[u8],
+    mut take: impl FnMut(u16, &[u8]),
+) -> Option<()> {
     while attributes.len() >= 4 {
         let length = usize::from(u16_at(attributes, 0)?);
-        let content = attributes.get(4..length)?;
-        match u16_at(attributes, 2)? {
-            INFO => socket.info = info(content),
-            MEMORY => socket.buffer_bytes = buffer_bytes(content),
-            _ => {}
-        }
+        take(u16_at(attributes, 2)?, attributes.get(4..length)?);
         attributes = &attributes[length.next_multiple_of(4).min(attributes.len())..];
     }
-    Some(socket)
+    Some(())
 }
 
 /// `tcp_info`: places by its definition.
@@ -214,7 +231,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at + 4)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
@@ -288,7 +305,7 @@ mod tests {
         ];
         let bytes = bytes.concat();
         let mut received = &bytes[..];
-        let Some(Message::Socket(socket)) = next(&mut received).unwrap() else {
+        let Some(Message::Socket(socket)) = next(&mut received, socket).unwrap() else {
             panic!("no socket");
         };
         assert_eq!(socket.state, State::CloseWait as u8);
@@ -298,15 +315,18 @@ mod tests {
         assert_eq!((info.rtt_us, info.rtt_variation_us), (33, 12));
         assert_eq!((info.window_segments, info.retransmits), (10, 4));
         assert_eq!(info.delivery_rate_bytes_per_s, Some(5000));
-        assert_eq!(next(&mut received).unwrap(), Some(Message::Done));
-        assert_eq!(next(&mut received).unwrap(), None);
+        assert_eq!(
+            next(&mut received, super::socket).unwrap(),
+            Some(Message::Done)
+        );
+        assert_eq!(next(&mut received, super::socket).unwrap(), None);
     }
 
     #[test]
     fn an_older_kernel_reports_less() {
         let attributes = attribute(INFO, &[1; 104]);
         let bytes = message(BY_FAMILY, &body(&attributes));
-        let Some(Message::Socket(socket)) = next(&mut &bytes[..]).unwrap() else {
+        let Some(Message::Socket(socket)) = next(&mut &bytes[..], socket).unwrap() else {
             panic!("no socket");
         };
         assert_eq!(socket.info.unwrap().delivery_rate_bytes_per_s, None);
@@ -316,7 +336,7 @@ mod tests {
     #[test]
     fn a_refusal_is_the_error_that_it_names() {
         let bytes = message(ERROR, &(-2_i32).to_ne_bytes());
-        let error = next(&mut &bytes[..]).unwrap_err();
+        let error = next(&mut &bytes[..], socket).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(2));
     }
 
@@ -324,7 +344,7 @@ mod tests {
     #[test]
     fn the_least_number_is_no_error() {
         let bytes = message(ERROR, &i32::MIN.to_ne_bytes());
-        let error = next(&mut &bytes[..]).unwrap_err();
+        let error = next(&mut &bytes[..], socket).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
@@ -332,7 +352,10 @@ mod tests {
     fn what_is_cut_off_is_an_error_wherever_that_is() {
         let bytes = message(BY_FAMILY, &body(&attribute(INFO, &[1; 104])));
         for length in 1..bytes.len() {
-            assert!(next(&mut &bytes[..length]).is_err(), "after {length} bytes");
+            assert!(
+                next(&mut &bytes[..length], socket).is_err(),
+                "after {length} bytes"
+            );
         }
     }
 
@@ -340,7 +363,7 @@ mod tests {
         #[test]
         fn whatever_comes_nothing_breaks(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut received = &bytes[..];
-            while let Ok(Some(_)) = next(&mut received) {}
+            while let Ok(Some(_)) = next(&mut received, socket) {}
             let _ = socket(&bytes);
         }
     }

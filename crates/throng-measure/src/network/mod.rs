@@ -4,3 +4,4 @@ pub(super) mod counters;
 pub(super) mod message;
 pub(super) mod proc_file;
 pub mod sock_diag;
+mod unix;

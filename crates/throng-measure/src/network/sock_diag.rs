@@ -1,4 +1,4 @@
-//! Asks the kernel for TCP sockets (`sock_diag(7)`): any of this network namespace, whoever owns
+//! Asks the kernel for sockets (`sock_diag(7)`): any of this network namespace, whoever owns
 //! them, as fast as they are read and no more of them than are wanted.
 
 use std::io;
@@ -14,7 +14,9 @@ use rustix::net::{
 };
 
 pub use super::message::{Info, Question, Socket, State};
-use super::message::{Message, encode, next};
+use super::message::{Message, encode, next, socket};
+use super::unix;
+pub use super::unix::UnixListener;
 use throng_registry::Unsupported;
 
 /// What the kernel fills at once, at most.
@@ -32,16 +34,33 @@ pub struct SockDiag {
 }
 
 impl SockDiag {
+    fn new() -> Self {
+        Self {
+            socket: None,
+            buffer: vec![0; ROOM].into_boxed_slice(),
+            sequence: 0,
+        }
+    }
+
+    /// Looks whether the kernel answers about unix sockets.
+    ///
+    /// # Errors
+    /// Why not, and what would help.
+    pub fn open_unix() -> Result<Self, Unsupported> {
+        let mut diag = Self::new();
+        let asked = diag.each_unix_listener(|_| ControlFlow::Continue(()));
+        asked.map(|()| diag).map_err(|error| Unsupported {
+            reason: format!("the kernel does not tell of unix sockets (sock_diag): {error}"),
+            remedy: "as root: modprobe unix_diag; or use a kernel with CONFIG_UNIX_DIAG".to_owned(),
+        })
+    }
+
     /// Looks whether the kernel answers.
     ///
     /// # Errors
     /// Why not, and what would help.
     pub fn open() -> Result<Self, Unsupported> {
-        let mut diag = Self {
-            socket: None,
-            buffer: vec![0; ROOM].into_boxed_slice(),
-            sequence: 0,
-        };
+        let mut diag = Self::new();
         let question = Question {
             states: State::Listen.bit(),
             local_port: 1,
@@ -65,14 +84,34 @@ impl SockDiag {
     pub fn each(
         &mut self,
         question: &Question,
-        mut take: impl FnMut(&Socket) -> ControlFlow<()>,
+        take: impl FnMut(&Socket) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        self.dump(|sequence| encode(question, sequence), socket, take)
+    }
+
+    /// Gives `take` each unix socket that listens, until it has enough.
+    ///
+    /// # Errors
+    /// As the kernel refuses.
+    pub fn each_unix_listener(
+        &mut self,
+        take: impl FnMut(&UnixListener) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        self.dump(unix::encode, unix::listener, take)
+    }
+
+    fn dump<T>(
+        &mut self,
+        question: impl FnOnce(u32) -> Vec<u8>,
+        read: fn(&[u8]) -> Option<T>,
+        mut take: impl FnMut(&T) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let socket = match self.socket.take() {
             Some(socket) => socket,
             None => open()?,
         };
         self.sequence = self.sequence.wrapping_add(1);
-        let bytes = encode(question, self.sequence);
+        let bytes = question(self.sequence);
         let kernel = SocketAddrNetlink::new(0, 0);
         retry(|| sendto(&socket, &bytes, SendFlags::empty(), &kernel))?;
         loop {
@@ -81,7 +120,7 @@ impl SockDiag {
             if received.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            while let Some(message) = next(&mut received)? {
+            while let Some(message) = next(&mut received, read)? {
                 match message {
                     Message::Socket(found) if take(&found).is_break() => return Ok(()),
                     Message::Done => {

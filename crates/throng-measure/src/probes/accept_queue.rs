@@ -4,8 +4,9 @@
 //! what came of it. A full queue makes the kernel drop SYNs, or the last part of the handshake, and
 //! clients try again after 1 s and more: its counters say how often. They are of the whole network
 //! namespace, so their growth from before the first client to after the last is taken.
+//!
+//! A unix socket has such a queue too. It refuses clients while that is full (EAGAIN), and the kernel counts nothing.
 
-use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use super::pace::Pace;
 use super::{Moment, Probe, ProbeKind, Sample, Subject, Target};
 use crate::network::counters::{Counters, KernelCounter, Values, differences};
 use crate::network::sock_diag::{Question, SockDiag, State};
+use throng_record::spec::Endpoint;
 use throng_record::{Purpose, metrics};
 use throng_registry::{Info, Unsupported};
 
@@ -65,10 +67,33 @@ struct AcceptQueueProbe {
 
 struct Sources {
     diag: SockDiag,
-    counters: Counters,
+    /// Of TCP alone.
+    counters: Option<Counters>,
 }
 
-/// The listening sockets of a port.
+impl Sources {
+    fn open(server: &Endpoint) -> Result<Self, Unsupported> {
+        Ok(match server {
+            Endpoint::Tcp(_) => Self {
+                diag: SockDiag::open()?,
+                counters: Some(Counters::open()?),
+            },
+            Endpoint::Unix(_) => Self {
+                diag: SockDiag::open_unix()?,
+                counters: None,
+            },
+        })
+    }
+
+    fn count(&mut self) -> std::io::Result<Option<Values>> {
+        let counters = self.counters.as_mut();
+        counters
+            .map(|counters| counters.read(KERNEL_COUNTERS))
+            .transpose()
+    }
+}
+
+/// The listening sockets of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Queue {
     listeners: u64,
@@ -78,8 +103,35 @@ struct Queue {
     backlog: u32,
 }
 
-fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Option<Queue>> {
+impl Queue {
+    /// With one more listening socket.
+    fn with(known: Option<Self>, waiting: u32, backlog: u32) -> Self {
+        let known = known.unwrap_or(Self {
+            backlog: u32::MAX,
+            ..Self::default()
+        });
+        Self {
+            listeners: known.listeners + 1,
+            waiting: known.waiting + u64::from(waiting),
+            backlog: known.backlog.min(backlog),
+        }
+    }
+}
+
+fn look(diag: &mut SockDiag, server: &Endpoint) -> std::io::Result<Option<Queue>> {
     let mut queue: Option<Queue> = None;
+    let server = match server {
+        Endpoint::Tcp(server) => server,
+        Endpoint::Unix(path) => {
+            diag.each_unix_listener(|socket| {
+                if socket.is_at(path) {
+                    queue = Some(Queue::with(queue, socket.waiting, socket.backlog));
+                }
+                ControlFlow::Continue(())
+            })?;
+            return Ok(queue);
+        }
+    };
     // A server on [::] may take clients of IPv4 too; one on an IPv4 address is of that family.
     let question = Question {
         ipv6: server.is_ipv6(),
@@ -88,13 +140,7 @@ fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Option<Queue
         ..Question::default()
     };
     diag.each(&question, |socket| {
-        let queue = queue.get_or_insert(Queue {
-            backlog: u32::MAX,
-            ..Queue::default()
-        });
-        queue.listeners += 1;
-        queue.waiting += u64::from(socket.receive_queue);
-        queue.backlog = queue.backlog.min(socket.send_queue);
+        queue = Some(Queue::with(queue, socket.receive_queue, socket.send_queue));
         ControlFlow::Continue(())
     })?;
     Ok(queue)
@@ -102,24 +148,18 @@ fn look(diag: &mut SockDiag, server: SocketAddr) -> std::io::Result<Option<Queue
 
 impl Probe for AcceptQueueProbe {
     fn attach(&mut self, target: &Target) -> Result<(), Unsupported> {
-        let server = target.tcp()?;
-        let mut sources = Sources {
-            diag: SockDiag::open()?,
-            counters: Counters::open()?,
-        };
+        let server = &target.server;
+        let mut sources = Sources::open(server)?;
         let unsupported = |error: std::io::Error| Unsupported {
             reason: format!("the listening socket cannot be looked at: {error}"),
-            remedy: "see whether `ss -ltn` shows it".to_owned(),
+            remedy: "see whether `ss -ltn`, or `ss -lx`, shows it".to_owned(),
         };
         self.queue = look(&mut sources.diag, server).map_err(unsupported)?;
         if self.queue.is_none() {
             return Err(unsupported(std::io::ErrorKind::NotFound.into()));
         }
-        let before = sources
-            .counters
-            .read(KERNEL_COUNTERS)
-            .map_err(unsupported)?;
-        self.grown = Some((before.clone(), before));
+        let before = sources.count().map_err(unsupported)?;
+        self.grown = before.map(|before| (before.clone(), before));
         self.sources = Some(sources);
         Ok(())
     }
@@ -131,18 +171,21 @@ impl Probe for AcceptQueueProbe {
         at: Instant,
         out: &mut Vec<Sample>,
     ) -> anyhow::Result<()> {
-        let (Some(sources), Some(server)) = (&mut self.sources, target.server.tcp()) else {
+        let Some(sources) = &mut self.sources else {
             return Ok(());
         };
         if moment == Moment::After
             && let Some((_, after)) = &mut self.grown
+            && let Some(counted) = sources.count()?
         {
-            *after = sources.counters.read(KERNEL_COUNTERS)?;
+            *after = counted;
         }
         if !self.pace.is_due(at) {
             return Ok(());
         }
-        let seen = self.pace.look(at, || look(&mut sources.diag, server));
+        let seen = self
+            .pace
+            .look(at, || look(&mut sources.diag, &target.server));
         // A server may close its listening socket when it takes nobody any more.
         let Some(queue) = seen? else {
             return Ok(());
@@ -175,7 +218,8 @@ impl Probe for AcceptQueueProbe {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
+    use std::net::{SocketAddr, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
 
     use socket2::{Domain, Socket, Type};
 
@@ -192,7 +236,7 @@ mod tests {
         let _clients: Vec<TcpStream> = (0..3)
             .map(|_| TcpStream::connect(server).unwrap())
             .collect();
-        let mut diag = SockDiag::open().unwrap();
+        let (mut diag, server) = (SockDiag::open().unwrap(), &Endpoint::Tcp(server));
         let queue = look(&mut diag, server).unwrap().unwrap();
         let somaxconn = crate::host::sysctl("net/core/somaxconn").unwrap();
         assert_eq!(queue.backlog.to_string(), somaxconn);
@@ -201,5 +245,39 @@ mod tests {
         assert_eq!(look(&mut diag, server).unwrap().unwrap().backlog, 5);
         drop(listener);
         assert!(become_so(|| look(&mut diag, server).unwrap().is_none()));
+    }
+
+    #[test]
+    fn that_of_a_unix_socket_is_seen_too() {
+        let Ok(mut diag) = SockDiag::open_unix() else {
+            println!("not tried: this kernel does not tell of unix sockets");
+            return;
+        };
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let abstract_name = format!("@throng-test-queue-{}", std::process::id());
+        let path = path.to_str().unwrap();
+        for written in [path, &abstract_name] {
+            let server = Endpoint::Unix(written.parse().unwrap());
+            if written == path {
+                let _clients: Vec<UnixStream> =
+                    (0..3).map(|_| UnixStream::connect(path).unwrap()).collect();
+                let queue = look(&mut diag, &server).unwrap().unwrap();
+                assert_eq!((queue.listeners, queue.waiting), (1, 3));
+                assert!(queue.backlog >= 3, "{queue:?}");
+            } else {
+                assert_eq!(look(&mut diag, &server).unwrap(), None);
+                let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+                let Endpoint::Unix(name) = &server else {
+                    panic!("it is a unix socket");
+                };
+                rustix::net::bind(&socket, &name.address().unwrap()).unwrap();
+                socket.listen(7).unwrap();
+                let queue = look(&mut diag, &server).unwrap().unwrap();
+                assert_eq!((queue.listeners, queue.waiting, queue.backlog), (1, 0, 7));
+            }
+        }
+        drop(listener);
     }
 }

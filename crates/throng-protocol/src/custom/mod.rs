@@ -44,6 +44,8 @@ impl Custom {
 
 /// Most bytes of a request that are shown.
 const SHOWN: usize = 32;
+/// The same of a reply that is wrong. Servers that turn clients away say why at its beginning.
+const SHOWN_REPLY: usize = 80;
 
 impl Dialogue for Custom {
     fn describe(&self, _: &Settings) -> String {
@@ -64,6 +66,8 @@ impl Dialogue for Custom {
             expectation: self.expectation,
             unanswered: 0,
             progress: self.expectation.begin(),
+            start: Beginning::default(),
+            was_cut: false,
         })
     }
 }
@@ -76,6 +80,47 @@ struct CustomRequester {
     unanswered: usize,
     /// What has come of the reply to the oldest of them.
     progress: Progress,
+    start: Beginning,
+    /// Whether the connection ended in the middle of a reply.
+    was_cut: bool,
+}
+
+/// The first bytes of a reply that is not whole.
+struct Beginning {
+    bytes: [u8; SHOWN_REPLY],
+    count: u8,
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Self {
+            bytes: [0; SHOWN_REPLY],
+            count: 0,
+        }
+    }
+}
+
+impl Beginning {
+    fn keep(&mut self, input: &[u8]) {
+        let from = usize::from(self.count);
+        let count = input.len().min(SHOWN_REPLY - from);
+        self.bytes[from..from + count].copy_from_slice(&input[..count]);
+        self.count += count as u8;
+    }
+
+    /// What is wrong with a reply, and how that began.
+    #[cold]
+    fn blame(&self, what: &str) -> ProtocolError {
+        let shown = self.bytes[..usize::from(self.count)].escape_ascii();
+        let more = if usize::from(self.count) == SHOWN_REPLY {
+            "..."
+        } else {
+            ""
+        };
+        ProtocolError {
+            what: format!("{what}; it began with `{shown}{more}`"),
+        }
+    }
 }
 
 impl Requester for CustomRequester {
@@ -98,6 +143,8 @@ impl Requester for CustomRequester {
         self.requests.start_over(0);
         self.unanswered = 0;
         self.progress = self.expectation.begin();
+        self.start.count = 0;
+        self.was_cut = false;
     }
 
     fn receive(&mut self, mut input: &[u8]) -> Result<Replies, ProtocolError> {
@@ -107,12 +154,21 @@ impl Requester for CustomRequester {
                 let what = format!("{} bytes came after the reply", input.len());
                 return Err(ProtocolError { what });
             }
-            let Some(used) = self.expectation.take(&mut self.progress, input)? else {
-                break;
+            let used = match self.expectation.take(&mut self.progress, input) {
+                Ok(Some(used)) => used,
+                Ok(None) => {
+                    self.start.keep(input);
+                    break;
+                }
+                Err(wrong) => {
+                    self.start.keep(input);
+                    return Err(self.start.blame(&wrong.what));
+                }
             };
             input = &input[used..];
             self.unanswered -= 1;
             self.progress = self.expectation.begin();
+            self.start.count = 0;
             completed += 1;
         }
         Ok(Replies {
@@ -121,10 +177,19 @@ impl Requester for CustomRequester {
         })
     }
 
+    fn fault(&self) -> Option<&'static str> {
+        self.was_cut.then_some("closed-early")
+    }
+
     fn finish(&mut self) -> Result<Replies, ProtocolError> {
         let ends_a_reply =
             self.expectation.is_close() && self.unanswered > 0 && self.progress.has_begun();
         if !ends_a_reply {
+            if self.progress.has_begun() {
+                self.was_cut = true;
+                let what = "the server closed before its reply was what is expected";
+                return Err(self.start.blame(what));
+            }
             return Ok(Replies::default());
         }
         self.forget();
@@ -237,8 +302,34 @@ mod tests {
         }
         let mut other = custom("bytes:5").requester(&Settings::default(), 0);
         other.request(&mut Vec::new());
+        assert_eq!(other.finish(), Ok(Replies::default()), "nothing came");
         other.receive(b"1234").unwrap();
-        assert_eq!(other.finish(), Ok(Replies::default()));
+        assert_eq!(other.fault(), None);
+        let error = other.finish().unwrap_err();
+        assert!(error.what.ends_with("it began with `1234`"), "{error}");
+        assert_eq!(other.fault(), Some("closed-early"));
+    }
+
+    /// What PostgreSQL says to one client too many.
+    #[test]
+    fn what_a_server_said_instead_is_shown() {
+        let refusal = b"E\0\0\0\x50SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Fproc.c\0L360\0RInitProcess\0\0";
+        for cut in [3, 30, 60, refusal.len()] {
+            let mut requester =
+                custom("regex:Z\\x00\\x00\\x00\\x05I").requester(&Settings::default(), 0);
+            requester.request(&mut Vec::new());
+            requester.receive(&refusal[..cut]).unwrap();
+            requester.receive(&refusal[cut..]).unwrap();
+            let error = requester.finish().unwrap_err();
+            assert!(
+                error.what.contains("sorry, too many clients already\\x00"),
+                "{error}"
+            );
+            requester.forget();
+            requester.request(&mut Vec::new());
+            requester.receive(b"1").unwrap();
+            assert!(requester.finish().unwrap_err().what.ends_with("`1`"));
+        }
     }
 
     #[test]

@@ -45,13 +45,6 @@ impl Made {
         }
     }
 
-    /// Gives away what is pending.
-    pub(super) fn take(&mut self) -> Vec<u8> {
-        let mut wire = std::mem::take(&mut self.wire);
-        wire.drain(..std::mem::take(&mut self.at));
-        wire
-    }
-
     /// What was begun is not to leave after all.
     pub(super) fn forget(&mut self) {
         self.wire.clear();

@@ -90,13 +90,6 @@ impl Requester for HttpRequester {
         self.made.as_ref().map_or(&[], |made| made.pending())
     }
 
-    fn take_made(&mut self) -> Vec<u8> {
-        self.made
-            .as_mut()
-            .map(|made| made.take())
-            .unwrap_or_default()
-    }
-
     fn advance(&mut self, count: usize) -> &'static [u8] {
         match &mut self.made {
             None => self.requests.advance(count),

@@ -1,13 +1,12 @@
 //! The body of a request.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::SpecError;
+use super::files::{self, Hashes};
 use super::text::as_text;
-use crate::named_file;
-use throng_protocol::LARGEST_SIZE;
 
 /// Text as it stands, or `@` and the name of a file that holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,20 +21,13 @@ impl Data {
     /// Its bytes.
     ///
     /// # Errors
-    /// When the file cannot be read or is too large.
-    pub(super) fn bytes(&self) -> Result<Vec<u8>, SpecError> {
+    /// When the file cannot be read, is too large or has changed.
+    pub(super) fn bytes(&self, known: &Hashes) -> Result<Vec<u8>, SpecError> {
         match self {
             Self::Text(text) => Ok(text.clone().into_bytes()),
-            Self::File(path) => read("data", path),
+            Self::File(path) => files::read("data", path, known),
         }
     }
-}
-
-/// What is in the file that a key of a load names.
-pub(super) fn read(key: &'static str, path: &Path) -> Result<Vec<u8>, SpecError> {
-    let refused = |why: String| SpecError::value(key, format!("`{key}`: {why}"));
-    named_file::read(path, LARGEST_SIZE as u64)
-        .map_err(|error| refused(format!("cannot read {}: {error}", path.display())))
 }
 
 impl FromStr for Data {

@@ -1,6 +1,6 @@
 //! What the clients of a load say, from what is asked for.
 
-use super::{Data, LoadSpec, Paths, Sent, SpecError, data};
+use super::{Close, Data, LoadSpec, Paths, Sent, SpecError, files};
 use throng_protocol::{
     BodyRule, Custom, Dialogue, Expectation, HttpRequest, Mix, PROTOCOLS, RequestPart, Settings,
     has_variables,
@@ -16,7 +16,7 @@ impl LoadSpec {
         if let (Some(sent), Some(expect)) = (&self.send, &self.expect) {
             let expectation = Expectation::parse(expect);
             let expectation = expectation.map_err(|why| SpecError::value("expect", why))?;
-            let custom = Custom::new(&bytes(sent)?, Box::leak(Box::new(expectation)))
+            let custom = Custom::new(&self.sent_bytes(sent)?, Box::leak(Box::new(expectation)))
                 .map_err(|why| SpecError::value("send", format!("`send`: {why}")))?;
             return Ok((Box::leak(Box::new(custom)), Settings::default()));
         }
@@ -44,9 +44,10 @@ impl LoadSpec {
     /// What clients ask for by http.
     fn http_requests(&self) -> Result<Mix<&'static HttpRequest>, SpecError> {
         if let Some(file) = &self.request_file {
-            return file.requests(&self.header, self.variables);
+            return file.requests(&self.headers(), self.variables, &self.files);
         }
-        let body = self.data.as_ref().map(Data::bytes).transpose()?;
+        let body = self.data.as_ref().map(|data| data.bytes(&self.files));
+        let body = body.transpose()?;
         let mut parts = Vec::new();
         for (path, weight) in self.paths().parts() {
             let request = self.http_request(path, body.clone())?;
@@ -55,9 +56,30 @@ impl LoadSpec {
         Ok(HttpRequest::keep(parts))
     }
 
+    /// Whether each request tells the server to close, since no other follows over its connection. Clients that close with
+    /// a reset do it themselves.
+    pub fn asks_to_close(&self) -> bool {
+        self.protocol.as_deref() == Some("http")
+            && self.requests_per_connection == Some(1)
+            && self.close == Close::Orderly
+    }
+
+    /// The headers of all requests.
+    fn headers(&self) -> Vec<String> {
+        let mut headers = self.header.clone();
+        let is_given = |header: &String| {
+            let name = header.split(':').next().unwrap_or_default();
+            name.eq_ignore_ascii_case("connection")
+        };
+        if self.asks_to_close() && !headers.iter().any(is_given) {
+            headers.push("Connection: close".to_owned());
+        }
+        headers
+    }
+
     /// What they ask for at one path.
     fn http_request(&self, path: &str, body: Option<Vec<u8>>) -> Result<HttpRequest, SpecError> {
-        let request = HttpRequest::new(self.http_method.as_deref(), path, &self.header, body);
+        let request = HttpRequest::new(self.http_method.as_deref(), path, &self.headers(), body);
         let request = request.and_then(|request| request.with_variables_if(self.variables));
         request.map_err(|(part, why)| {
             let key = match part {
@@ -97,12 +119,12 @@ impl LoadSpec {
         }
         Ok(())
     }
-}
 
-/// The bytes to send.
-fn bytes(sent: &Sent) -> Result<Vec<u8>, SpecError> {
-    match sent {
-        Sent::Text(bytes) => Ok(bytes.clone()),
-        Sent::File(path) => data::read("send", path),
+    /// The bytes to send.
+    fn sent_bytes(&self, sent: &Sent) -> Result<Vec<u8>, SpecError> {
+        match sent {
+            Sent::Text(bytes) => Ok(bytes.clone()),
+            Sent::File(path) => files::read("send", path, &self.files),
+        }
     }
 }

@@ -20,6 +20,9 @@ impl LoadSpec {
         };
         let mut entries = BTreeMap::new();
         for (key, value) in value.as_object().into_iter().flatten() {
+            if key == "files" {
+                continue; // they follow from the others
+            }
             // A file, and what was in it.
             if key == "request-file"
                 && let Some(path) = value.get("path")
@@ -88,6 +91,12 @@ impl LoadSpec {
                 == other.request_file.as_ref().map(RequestFile::path)
         {
             differing.push(("request-file".to_owned(), here, there));
+        }
+        for (name, here) in &self.files {
+            if let Some(there) = other.files.get(name).filter(|there| *there != here) {
+                let said = |hash: &String| format!("SHA-256 {hash}");
+                differing.push((name.clone(), said(here), said(there)));
+            }
         }
         differing
     }

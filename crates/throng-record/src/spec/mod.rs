@@ -9,6 +9,7 @@ mod bytes;
 mod check;
 mod data;
 mod dialogue;
+mod files;
 mod flags;
 mod made_up;
 mod network;
@@ -24,6 +25,7 @@ mod tls;
 mod trial;
 mod weighted;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -215,6 +217,9 @@ pub struct LoadSpec {
     /// How connections are encrypted; absent: not at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
+    /// The files of which bytes are sent, each with the SHA-256 of what was in it when the load was asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 impl Default for LoadSpec {
@@ -267,6 +272,7 @@ impl Default for LoadSpec {
             delay: false,
             source: Vec::new(),
             tls: None,
+            files: BTreeMap::new(),
         }
     }
 }
@@ -385,15 +391,6 @@ impl LoadSpec {
     /// Whether each client has a job and is done then.
     pub fn has_jobs(&self) -> bool {
         self.requests_per_client.is_some()
-    }
-
-    /// With what is in the files that it names, so that it says all by itself.
-    ///
-    /// # Errors
-    /// When one cannot be read, or is not what it should be.
-    pub fn with_files(mut self) -> Result<Self, SpecError> {
-        self.request_file = self.request_file.map(|file| file.read()).transpose()?;
-        Ok(self)
     }
 
     /// What requests ask for by http.

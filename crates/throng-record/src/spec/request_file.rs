@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest as _, Sha256};
 use throng_protocol::{HttpRequest, Mix, RequestPart, Statuses};
 
-use super::{SpecError, data};
+use super::SpecError;
+use super::files::{self, Hashes};
 
 /// The key of a load that names such a file.
 const KEY: &str = "request-file";
@@ -80,7 +80,7 @@ impl RequestFile {
     }
 
     fn text(&self) -> Result<String, SpecError> {
-        let bytes = data::read(KEY, &self.path)?;
+        let bytes = files::read(KEY, &self.path, &Hashes::new())?;
         String::from_utf8(bytes).map_err(|error| {
             let end = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..end].split(|byte| *byte == b'\n').count();
@@ -88,36 +88,57 @@ impl RequestFile {
         })
     }
 
-    /// What it asks for, with these headers in all requests that have none of that name.
+    /// The text that was read, or is read now and has to be what it was.
+    fn known_text(&self) -> Result<String, SpecError> {
+        let content = self.content.as_ref();
+        if let Some(lines) = content.and_then(|content| content.lines.as_ref()) {
+            return Ok(lines.join("\n"));
+        }
+        let text = self.text()?;
+        match self.sha256() {
+            Some(known) if hash(&text) != known => {
+                let why = format!("`{KEY}`: {}", files::changed(&self.path, known));
+                Err(SpecError::value(KEY, why))
+            }
+            _ => Ok(text),
+        }
+    }
+
+    /// Adds the hashes of all files that hold bodies to those that are known.
+    pub(super) fn remember_bodies(&self, known: &mut Hashes) -> Result<(), SpecError> {
+        let whole = self.known_text()?;
+        for (number, text, line) in self.lines(&whole)? {
+            if let Some(Body::File(path)) = &line.body {
+                files::remember(KEY, &self.beside(path), known)
+                    .map_err(|error| self.wrong(number, column(text, "body"), &error.why))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a file lies that is named in this one: in the same directory if nothing else is said.
+    fn beside(&self, path: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    /// What it asks for, with these headers in all requests that have none of that name. Files of bodies have to be what
+    /// they were, if that is known.
     pub(super) fn requests(
         &self,
         headers: &[String],
         variables: bool,
+        known: &Hashes,
     ) -> Result<Mix<&'static HttpRequest>, SpecError> {
-        let lines = self
-            .content
-            .as_ref()
-            .and_then(|content| content.lines.as_ref());
-        let text = match lines {
-            Some(lines) => lines.join("\n"),
-            None => self.text()?,
-        };
-        if let (Some(known), None) = (self.sha256(), lines)
-            && hash(&text) != known
-        {
-            let path = self.path.display();
-            let why = format!("`{KEY}`: {path} is not what it was (SHA-256 {known})");
-            return Err(SpecError::value(KEY, why));
-        }
-        let mut bodies = Bodies::default();
+        let text = self.known_text()?;
+        let mut bodies = BTreeMap::new();
         let mut parts = Vec::new();
         for (number, text, line) in self.lines(&text)? {
             let wrong = |key: &str, why: &str| self.wrong(number, column(text, key), why);
             let body = line.body.as_ref();
             let body = body
-                .map(|body| bodies.bytes(body, &self.path))
+                .map(|body| self.body(body, known, &mut bodies))
                 .transpose()
-                .map_err(|why| wrong("body", &why))?;
+                .map_err(|error| wrong("body", &error.why))?;
             let request = HttpRequest::new(
                 line.method.as_deref(),
                 line.path.as_deref().unwrap_or("/"),
@@ -132,6 +153,25 @@ impl RequestFile {
             parts.push((request, line.weight));
         }
         Ok(HttpRequest::keep(parts))
+    }
+
+    /// The bytes of a body; each file is read once.
+    fn body(
+        &self,
+        body: &Body,
+        known: &Hashes,
+        read: &mut BTreeMap<PathBuf, Vec<u8>>,
+    ) -> Result<Vec<u8>, SpecError> {
+        let path = match body {
+            Body::Text(text) => return Ok(text.clone().into_bytes()),
+            Body::File(path) => self.beside(path),
+        };
+        if let Some(bytes) = read.get(&path) {
+            return Ok(bytes.clone());
+        }
+        let bytes = files::read(KEY, &path, known)?;
+        read.insert(path, bytes.clone());
+        Ok(bytes)
     }
 
     /// All lines that say something, each with its number.
@@ -179,8 +219,7 @@ impl RequestFile {
 
 fn hash(text: &str) -> String {
     // The end of the last line makes no other requests.
-    let digest = Sha256::digest(text.trim_end().as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    files::hash(text.trim_end().as_bytes())
 }
 
 /// Where a key stands in a line, from 1.
@@ -398,26 +437,6 @@ impl<'de> Deserialize<'de> for Expect {
         }
 
         from.deserialize_any(Reader)
-    }
-}
-
-/// Files of bodies, each read once.
-#[derive(Default)]
-struct Bodies(BTreeMap<PathBuf, Vec<u8>>);
-
-impl Bodies {
-    /// The bytes of a body, whose file lies where the file of requests does if nothing else is said.
-    fn bytes(&mut self, body: &Body, requests: &Path) -> Result<Vec<u8>, String> {
-        let path = match body {
-            Body::Text(text) => return Ok(text.clone().into_bytes()),
-            Body::File(path) => requests.parent().unwrap_or(Path::new("")).join(path),
-        };
-        if let Some(bytes) = self.0.get(&path) {
-            return Ok(bytes.clone());
-        }
-        let bytes = data::read(KEY, &path).map_err(|error| error.why)?;
-        self.0.insert(path, bytes.clone());
-        Ok(bytes)
     }
 }
 

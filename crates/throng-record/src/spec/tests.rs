@@ -132,6 +132,48 @@ fn files_of_requests_differ_by_what_is_in_them() {
     );
 }
 
+#[test]
+fn the_only_request_of_a_connection_tells_the_server_to_close() {
+    let wire = |load: LoadSpec| {
+        let load = LoadSpec {
+            protocol: Some("http".to_owned()),
+            ..load
+        };
+        let (dialogue, settings) = load.dialogue("h").unwrap();
+        let mut wire = Vec::new();
+        dialogue.requester(&settings, 0).request(&mut wire);
+        String::from_utf8(wire).unwrap()
+    };
+    let one_each = LoadSpec {
+        requests_per_connection: Some(1),
+        ..LoadSpec::default()
+    };
+    let close = "\r\nConnection: close\r\n";
+    assert_eq!(wire(one_each.clone()).matches(close).count(), 1);
+    for other in [
+        LoadSpec::default(),
+        LoadSpec {
+            requests_per_connection: Some(2),
+            ..LoadSpec::default()
+        },
+        LoadSpec {
+            close: Close::Reset,
+            ..one_each.clone()
+        },
+        LoadSpec {
+            header: vec!["connection: keep-alive".to_owned()],
+            ..one_each.clone()
+        },
+    ] {
+        assert!(!wire(other.clone()).contains(close), "{other:?}");
+    }
+    let from_file = LoadSpec {
+        request_file: Some(RequestFile::holding("a", "{}").unwrap()),
+        ..one_each
+    };
+    assert_eq!(wire(from_file).matches(close).count(), 1);
+}
+
 proptest! {
     #[test]
     fn json_and_toml_give_the_same_load_back(seed in any::<u64>()) {

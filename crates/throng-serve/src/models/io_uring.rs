@@ -13,7 +13,7 @@ use crate::listen::{Client, Mode};
 use crate::table::Table;
 use crate::{Card, Model, Server, WorkerLayout};
 use throng_registry::Info;
-use throng_sys::ring::{self, Awaited, Event, Patience, Ring};
+use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send};
 
 /// The model `io-uring`.
 pub(super) const MODEL: Model = Model {
@@ -155,7 +155,9 @@ impl Loop {
                 slot.note(fd, &mut self.touched);
             }
             Event::Writable(_) | Event::Left { .. } => {} // never asked for
-            Event::Sent { name, buffer, sent } => {
+            Event::Sent {
+                name, buffer, sent, ..
+            } => {
                 let fd = name as RawFd;
                 let Some(slot) = self.slots.get_mut(fd) else {
                     return Ok(true);
@@ -168,8 +170,8 @@ impl Loop {
                 let from = slot.conn.sent_of_lent(count);
                 if from < buffer.len() && error.is_none() {
                     // There was no room for all: the kernel waits for more.
-                    let patience = Patience::UntilThereIsRoom;
-                    self.ring.send(&slot.conn, name, buffer, from, patience)?;
+                    let send = send(name, Patience::UntilThereIsRoom);
+                    self.ring.send(&slot.conn, send, buffer, from)?;
                     return Ok(true);
                 }
                 slot.sending = false;
@@ -261,8 +263,8 @@ impl Loop {
         }
         if !slot.ends {
             if let Some(answers) = conn.lend() {
-                self.ring
-                    .send(&*conn, name(fd), answers, 0, Patience::None)?;
+                let send = send(name(fd), Patience::None);
+                self.ring.send(&*conn, send, answers, 0)?;
                 slot.sending = true;
             }
             match slot.receive {
@@ -357,4 +359,14 @@ impl Slot {
 
 fn name(fd: RawFd) -> ring::Name {
     fd as ring::Name
+}
+
+/// A send whose buffer comes back in any case.
+fn send(name: ring::Name, patience: Patience) -> Send {
+    Send {
+        name,
+        turn: 0,
+        patience,
+        notify: Notify::Always,
+    }
 }

@@ -22,7 +22,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
 use buffers::Buffers;
-use sending::Sending;
+pub use sending::Send;
+use sending::{Quiet, Sending};
 pub use support::supported;
 
 /// Operations that can be handed over at once; more are handed over in several calls.
@@ -90,12 +91,16 @@ pub enum Event<'a> {
     Sent {
         /// The connection.
         name: Name,
+        /// What the caller gave with it.
+        turn: Turn,
         /// What was to be sent.
         buffer: Vec<u8>,
+        /// Beginning where.
+        from: usize,
         /// How much of it was.
         sent: Result<usize, Errno>,
     },
-    /// Bytes that live for ever, or that were given away, have left, or not all of them.
+    /// Bytes that live for ever have left, or not all of them.
     Left {
         /// The connection.
         name: Name,
@@ -171,6 +176,8 @@ pub struct Ring {
     sending: Vec<Option<Sending>>,
     /// Places among these that are free.
     places: Vec<u32>,
+    /// Those of which the kernel tells only trouble.
+    quiet: Quiet,
     /// Operations begun that are not over.
     unfinished: usize,
     /// Of these, those that are over as soon as the kernel has them.
@@ -196,6 +203,7 @@ impl Ring {
             buffers: ManuallyDrop::new(buffers),
             sending: Vec::new(),
             places: Vec::new(),
+            quiet: Quiet::default(),
             unfinished: 0,
             immediate: 0,
             doubtful: 0,
@@ -287,6 +295,9 @@ impl Ring {
                 self.queue.submitter().submit_with_args(wanted, &arguments)
             }
         };
+        if self.has_handed_over() {
+            self.has_had_all();
+        }
         match entered.map_err(|error| (error.raw_os_error(), error)) {
             // EBUSY: completions have to be taken out of the ring before more can be begun.
             Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => Ok(()),
@@ -303,10 +314,13 @@ impl Ring {
     pub fn take_event(&mut self) -> Option<Event<'_>> {
         self.buffers.take_back();
         loop {
-            let completion = self.queue.completion().next()?;
+            let Some(completion) = self.queue.completion().next() else {
+                self.has_no_trouble();
+                return None;
+            };
             let goes_on = cqueue::more(completion.flags());
             let kind = Kind::of(completion.user_data());
-            if !goes_on && kind != Kind::SendStatic {
+            if !goes_on && !matches!(kind, Kind::Send | Kind::SendStatic) {
                 self.unfinished -= 1;
             }
             let result = Errno::from_raw_os_error;
@@ -336,21 +350,22 @@ impl Ring {
                         continue; // cannot be: each send completes once
                     };
                     self.places.push(name);
-                    if sending.patience == Patience::None {
-                        self.immediate -= 1;
-                        self.doubtful -= usize::from(sending.buffer.len() > EXPECTED_WHOLE);
+                    let Sending {
+                        send, buffer, from, ..
+                    } = sending;
+                    if send.notify == Notify::Always {
+                        self.unfinished -= 1;
+                        if send.patience == Patience::None {
+                            self.immediate -= 1;
+                            self.doubtful -= usize::from(buffer.len() > EXPECTED_WHOLE);
+                        }
                     }
-                    match sending.turn {
-                        Some(turn) => Event::Left {
-                            name: sending.name,
-                            turn,
-                            sent: result,
-                        },
-                        None => Event::Sent {
-                            name: sending.name,
-                            buffer: sending.buffer,
-                            sent: result,
-                        },
+                    Event::Sent {
+                        name: send.name,
+                        turn: send.turn,
+                        buffer,
+                        from,
+                        sent: result,
                     }
                 }
                 Kind::Cancel => continue,
@@ -361,7 +376,8 @@ impl Ring {
     fn begin(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: what an entry points to lives as long as the program, or is a buffer in `sending`,
         // whose bytes stay where they are when the list moves, and which leaves the list only when
-        // the kernel has completed the send, or never (see `drop`).
+        // the kernel has completed the send, or never (see `drop`). One that does not wait (MSG_DONTWAIT) is
+        // completed when the kernel has taken its entry.
         while unsafe { self.queue.submission().push(entry) }.is_err() {
             match self.queue.submit() {
                 Ok(_) => {}

@@ -7,76 +7,71 @@ use io_uring::{opcode, squeue};
 
 use super::{EXPECTED_WHOLE, Kind, Name, Notify, Patience, Ring, Turn, number};
 
+/// Buffers that wait to be used again, and most bytes that one of these may have room for.
+const SPARE: (usize, usize) = (1024, 8 * 1024);
+
+/// What a send is for the caller.
+#[derive(Debug, Clone, Copy)]
+pub struct Send {
+    /// The connection.
+    pub name: Name,
+    /// Comes back with what becomes of it.
+    pub turn: Turn,
+    /// How long it may take.
+    pub patience: Patience,
+    /// Which ends of it there are events for.
+    pub notify: Notify,
+}
+
 /// What the kernel has to send, in memory of its own.
 pub(super) struct Sending {
-    pub(super) name: Name,
+    pub(super) send: Send,
     pub(super) buffer: Vec<u8>,
-    pub(super) patience: Patience,
-    /// Where the caller wants to hear that the bytes have left, and not have them back.
-    pub(super) turn: Option<Turn>,
+    /// Where in the buffer it begins.
+    pub(super) from: usize,
+    /// Whether the kernel has had it, and so is done with it if it was not to wait.
+    handed_over: bool,
+}
+
+/// Sends of which the kernel tells only trouble. It is done with each as soon as it has had it, since they do not wait.
+#[derive(Default)]
+pub(super) struct Quiet {
+    /// Places of those that it was not given yet.
+    begun: Vec<u32>,
+    /// Places of those that it was given; trouble with them is among the events that it has ready.
+    handed_over: Vec<u32>,
+    /// Buffers to be used again.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Ring {
-    /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's
-    /// until an event gives it back.
+    /// An empty buffer for [`send`](Self::send), perhaps with room.
+    pub fn buffer(&mut self) -> Vec<u8> {
+        self.quiet.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer that is done with, to be used again.
+    pub fn keep(&mut self, mut buffer: Vec<u8>) {
+        if self.quiet.spare.len() < SPARE.0 && buffer.capacity() <= SPARE.1 {
+            buffer.clear();
+            self.quiet.spare.push(buffer);
+        }
+    }
+
+    /// Sends what a buffer holds beginning at `from`; the buffer is the kernel's until an event gives it back. Where it
+    /// tells only [trouble](Notify::Trouble) with a send that does not [wait](Patience::None), the buffer is
+    /// [kept](Self::keep) otherwise.
+    ///
+    /// Bytes of the same connection have to wait until these have left, or the kernel has had them.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
     pub fn send(
         &mut self,
         socket: impl AsFd,
-        name: Name,
+        mut send: Send,
         buffer: Vec<u8>,
         from: usize,
-        patience: Patience,
-    ) -> io::Result<()> {
-        let flags = match patience {
-            Patience::None => libc::MSG_DONTWAIT,
-            Patience::UntilThereIsRoom => 0,
-        };
-        self.send_buffer(socket, name, buffer, from, patience, None, flags)
-    }
-
-    /// Sends all that a buffer holds, however long it takes, and tells of it with [`Event::Left`](super::Event::Left); the buffer is the
-    /// kernel's and then gone.
-    ///
-    /// Bytes of the same connection have to wait until these have left.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept).
-    pub fn send_given(
-        &mut self,
-        socket: impl AsFd,
-        name: Name,
-        turn: Turn,
-        buffer: Vec<u8>,
-    ) -> io::Result<()> {
-        let patience = Patience::UntilThereIsRoom;
-        // With MSG_WAITALL the kernel goes on after a part.
-        self.send_buffer(
-            socket,
-            name,
-            buffer,
-            0,
-            patience,
-            Some(turn),
-            libc::MSG_WAITALL,
-        )
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all that two kinds of sends differ in"
-    )]
-    fn send_buffer(
-        &mut self,
-        socket: impl AsFd,
-        name: Name,
-        buffer: Vec<u8>,
-        from: usize,
-        patience: Patience,
-        turn: Option<Turn>,
-        flags: i32,
     ) -> io::Result<()> {
         let place = self.places.pop().unwrap_or_else(|| {
             self.sending.push(None);
@@ -84,20 +79,64 @@ impl Ring {
         });
         let bytes = &buffer[from..];
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let send = opcode::Send::new(number(socket), bytes.as_ptr(), length)
-            .flags(libc::MSG_NOSIGNAL | flags)
-            .build();
-        if patience == Patience::None {
+        let operation = opcode::Send::new(number(socket), bytes.as_ptr(), length);
+        let flags = libc::MSG_NOSIGNAL;
+        if send.patience == Patience::UntilThereIsRoom {
+            send.notify = Notify::Always;
+        }
+        let operation = match (send.patience, send.notify) {
+            // With MSG_WAITALL a part of it is trouble.
+            (Patience::None, Notify::Trouble) => operation
+                .flags(flags | libc::MSG_DONTWAIT | libc::MSG_WAITALL)
+                .build()
+                .flags(squeue::Flags::SKIP_SUCCESS),
+            (Patience::None, Notify::Always) => operation.flags(flags | libc::MSG_DONTWAIT).build(),
+            (Patience::UntilThereIsRoom, _) => operation.flags(flags).build(),
+        };
+        if send.notify == Notify::Trouble {
+            self.quiet.begun.push(place);
+        } else if send.patience == Patience::None {
             self.immediate += 1;
             self.doubtful += usize::from(buffer.len() > EXPECTED_WHOLE);
         }
         self.sending[place as usize] = Some(Sending {
-            name,
+            send,
             buffer,
-            patience,
-            turn,
+            from,
+            handed_over: false,
         });
-        self.begin(&send.user_data(Kind::Send.with(place)))
+        self.begin(&operation.user_data(Kind::Send.with(place)))?;
+        if send.notify == Notify::Trouble {
+            // Nobody has to wait for its end.
+            self.unfinished -= 1;
+        }
+        Ok(())
+    }
+
+    /// The kernel has had all that was begun.
+    pub(super) fn has_had_all(&mut self) {
+        for &place in &self.quiet.begun {
+            if let Some(sending) = &mut self.sending[place as usize] {
+                sending.handed_over = true;
+            }
+        }
+        self.quiet.handed_over.append(&mut self.quiet.begun);
+    }
+
+    /// There is no event: all went well that the kernel was given and would have told trouble of.
+    pub(super) fn has_no_trouble(&mut self) {
+        if self.quiet.handed_over.is_empty() || self.queue.submission().cq_overflow() {
+            return;
+        }
+        for place in std::mem::take(&mut self.quiet.handed_over) {
+            // After trouble, another one may have its place.
+            let over = self.sending[place as usize]
+                .take_if(|sending| sending.handed_over && sending.send.notify == Notify::Trouble);
+            if let Some(sending) = over {
+                self.places.push(place);
+                self.keep(sending.buffer);
+            }
+        }
     }
 
     /// Sends bytes that live as long as the program, all of them, however long it takes.

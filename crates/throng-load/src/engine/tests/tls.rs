@@ -1,5 +1,6 @@
 //! Loads over TLS, against a server of rustls.
 
+use throng_protocol::Offer;
 use throng_record::spec::TlsSpec;
 use throng_tls::Client;
 use throng_tls::fixture::{Authority, Served, Server as TlsServer, Speaks, Valid, server_config};
@@ -66,6 +67,40 @@ fn pipelines_are_echoed() {
         let plan = Plan {
             pipeline: 16,
             ..plan(server.address, "echo", size, 3, Until::Requests(total))
+        };
+        on_each(&encrypted(&trusting(&authority), plan), all_verified(total));
+    }
+}
+
+#[test]
+fn websockets_are_encrypted() {
+    let authority = Authority::new();
+    let server = TlsServer::start(good(&authority, &Speaks::default()), |stream| {
+        let mut session = protocol("websocket").session(&Offer::default());
+        let mut bytes = vec![0; 100_000];
+        let mut input = Vec::new();
+        loop {
+            match stream.read(&mut bytes) {
+                Ok(0) => return true,
+                Ok(count) => input.extend_from_slice(&bytes[..count]),
+                Err(_) => return false,
+            }
+            let mut out = Vec::new();
+            while let Ok(step) = session.receive(&input, &mut out)
+                && step.consumed > 0
+            {
+                out.extend_from_slice(&input[..step.reflected]);
+                input.drain(..step.consumed);
+            }
+            if stream.write_all(&out).is_err() || stream.flush().is_err() {
+                return false;
+            }
+        }
+    });
+    for (pipeline, size, total) in [(1, 100, 500), (8, 3000, 500)] {
+        let plan = Plan {
+            pipeline,
+            ..plan(server.address, "websocket", size, 5, Until::Requests(total))
         };
         on_each(&encrypted(&trusting(&authority), plan), all_verified(total));
     }

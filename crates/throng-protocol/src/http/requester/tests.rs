@@ -329,10 +329,9 @@ fn requests_with_variables_are_made_for_one_client() {
     assert_eq!(requester.made(), head(3).as_bytes());
     requester.advance(4);
     requester.begin();
-    assert_eq!(
-        requester.take_made(),
-        [&head(3)[4..], &head(13)].concat().as_bytes()
-    );
+    let rest = [&head(3)[4..], &head(13)].concat();
+    assert_eq!(requester.made(), rest.as_bytes());
+    requester.advance(rest.len());
     assert_eq!(requester.made(), b"");
     assert_eq!(
         requester

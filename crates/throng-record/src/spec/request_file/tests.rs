@@ -13,7 +13,9 @@ fn file(text: impl AsRef<[u8]>) -> (tempfile::TempDir, RequestFile) {
 
 fn why(text: impl AsRef<[u8]>) -> String {
     let (_place, file) = file(text);
-    let read = file.read().and_then(|file| file.requests(&[], true));
+    let read = file
+        .read()
+        .and_then(|file| file.requests(&[], true, &Hashes::new()));
     read.map(|_| ()).unwrap_err().why
 }
 
@@ -42,7 +44,7 @@ fn a_line_is_a_request() {
     std::fs::write(place.path().join("body.bin"), b"from a file").unwrap();
     let read = file.read().unwrap();
     let headers = ["A: all".to_owned(), "E: all".to_owned()];
-    let requests = read.requests(&headers, false).unwrap();
+    let requests = read.requests(&headers, false, &Hashes::new()).unwrap();
     let weights: Vec<u32> = requests.parts().map(|(_, weight)| weight).collect();
     assert_eq!(weights, [3, 1, 2]);
     let asked = asked(requests, 1026);
@@ -69,7 +71,7 @@ fn a_line_is_a_request() {
     );
     // The file is needed no more.
     std::fs::remove_file(file.path()).unwrap();
-    assert!(read.requests(&[], false).is_ok());
+    assert!(read.requests(&[], false, &Hashes::new()).is_ok());
     assert!(file.read().is_err());
 }
 
@@ -151,10 +153,49 @@ fn many_lines_are_kept_by_their_hash() {
         json["lines"].is_null() && json["sha256"].as_str().unwrap().len() == 64,
         "{json}"
     );
-    assert_eq!(read.requests(&[], false).unwrap().parts().count(), 1000);
+    assert_eq!(
+        read.requests(&[], false, &Hashes::new())
+            .unwrap()
+            .parts()
+            .count(),
+        1000
+    );
     std::fs::write(file.path(), line.repeat(1001)).unwrap();
-    let error = read.requests(&[], false).unwrap_err();
+    let error = read.requests(&[], false, &Hashes::new()).unwrap_err();
     assert!(error.why.contains("is not what it was"), "{error}");
+}
+
+#[test]
+fn a_body_that_has_changed_is_noticed() {
+    let (place, file) = file("{\"body\": {\"file\": \"b\"}}\n{}\n{\"body\": {\"file\": \"b\"}}");
+    let body = place.path().join("b");
+    std::fs::write(&body, "as it was").unwrap();
+    let load = super::super::LoadSpec {
+        request_file: Some(file),
+        ..super::super::LoadSpec::default()
+    };
+    let load = load.with_files().unwrap();
+    assert_eq!(load.files.len(), 1);
+    assert_eq!(load.files[&body.display().to_string()].len(), 64);
+    let read = load.request_file.as_ref().unwrap();
+    assert!(read.requests(&[], false, &load.files).is_ok());
+    std::fs::write(&body, "as it is").unwrap();
+    let error = read.requests(&[], false, &load.files).unwrap_err();
+    assert!(error.why.contains(":1:2: "), "{error}");
+    assert!(
+        error.why.contains("b is not what it was (SHA-256 "),
+        "{error}"
+    );
+    // Whoever goes on with this load has the old hash; whoever asks for it anew has another load.
+    let same = load.clone().with_files().unwrap();
+    assert_eq!(same.files, load.files);
+    let mut other = load.clone();
+    other.files.clear();
+    let other = other.with_files().unwrap();
+    let differing = load.differing(&other);
+    assert_eq!(differing.len(), 1, "{differing:?}");
+    assert!(differing[0].1.starts_with("SHA-256 "), "{differing:?}");
+    assert_eq!(load.flags().len(), 1, "{:?}", load.flags());
 }
 
 proptest! {

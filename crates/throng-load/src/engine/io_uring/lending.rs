@@ -1,0 +1,111 @@
+//! Buffers that the kernel has until what is in them has left.
+
+use rustix::io::Errno;
+use throng_sys::ring::{Notify, Patience, Send, Turn};
+
+use super::super::super::pool::ClientPool;
+use super::super::Engine as _;
+use super::super::link::Sending;
+use super::super::transport::Transport;
+use super::{IoUring, errno};
+
+impl<T: Transport> IoUring<T> {
+    /// Hands over what a client has to send in a buffer, unless something of it is on its way. Nearly always all of it leaves
+    /// at once; what the socket has no room for comes back.
+    pub(super) fn lend(&mut self, pool: &mut ClientPool, slot: usize) {
+        let link = &mut self.links[slot];
+        let (Some(socket), false) = (&link.socket, link.sending.is_notified || link.ends) else {
+            return;
+        };
+        if link.sent_in == self.handed_over {
+            // Whether all of that leaves is not known yet.
+            self.again.push(slot as u32);
+            return;
+        }
+        let mut buffer = self.ring.buffer();
+        let counted = match self.transport.lend(pool, slot, &mut buffer) {
+            Ok(counted) => counted,
+            Err(error) => {
+                let action = self.transport.not_sent(pool, slot, error, self.time);
+                self.apply(pool, slot, action);
+                return;
+            }
+        };
+        if buffer.is_empty() {
+            self.ring.keep(buffer);
+            return;
+        }
+        let is_notified = self.pipelined || !pool.pending(slot).is_empty();
+        link.sending = Sending {
+            is_notified,
+            counted,
+        };
+        let notify = if is_notified {
+            Notify::Always
+        } else {
+            Notify::Trouble
+        };
+        link.sent_in = self.handed_over;
+        let send = Send {
+            name: slot as u32,
+            turn: link.turn,
+            patience: Patience::None,
+            notify,
+        };
+        if let Err(error) = self.ring.send(socket, send, buffer, 0) {
+            let action = pool.broken(slot, errno(&error), self.time);
+            self.apply(pool, slot, action);
+        }
+    }
+
+    /// A buffer has come back, of which the bytes before `end` have left.
+    pub(super) fn has_come_back(
+        &mut self,
+        pool: &mut ClientPool,
+        (slot, turn): (usize, Turn),
+        buffer: Vec<u8>,
+        end: usize,
+        error: Option<Errno>,
+    ) {
+        let link = &mut self.links[slot];
+        let is_now = link.turn == turn && !link.ends;
+        let has_rest = end < buffer.len();
+        let may_wait = matches!(error, None | Some(Errno::AGAIN | Errno::INTR));
+        if let (Some(socket), true) = (&link.socket, is_now && has_rest && may_wait) {
+            link.sending.is_notified = true;
+            let send = Send {
+                name: slot as u32,
+                turn,
+                patience: Patience::UntilThereIsRoom,
+                notify: Notify::Always,
+            };
+            if let Err(error) = self.ring.send(socket, send, buffer, end) {
+                let action = pool.broken(slot, errno(&error), self.time);
+                self.apply(pool, slot, action);
+            }
+            return;
+        }
+        let sending = if link.turn == turn {
+            &mut link.sending
+        } else {
+            &mut link.was_sending
+        };
+        let counted = std::mem::take(sending).counted;
+        if has_rest {
+            // Of what is encrypted, nothing is understood but all of it.
+            let left = if T::SEALS { 0 } else { end };
+            pool.has_not_left(slot, counted.saturating_sub(left));
+        }
+        self.ring.keep(buffer);
+        if !is_now {
+            return;
+        }
+        match error {
+            Some(error) => {
+                let action = self.transport.not_sent(pool, slot, error, self.time);
+                self.apply(pool, slot, action);
+            }
+            None => self.send(pool, slot),
+        }
+    }
+}

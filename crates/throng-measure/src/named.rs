@@ -1,0 +1,55 @@
+//! Limits and signals by the names that users give them.
+
+use rustix::process::{Resource, Signal};
+use throng_record::spec::bytes;
+
+/// Limits that a server can be started under, by the names of `prlimit(1)`.
+pub(super) const LIMITS: [(&str, Resource); 3] = [
+    ("nofile", Resource::Nofile),
+    ("nproc", Resource::Nproc),
+    ("as", Resource::As),
+];
+
+/// Signals that a server can be asked to stop with, by their names; the first is the usual one.
+pub(super) const STOP_SIGNALS: [(&str, Signal); 7] = [
+    ("TERM", Signal::TERM),
+    ("INT", Signal::INT),
+    ("QUIT", Signal::QUIT),
+    ("HUP", Signal::HUP),
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("KILL", Signal::KILL),
+];
+
+/// A limit to start servers under, with its name: `nofile` and `300`, `as` and `64MiB`.
+///
+/// # Errors
+/// Says what there is.
+pub fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
+    let known = LIMITS.map(|(name, _)| name);
+    if !known.contains(&name) {
+        return Err(format!(
+            "`{name}` is not a limit of a server; there are: {}",
+            known.join(", ")
+        ));
+    }
+    Ok((name.to_owned(), bytes(value)?))
+}
+
+/// The name of a signal, with or without SIG.
+///
+/// # Errors
+/// Says what there is.
+pub fn stop_signal(text: &str) -> Result<String, String> {
+    let upper = text.to_ascii_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = STOP_SIGNALS.map(|(name, _)| name);
+    if known.contains(&name) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is not a signal to stop a server with; there are: {}",
+            known.join(", ")
+        ))
+    }
+}

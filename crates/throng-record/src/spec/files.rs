@@ -1,0 +1,71 @@
+//! Files of which a load sends bytes, known again by what is in them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+use throng_protocol::LARGEST_SIZE;
+
+use super::{Data, LoadSpec, Sent, SpecError};
+use crate::named_file;
+
+/// The SHA-256 of files, by their names.
+pub(super) type Hashes = BTreeMap<String, String>;
+
+impl LoadSpec {
+    /// With what is in the files that it names, or their hashes: whoever has this load notices that one has changed.
+    ///
+    /// # Errors
+    /// When one cannot be read, or is not what it should be.
+    pub fn with_files(mut self) -> Result<Self, SpecError> {
+        self.request_file = self.request_file.map(|file| file.read()).transpose()?;
+        if let Some(Data::File(path)) = &self.data {
+            remember("data", path, &mut self.files)?;
+        }
+        if let Some(Sent::File(path)) = &self.send {
+            remember("send", path, &mut self.files)?;
+        }
+        if let Some(file) = &self.request_file {
+            file.remember_bodies(&mut self.files)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Adds the hash of a file that a key of a load names, unless it is known.
+pub(super) fn remember(
+    key: &'static str,
+    path: &Path,
+    known: &mut Hashes,
+) -> Result<(), SpecError> {
+    let name = path.display().to_string();
+    if !known.contains_key(&name) {
+        let content = read(key, path, known)?;
+        known.insert(name, hash(&content));
+    }
+    Ok(())
+}
+
+/// What is in the file that a key of a load names; it has to be what it was, if that is known.
+pub(super) fn read(key: &'static str, path: &Path, known: &Hashes) -> Result<Vec<u8>, SpecError> {
+    let name = path.display();
+    let refused = |why: String| SpecError::value(key, format!("`{key}`: {why}"));
+    let bytes = named_file::read(path, LARGEST_SIZE as u64)
+        .map_err(|error| refused(format!("cannot read {name}: {error}")))?;
+    if let Some(known) = known.get(&name.to_string())
+        && hash(&bytes) != *known
+    {
+        return Err(refused(changed(path, known)));
+    }
+    Ok(bytes)
+}
+
+/// That a file has changed.
+pub(super) fn changed(path: &Path, known: &str) -> String {
+    format!("{} is not what it was (SHA-256 {known})", path.display())
+}
+
+pub(super) fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
