@@ -448,7 +448,7 @@ fn stored(directory: &FilePath) -> Option<Vec<u8>> {
     head.contains(&**POLICY).then_some(bytes)
 }
 
-pub(super) fn whole(page: String) -> Response {
+fn whole(page: String) -> Response {
     typed("text/html; charset=utf-8", page)
 }
 

@@ -1,9 +1,8 @@
 //! What was refused, and why.
 
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::answers::whole;
 use super::page;
 
 /// Something that was refused, and why.
@@ -30,7 +29,8 @@ impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let Self(status, why) = self;
         let title = status.canonical_reason().unwrap_or("Refused");
-        (status, whole(page::refusal(title, &why).into_string())).into_response()
+        let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+        (status, kind, page::refusal(title, &why).into_string()).into_response()
     }
 }
 
