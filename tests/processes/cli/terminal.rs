@@ -50,7 +50,8 @@ impl OnTerminal {
         };
         tcsetwinsize(&terminal, size).expect("it has a size");
         let other_side = || {
-            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+            // Not for the programs of other tests that start meanwhile: they would keep it open.
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
             Stdio::from(ioctl_tiocgptpeer(&terminal, flags).expect("its other side"))
         };
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "CI"] {

@@ -115,10 +115,11 @@ fn pieces(blocks: &[Block], screen: Screen, whole: bool) -> Vec<String> {
     for block in all {
         let is_text = !matches!(block, Block::List(_) | Block::Table(_));
         let is_heading = matches!(block, Block::Heading(_));
+        let parts = matches!(block, Block::Table(_)) && before.is_empty() && !pieces.is_empty();
         let mut writer = Writer::new(screen, None);
         writer.blocks(&[block]);
         if !writer.text.is_empty() {
-            let gap = if is_heading || (is_text && !was_text) {
+            let gap = if is_heading || parts || (is_text && !was_text) {
                 "\n"
             } else {
                 ""
