@@ -127,6 +127,31 @@ pub const STUDIES: &[&BuiltIn] = &[
         "iterative, thread and select: what the processor and the kernel count",
         include_str!("../../studies/counters.toml"),
     ),
+    &built_in(
+        "idle",
+        "all models that can: memory and CPU of 1,000 to 300,000 connections that are held",
+        include_str!("../../studies/idle.toml"),
+    ),
+    &built_in(
+        "churn",
+        "nine ways to accept: connections per second, one request each",
+        include_str!("../../studies/churn.toml"),
+    ),
+    &built_in(
+        "io-uring",
+        "epoll and io-uring, in the server, in the clients and in both",
+        include_str!("../../studies/io-uring.toml"),
+    ),
+    &built_in(
+        "tls",
+        "nginx and Node.js with and without TLS: requests, handshakes, resumed sessions",
+        include_str!("../../studies/tls.toml"),
+    ),
+    &built_in(
+        "runtimes",
+        "Go, Java, Node.js, Python and Rust: the web servers that people write in them",
+        include_str!("../../studies/runtimes.toml"),
+    ),
 ];
 
 const fn built_in(name: &'static str, summary: &'static str, toml: &'static str) -> BuiltIn {

@@ -224,9 +224,9 @@ fn whoever_stops_a_run_gets_the_terminal_back() {
 fn a_terminal_that_is_closed_ends_a_run_like_ctrl_c() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    // As the leader of a session, of which it is the terminal.
-    let mut command = Command::new("setsid");
-    command.args(["--ctty", "--wait", THRONG]);
+    // As the leader of a session, of which it is the terminal; under nohup, the signal would be ignored.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", "setsid", "--ctty", "--wait", THRONG]);
     command.args(run(record.to_str().unwrap(), "600s"));
     let mut terminal = OnTerminal::of(command, &[]);
     terminal.shows(&["measure", "█"]);

@@ -34,8 +34,10 @@ impl Run {
     }
 
     fn start_in(directory: TempDir, words: &[&str]) -> Self {
-        let mut command = Command::new(THRONG);
+        // Under nohup, SIGHUP would be ignored.
+        let mut command = Command::new("env");
         command
+            .args(["--default-signal=HUP", THRONG])
             .args(words)
             .arg("-o")
             .arg(directory.path().join("record"));
