@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Pages for users. The how-to pages are all checked.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/README.md",
     "docs/ci.md",
@@ -13,6 +13,8 @@ const PAGES: [&str; 9] = [
     "docs/hosts.md",
     "docs/lab.md",
     "docs/reference.md",
+    "docs/studies.md",
+    "docs/view.md",
 ];
 /// Phrases that a native engineer would not use, or not in this sense.
 const BANNED: [&str; 25] = [
