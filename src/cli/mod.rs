@@ -21,6 +21,7 @@ mod limit;
 mod list;
 #[cfg(target_os = "linux")]
 mod live;
+#[cfg(target_os = "linux")]
 mod live_file;
 #[cfg(target_os = "linux")]
 mod load;

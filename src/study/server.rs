@@ -11,8 +11,35 @@ use toml::Spanned;
 
 use super::options::{Options, Value};
 use super::values::model;
+#[cfg(target_os = "linux")]
 use crate::measure::{Ready, server_limit, stop_signal};
 use crate::record::ServerInfo;
+#[cfg(not(target_os = "linux"))]
+use as_written::{Ready, server_limit, stop_signal};
+
+/// Where nothing is measured, a study is only shown, as it was written.
+#[cfg(not(target_os = "linux"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "they stand for functions that refuse some"
+)]
+mod as_written {
+    pub(super) struct Ready;
+
+    impl Ready {
+        pub(super) fn read(_text: &str) -> Result<Self, String> {
+            Ok(Self)
+        }
+    }
+
+    pub(super) fn server_limit(name: &str, value: &str) -> Result<(String, u64), String> {
+        Ok((name.to_owned(), crate::record::spec::bytes(value)?))
+    }
+
+    pub(super) fn stop_signal(text: &str) -> Result<String, String> {
+        Ok(text.to_owned())
+    }
+}
 
 /// One server that takes part: a model, or a command line.
 #[derive(Debug, Clone, PartialEq)]
