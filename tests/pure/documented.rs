@@ -1,109 +1,120 @@
-//! Pages that name the tests that keep what they say: the tests are there.
+//! What the documentation promises has tests: tests/README.md names them, and they exist.
 
 use std::path::Path;
 
+const TESTS: &str = include_str!("../README.md");
 const FAULTS: &str = include_str!("../../docs/faults.md");
 const THREATS: &str = include_str!("../../THREATS.md");
 const MEASURING: &str = include_str!("../../docs/measuring.md");
-const UPLOADS: &str = include_str!("../../docs/upload-cases.md");
 
-/// The tests that a line names: `file::test` between backticks.
-fn named(line: &str) -> Vec<(&str, &str)> {
-    let quoted = line.split('`').skip(1).step_by(2);
+/// The tests that a cell names: `file::test` between backticks.
+fn named(cell: &str) -> Vec<(&str, &str)> {
+    let quoted = cell.split('`').skip(1).step_by(2);
     quoted.filter_map(|name| name.split_once("::")).collect()
 }
 
-fn they_exist(tests: &[(&str, &str)]) {
+/// The rows of all tables of a text, without their heads.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_row = |place: &usize| {
+        let next = lines.get(place + 1).unwrap_or(&"");
+        lines[*place].starts_with("| ") && !next.starts_with("|--")
+    };
+    let places = (0..lines.len()).filter(is_row);
+    let cells = places.map(|place| lines[place].trim_matches('|').split(" | "));
+    cells
+        .map(|cells| cells.map(str::trim).collect())
+        .collect()
+}
+
+/// The rows of a section of tests/README.md: what is promised, and its tests, which exist.
+fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {
+    let (_, text) = TESTS
+        .split_once(&format!("\n## {section}\n"))
+        .expect("it has this section");
+    let rows = rows(text.split("\n## ").next().unwrap_or_default());
+    let promises: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            assert_eq!(row.len(), 2, "a promise and its tests: {row:?}");
+            (row[0], named(row[1]))
+        })
+        .collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for (file, test) in tests {
-        let path = root.join(file);
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let there = text.contains(&format!("fn {test}("));
-        assert!(there, "{file} has no test {test}");
+    for (promise, tests) in &promises {
+        assert!(!tests.is_empty(), "no test: {promise}");
+        for (file, test) in tests {
+            let path = root.join(file);
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let exists = text.contains(&format!("fn {test}("));
+            assert!(exists, "{file} has no test {test}");
+        }
+    }
+    promises
+}
+
+/// What a section promises is what a page promises, in the same words and order. Links lead there from elsewhere.
+fn same_promises(section: &str, page: &[String]) {
+    let promises = promises(section);
+    let promises: Vec<String> = promises
+        .iter()
+        .map(|(promise, _)| promise.replace("](../docs/", "]("))
+        .collect();
+    assert_eq!(promises, page, "{section}: tests/README.md and the page");
+    for (place, promise) in page.iter().enumerate() {
+        assert!(!page[..place].contains(promise), "twice: {promise}");
     }
 }
 
-#[test]
-fn every_test_that_is_named_exists() {
-    let kept = MEASURING
-        .lines()
-        .filter(|line| line.starts_with("Kept by "));
-    let tests: Vec<_> = kept.flat_map(named).collect();
-    assert!(tests.len() > 30, "{tests:?}");
-    they_exist(&tests);
+fn first_cells(rows: &[Vec<&str>]) -> Vec<String> {
+    rows.iter().map(|row| row[0].to_owned()).collect()
 }
 
 #[test]
-fn every_rule_has_a_test() {
-    let rules: Vec<&str> = MEASURING.split("\n### ").skip(1).collect();
-    assert_eq!(rules.len(), 23);
+fn every_rule_has_tests() {
+    let headings = MEASURING.lines().filter_map(|line| line.strip_prefix("### "));
+    let rules: Vec<String> = headings.map(str::to_owned).collect();
     for (rule, number) in rules.iter().zip(1..) {
         assert!(rule.starts_with(&format!("{number}. ")), "{rule}");
-        assert!(rule.contains("\nKept by `"), "rule {number} has no test");
     }
+    assert_eq!(rules.len(), 23);
+    same_promises("Rules of measuring", &rules);
 }
 
-/// Every case of the page has a test, and every test of uploads is a case of the page.
 #[test]
-fn every_case_of_uploads_has_a_test_that_exists() {
-    let rows = UPLOADS.lines().filter(|line| line.starts_with("| "));
-    let cases: Vec<_> = rows.skip(1).map(|row| (row, named(row))).collect();
-    assert!(cases.len() > 15, "{cases:?}");
-    for (row, tests) in &cases {
-        assert!(!tests.is_empty(), "no test: {row}");
-        they_exist(tests);
+fn every_fault_has_a_promise_and_tests() {
+    let faults = rows(FAULTS);
+    assert!(faults.len() > 40, "{faults:?}");
+    for row in &faults {
+        assert_eq!(row.len(), 3, "fault, what throng does, what you see: {row:?}");
+        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
     }
+    same_promises("Faults", &first_cells(&faults));
+}
+
+#[test]
+fn every_threat_has_a_promise_and_tests() {
+    let (_, threats) = THREATS.split_once("\n## Threats\n").expect("a section");
+    let threats = rows(threats);
+    assert!(threats.len() > 20, "{threats:?}");
+    for row in &threats {
+        assert_eq!(row.len(), 2, "threat, what throng does: {row:?}");
+    }
+    same_promises("Threats", &first_cells(&threats));
+}
+
+/// Every case has a test, and every test of uploads is a case.
+#[test]
+fn every_case_of_uploads_has_a_test() {
+    let cases = promises("Bulk uploads");
+    assert!(cases.len() > 15, "{cases:?}");
     let source = include_str!("../processes/cli/uploads.rs");
     for test in source.split("#[test]\nfn ").skip(1) {
         let name = test.split('(').next().unwrap_or_default();
-        assert!(UPLOADS.contains(&format!("::{name}`")), "no row for {name}");
-    }
-}
-
-/// The cells of each row of the page of faults, without heads.
-fn faults() -> Vec<Vec<&'static str>> {
-    let rows = FAULTS.lines().filter(|line| line.starts_with('|'));
-    let rows = rows.map(|row| {
-        let cells = row.trim_matches('|').split('|');
-        cells.map(str::trim).collect::<Vec<_>>()
-    });
-    let is_head = |row: &Vec<&str>| row[0] == "fault" || row[0].starts_with("---");
-    rows.filter(|row| !is_head(row)).collect()
-}
-
-#[test]
-fn every_fault_has_a_promise_and_a_test_that_exists() {
-    let faults = faults();
-    assert!(faults.len() > 40, "{faults:?}");
-    for row in &faults {
-        assert_eq!(row.len(), 4, "fault, promise, what happens, tests: {row:?}");
-        assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
-        let tests = named(row[3]);
-        assert!(!tests.is_empty(), "no test: {row:?}");
-        they_exist(&tests);
-    }
-    for (place, row) in faults.iter().enumerate() {
-        let twice = faults[..place].iter().any(|other| other[0] == row[0]);
-        assert!(!twice, "two rows are about `{}`", row[0]);
-    }
-}
-
-#[test]
-fn every_threat_has_a_promise_and_a_test_that_exists() {
-    let (_, promised) = THREATS
-        .split_once("## What is promised")
-        .expect("it is there");
-    let rows = promised.lines().filter(|line| line.starts_with("| "));
-    let rows: Vec<Vec<&str>> = rows
-        .map(|row| row.trim_matches('|').split(" | ").map(str::trim).collect())
-        .filter(|row: &Vec<&str>| row[0] != "threat")
-        .collect();
-    assert!(rows.len() > 20, "{rows:?}");
-    for row in &rows {
-        assert_eq!(row.len(), 3, "threat, promise, tests: {row:?}");
-        let tests = named(row[2]);
-        assert!(!tests.is_empty(), "no test: {row:?}");
-        they_exist(&tests);
+        let is_named = cases
+            .iter()
+            .any(|(_, tests)| tests.iter().any(|(_, test)| *test == name));
+        assert!(is_named, "no case for {name}");
     }
 }
 
@@ -125,20 +136,21 @@ fn source() -> String {
     lines.fold(first, |text, line| text + line.trim_start())
 }
 
-/// What is quoted is said by the program, or demanded by the test, in these words.
+/// throng prints what the page on faults quotes, or the fault's tests demand it.
 #[test]
-fn the_words_of_a_fault_are_those_that_are_said() {
+fn throng_prints_what_faults_quote() {
     let source = source();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for row in faults() {
-        let tests = named(row[3]).into_iter();
-        let tests = tests.map(|(file, _)| std::fs::read_to_string(root.join(file)));
-        let tests: String = tests.map(|text| text.expect("the test is there")).collect();
+    for (row, (_, tests)) in rows(FAULTS).iter().zip(promises("Faults")) {
+        let tests = tests.iter().map(|(file, _)| {
+            std::fs::read_to_string(root.join(file)).expect("promises() has read it")
+        });
+        let tests: String = tests.collect();
         for quoted in row[2].split('"').skip(1).step_by(2) {
             for words in quoted.split('…').map(str::trim) {
                 let braced = words.replace('{', "{{").replace('}', "}}");
-                let said = source.contains(words) || source.contains(&braced);
-                assert!(said || tests.contains(words), "nobody says `{words}`");
+                let printed = source.contains(words) || source.contains(&braced);
+                assert!(printed || tests.contains(words), "nothing prints `{words}`");
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Bulk uploads: few and many clients, of the same and of different sizes, within the limit and
-//! beyond it. `docs/upload-cases.md` lists all cases. Crowds have a [`PART`] of the clients that
+//! beyond it. `tests/README.md` lists all cases. Crowds have a [`PART`] of the clients that
 //! their names say, and all of them with `THRONG_FULL=1`.
 
 use std::collections::BTreeSet;
