@@ -40,6 +40,7 @@ use throng_record::Phase;
 pub use throng_record::load_event::{NextSlice, SliceStats};
 pub use throng_record::spec::{Close, Engine, Until};
 use throng_record::spec::{LoadSpec, Share};
+use throng_sys::priority::Raised;
 use throng_sys::{clock, descriptors};
 use times_so_far::TimesSoFar;
 use worker::Worker;
@@ -334,7 +335,10 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> anyhow::Result<LoadResult>
     let pool = Arc::new(plan.clone());
     let workers =
         start_workers(&pool, threads, probes.as_ref(), &shared).inspect_err(|_| shared.close())?;
+    // Among thousands of threads this one would seldom run.
+    let priority = plan.one_each.then(Raised::new);
     let led = lead(plan, &shared, watcher);
+    drop(priority);
     shared.close();
     let mut worked = workers
         .into_iter()

@@ -19,6 +19,7 @@ use super::verify::{Rigour, verify};
 use super::wire;
 use throng_record::spec::{Assignment, Endpoint, Target as Named};
 use throng_record::{Failure, HostPart, Load, Purpose, ServerCounts, Side, StartSkew};
+use throng_sys::priority::Raised;
 use throng_sys::signal::Stop;
 
 /// How a load ended of which every client had failed.
@@ -121,6 +122,7 @@ pub(super) struct Live<'a> {
     setup: &'a Setup<'a>,
     pub(super) server: Served,
     pub(super) load: Loading<'a>,
+    _priority: Option<Raised>,
     /// Packets that are lost on purpose as long as it runs.
     _loss: Option<Loss>,
     /// Of the server, the clients and the network.
@@ -139,6 +141,7 @@ impl<'a> Live<'a> {
         origin: &'a mut Origin,
         stop: Stop,
     ) -> Stage<Live<'a>> {
+        let priority = Raised::new();
         let prepare = |subject| {
             let (probes, purpose) = (setup.probes.clone(), setup.purpose);
             move || Panel::prepare(&probes, subject, purpose)
@@ -184,6 +187,7 @@ impl<'a> Live<'a> {
         let loss = loss.or_else(|error| failed("load", error.to_string(), String::new()))?;
         let (load, client_side) = begin_load(setup, origin, address)?;
         Ok(Self {
+            _priority: priority,
             _loss: loss,
             setup,
             written_before: server.written_bytes(),

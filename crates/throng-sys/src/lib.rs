@@ -15,6 +15,8 @@ pub mod fork;
 #[cfg(target_os = "linux")]
 pub mod perf;
 pub mod poll;
+#[cfg(target_os = "linux")]
+pub mod priority;
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod ring;

@@ -77,8 +77,8 @@ pub fn spawn(command: &mut Command, cpus: &[u32]) -> io::Result<Child> {
     }
     let bind = !cpus.is_empty();
     command.process_group(0);
-    // SAFETY: between fork and exec the closure makes three system calls and touches only its own
-    // copies; it allocates nothing and takes no lock.
+    // SAFETY: between fork and exec the closure makes a few system calls and touches only its own
+    // copies and an atomic; it allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || {
             let kill = Some(rustix::process::Signal::KILL);
@@ -86,6 +86,7 @@ pub fn spawn(command: &mut Command, cpus: &[u32]) -> io::Result<Child> {
             if rustix::process::getppid() != Some(parent) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
+            super::priority::lower()?;
             if bind {
                 rustix::thread::sched_setaffinity(None, &set)?;
             }

@@ -1,6 +1,7 @@
 //! The README and the page of metrics say what the code says.
 
 mod book;
+mod findings;
 mod links;
 mod reference;
 mod results;
@@ -146,11 +147,11 @@ fn the_tables_are_current() {
         "protocols" => protocols(),
         _ => probes(),
     });
-    demand_current("docs/findings.md", &["results", "claims"], |part| {
-        if part.name == "results" {
-            results::figures()
+    demand_current("docs/findings.md", &["claims", "studies"], |part| {
+        if part.name == "claims" {
+            findings::claims()
         } else {
-            results::claims()
+            findings::studies()
         }
     });
     demand_current("docs/metrics.md", &["metrics"], |_| metrics());

@@ -1,47 +1,15 @@
-//! The reference runs in `results/`: what was published beside what was measured, and what came of the claims.
+//! Published values beside those that the reference runs in `results/` measured.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use serde_json::Value;
 use throng::record::format::counted;
 
-use super::summary;
-
-/// The directory of the latest reference runs of studies; its name begins with the date.
-fn latest() -> PathBuf {
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
-    let entries = std::fs::read_dir(results).expect("there are reference runs");
-    let directories = entries.map(|entry| entry.expect("it can be read").path());
-    let has_studies = |path: &PathBuf| path.join("capacity/study.json").exists();
-    let latest = directories.filter(has_studies).max();
-    latest.expect("there is a reference run")
-}
-
-/// The studies of the latest reference runs, by name, with their summaries.
-fn studies() -> &'static [(String, Value)] {
-    static STUDIES: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
-        let entries = std::fs::read_dir(latest()).expect("it can be read");
-        let mut studies: Vec<(String, Value)> = entries
-            .map(|entry| entry.expect("it can be read"))
-            .filter(|entry| entry.path().is_dir())
-            .map(|entry| {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                (name, summary(&entry.path()))
-            })
-            .collect();
-        studies.sort_by(|one, other| one.0.cmp(&other.0));
-        studies
-    });
-    &STUDIES
-}
-
-fn rows(value: &Value) -> &[Value] {
+pub(super) fn rows(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
@@ -92,8 +60,8 @@ fn cell(row: &Value, server: &str) -> String {
     }
 }
 
-/// Words about a part and a row of it.
-type Said = fn(&(&Value, &Value)) -> String;
+/// Text about a part and a row of it.
+type Describe = fn(&(&Value, &Value)) -> String;
 
 /// What the rows are called: by their figure; where that is not enough, with their part, and with what was
 /// noted beside them.
@@ -106,7 +74,7 @@ fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
         None => text(row, "title").to_owned(),
     };
     let mut labels: Vec<String> = rows.iter().map(figure).collect();
-    let further: [Said; 2] = [
+    let further: [Describe; 2] = [
         |(part, _)| text(part, "title").to_owned(),
         |(_, row)| text(row, "note").to_owned(),
     ];
@@ -121,49 +89,29 @@ fn labels(rows: &[(&Value, &Value)]) -> Vec<String> {
     labels
 }
 
-/// What was published beside what was measured: of each study, and each metric, that of most clients.
-pub(crate) fn figures() -> String {
-    let latest = latest();
-    let place = latest.file_name().expect("it has a name");
-    let mut tables = String::new();
-    for (name, summary) in studies() {
-        let chosen = last_rows(summary);
-        let mut servers: Vec<&str> = Vec::new();
-        for (_, row) in &chosen {
-            for cell in rows(&row["cells"]) {
-                let server = text(cell, "server");
-                if !servers.contains(&server) {
-                    servers.push(server);
-                }
+/// A table of published and measured values: of each metric, those with most clients. Empty where nothing was published.
+pub(super) fn published(summary: &Value) -> String {
+    let chosen = last_rows(summary);
+    let mut servers: Vec<&str> = Vec::new();
+    for (_, row) in &chosen {
+        for cell in rows(&row["cells"]) {
+            let server = text(cell, "server");
+            if !servers.contains(&server) {
+                servers.push(server);
             }
         }
-        let link = format!("[{name}](../results/{}/{name})", place.display());
-        write!(tables, "\n| {link} | {} |\n|---|", servers.join(" | ")).expect("it is a string");
-        tables.extend(servers.iter().map(|_| "--:|"));
-        for (figure, (_, row)) in labels(&chosen).iter().zip(&chosen) {
-            let cells: Vec<String> = servers.iter().map(|server| cell(row, server)).collect();
-            write!(tables, "\n| {figure} | {} |", cells.join(" | ")).expect("it is a string");
-        }
-        tables.push('\n');
     }
-    tables + "\n"
-}
-
-/// What came of each claim.
-pub(crate) fn claims() -> String {
-    let mut table = String::from("| study | claim | here |\n|---|---|---|\n");
-    for (name, summary) in studies() {
-        let mut first = name.as_str();
-        for claim in rows(&summary["claims"]) {
-            let verdict = text(claim, "verdict").replace('-', " ");
-            let said = text(claim, "text").trim_end_matches('.');
-            writeln!(
-                table,
-                "| {} | {said} | {verdict} |",
-                std::mem::take(&mut first)
-            )
-            .expect("it is a string");
-        }
+    if chosen.is_empty() {
+        return String::new();
     }
-    table
+    let mut table = format!(
+        "\n| published / measured | {} |\n|---|",
+        servers.join(" | ")
+    );
+    table.extend(servers.iter().map(|_| "--:|"));
+    for (figure, (_, row)) in labels(&chosen).iter().zip(&chosen) {
+        let cells: Vec<String> = servers.iter().map(|server| cell(row, server)).collect();
+        write!(table, "\n| {figure} | {} |", cells.join(" | ")).expect("it is a string");
+    }
+    table + "\n"
 }

@@ -1,0 +1,161 @@
+//! docs/findings.md: what published reports claim, what the reference runs in `results/` show, and why.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use throng::record::Study;
+use throng::report::render::still;
+use throng::report::study::claims::Judged;
+use throng::report::study::{StudyReport, load};
+
+use super::{results, summary};
+
+/// The figure of each study: the part that it is from, and its name. Others have none.
+const FIGURES: [(&str, &str, &str); 6] = [
+    ("capacity", "crowd", "search"),
+    ("completion", "at-once", "overview"),
+    ("counters", "two", "syscalls"),
+    ("fairness", "crowd", "fairness"),
+    ("resources", "use", "server-cpu"),
+    ("upload", "most-large", "overview"),
+];
+
+/// What the page has from the latest reference run of a study.
+struct Found {
+    name: String,
+    /// Its rows in the table of claims.
+    claims: String,
+    section: String,
+    /// Its figure.
+    svg: Option<String>,
+}
+
+fn found() -> &'static [Found] {
+    static FOUND: LazyLock<Vec<Found>> = LazyLock::new(|| {
+        let records = latest();
+        let read = records
+            .into_iter()
+            .map(|(name, record)| read(name, &record));
+        read.collect()
+    });
+    &FOUND
+}
+
+/// The record of the latest reference run of each study. The name of the directory above it begins with the date.
+fn latest() -> BTreeMap<String, PathBuf> {
+    let mut days = directories(&root().join("results"));
+    days.sort();
+    let records = days.iter().flat_map(|day| directories(day));
+    let of_studies = records.filter(|record| Study::is_in(record));
+    let named = of_studies.map(|record| {
+        let name = record.file_name().expect("it has a name");
+        (name.to_string_lossy().into_owned(), record)
+    });
+    named.collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn directories(of: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(of).expect("the directory can be read");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+fn read(name: String, record: &Path) -> Found {
+    let loaded = load(record).unwrap_or_else(|error| panic!("{error:#}"));
+    let report = loaded.report().expect("histograms can be read");
+    let figure = figure(&name, &report);
+    let mut section = format!("\n### {name}\n\n{}", report.study.question);
+    let path = record.strip_prefix(root()).expect("it is below").display();
+    write!(section, " ([record](../{path}))\n").expect("it is a string");
+    if let Some((alternative, _)) = &figure {
+        write!(section, "\n![{alternative}](findings/{name}.svg)\n").expect("it is a string");
+    }
+    section.extend(report.claims.iter().map(of_claim));
+    section += &results::published(&summary(record));
+    let rows = report.claims.iter().enumerate().map(|(place, claim)| {
+        let study = if place == 0 {
+            format!("[{name}](#{name})")
+        } else {
+            String::new()
+        };
+        let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
+        format!("| {study} | {text} | {verdict} |\n")
+    });
+    Found {
+        claims: rows.collect(),
+        svg: figure.map(|(_, svg)| svg),
+        section,
+        name,
+    }
+}
+
+/// A claim with its verdict, what shows it, why it is so, and how our setting differs.
+fn of_claim(claim: &Judged) -> String {
+    let (text, verdict) = (claim.text.trim_end_matches('.'), claim.verdict.text());
+    let mut item = format!("\n- **{text}: {verdict}.** {}\n", claim.sentence);
+    let why = claim.mechanism.as_ref().map(|why| why.line());
+    for (what, line) in [("Mechanism", why), ("Setting", claim.fidelity.clone())] {
+        if let Some(line) = line {
+            write!(item, "\n  *{what}:* {line}\n").expect("it is a string");
+        }
+    }
+    item
+}
+
+/// The figure of a study, and what stands for it where it cannot be seen.
+fn figure(study: &str, report: &StudyReport<'_>) -> Option<(String, String)> {
+    let (_, part, id) = FIGURES.iter().find(|(name, _, _)| *name == study)?;
+    let mut parts = report.parts.iter();
+    let part = parts
+        .find(|one| one.record.name == *part)?
+        .report
+        .as_ref()?;
+    let figure = part.figures.iter().find(|figure| figure.id == *id)?;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("figure.svg");
+    still::svg(figure, &path).expect("it can be drawn");
+    let svg = std::fs::read_to_string(path).expect("it was drawn");
+    Some((figure.alternative.clone(), svg))
+}
+
+/// Every claim with its verdict.
+pub(super) fn claims() -> String {
+    let head = "| study | claim | verdict |\n|---|---|---|\n".to_owned();
+    found().iter().fold(head, |table, one| table + &one.claims)
+}
+
+/// A section for each study.
+pub(super) fn studies() -> String {
+    let sections: String = found().iter().map(|one| one.section.as_str()).collect();
+    sections + "\n"
+}
+
+/// Each study that should have a figure has it, as the record gives it.
+#[test]
+fn the_figures_are_current() {
+    let place = root().join("docs/findings");
+    for Found { name, svg, .. } in found() {
+        let path = place.join(format!("{name}.svg"));
+        if std::env::var_os("UPDATE_README").is_some() {
+            if let Some(svg) = svg {
+                std::fs::create_dir_all(&place).expect("a directory");
+                std::fs::write(path, svg).expect("it can be written");
+            }
+            continue;
+        }
+        let kept = std::fs::read_to_string(&path).ok();
+        assert!(
+            kept == *svg,
+            "{}: run UPDATE_README=1 cargo test --test pure readme",
+            path.display()
+        );
+        let has_figure = FIGURES.iter().any(|(study, _, _)| study == name);
+        assert_eq!(has_figure, svg.is_some(), "{name}");
+    }
+}
