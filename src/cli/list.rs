@@ -272,7 +272,7 @@ fn card(model: &'static Model) -> String {
         ("system calls", system_calls),
         ("processes", processes),
         ("good at", good_at),
-        ("breaks when", breaks_when),
+        ("weak when", breaks_when),
         ("limit", limit),
         ("source", source),
     ] {

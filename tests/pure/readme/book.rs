@@ -63,7 +63,7 @@ fn card(model: &Model) -> String {
     let terms = [
         ("consists of", card.processes),
         ("good at", card.good_at),
-        ("breaks when", card.breaks_when),
+        ("weak when", card.breaks_when),
         ("limit", card.limit),
         ("to read", card.source),
     ];

@@ -28,7 +28,7 @@ fn summary(directory: &Path) -> serde_json::Value {
 }
 
 fn protocols() -> String {
-    let mut table = String::from("| protocol | what is said |\n|---|---|\n");
+    let mut table = String::from("| protocol | messages |\n|---|---|\n");
     for protocol in PROTOCOLS {
         let info = protocol.info();
         writeln!(table, "| `{}` | {} |", info.name, info.summary)
@@ -54,7 +54,7 @@ fn models_in_short() -> String {
 
 fn models() -> String {
     let mut table = String::from(
-        "| model | how it works | system calls a request | processes and threads | breaks when |\n\
+        "| model | how it works | system calls per request | processes and threads | weak when |\n\
          |---|---|---|---|---|\n",
     );
     for model in MODELS {
@@ -109,12 +109,13 @@ fn metrics() -> String {
                 .expect("writing to a string does not fail");
         }
     }
-    let calls: Vec<String> = CALLS.iter().map(|(call, _)| format!("`{call}`")).collect();
+    let calls: Vec<&str> = CALLS.iter().map(|(call, _)| *call).collect();
+    let lines: Vec<String> = calls.chunks(8).map(|line| line.join(" ")).collect();
     writeln!(
         text,
         "\nEach system call by name has `server_syscalls_NAME`, `client_syscalls_NAME` and the same with \
-         `_per_request`, absent where nobody made the call: {}.",
-        calls.join(", ")
+         `_per_request`. They are absent if no process made the call:\n\n```text\n{}\n```",
+        lines.join("\n")
     )
     .expect("writing to a string does not fail");
     text

@@ -60,7 +60,7 @@ fn reference() -> Reference {
     let kernel: Vec<&str> = run.host.kernel.split('.').take(2).collect();
     Reference {
         about: format!(
-            "Figures are of the reference run `{RUN}` ({}, {} CPUs, {}, {})",
+            "From the reference run `{RUN}` ({}, {} CPUs, {}, {})",
             run.host.cpu_model.unwrap_or_default(),
             run.host.cpus,
             kernel.join("."),
@@ -137,7 +137,7 @@ impl Row {
 pub(crate) fn of_model(model: &str) -> String {
     let titles: Vec<String> = (0..METRICS.len()).map(title).collect();
     let mut text = format!(
-        "{}. × is the value over that of the best of all models that served everybody, # the rank among them.\n\n\
+        "{}. × is the ratio to the best model that served every client, # the rank among these.\n\n\
          | clients | {} |\n|---:|{}\n",
         REFERENCE.about,
         titles.join(" | "),
@@ -167,8 +167,8 @@ pub(crate) fn side_by_side() -> String {
     let of_first = rows.iter().filter(|row| row.clients == rows[0].clients);
     let models: Vec<&str> = of_first.map(|row| row.model.as_str()).collect();
     let mut text = format!(
-        "{}. The best of each column is in bold; in brackets stands a value of a server that left clients unserved, \
-         which is not the same work.\n",
+        "{}. The best value of each column is bold. Values in parentheses are from servers that left clients unserved, \
+         and so did less work.\n",
         REFERENCE.about
     );
     for place in 0..METRICS.len() {

@@ -32,7 +32,7 @@ const KERNEL_COUNTERS: &[KernelCounter] = &[
 pub(super) const ACCEPT_QUEUE: ProbeKind = ProbeKind {
     info: Info {
         name: "accept-queue",
-        summary: "who waits to be accepted, and who was turned away",
+        summary: "connections waiting in the accept queue, and rejected ones",
     },
     supported: || SockDiag::open().map(drop),
     metrics: metrics::accept_queue::METRICS,

@@ -19,7 +19,7 @@ use throng_registry::{Info, Unsupported};
 pub(super) const LIMITS: ProbeKind = ProbeKind {
     info: Info {
         name: "limits",
-        summary: "how near it comes to its limits of descriptors, threads and memory",
+        summary: "how close the server is to its limits of descriptors, threads and memory",
     },
     supported: need_proc,
     metrics: metrics::limits::METRICS,

@@ -25,22 +25,23 @@ use throng_sys::process;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "aio",
-        summary: "POSIX asynchronous reads and writes, one a client",
+        summary: "POSIX asynchronous reads and writes, one per client",
     },
     card: Card {
-        idea: "Each connection has one read or one write under way, begun with aio_read() or \
-               aio_write() and carried out by a thread of the C library that blocks in its place. The \
-               main thread learns that it ended from a signal, from a callback in a thread of its own, \
-               or by asking aio_error() (--aio-completion), and begins the next one.",
-        waits_in: "poll() for clients, and for the pipe into which the signal handler or the callback \
-                   writes; when it asks instead, poll() for at most 1 ms when nothing had ended, or \
-                   nothing (busy); read() in each hidden thread",
-        system_calls: "pread and pwrite in vain (a socket has no offset), read and write, a signal or a \
-                       new thread, its word through the pipe, futex calls and two context switches",
-        processes: "1 process, 1 thread and a hidden one for each client's read or write under way",
-        good_at: "files; on sockets only where the kernel itself carries operations out",
-        breaks_when: "threads are thousands; or before: a new operation walks the list of all, under \
-                      one lock",
+        idea: "Each connection has one pending read or write, started with aio_read() or \
+               aio_write(). A thread of the C library carries it out with a blocking call. The \
+               main thread learns of its end from a signal, from a callback in another thread, or \
+               by asking aio_error() (--aio-completion), and starts the next one.",
+        waits_in: "poll() for clients, and for the pipe into which the signal handler or the \
+                   callback writes; with aio_error(), poll() for at most 1 ms if nothing has \
+                   ended, or nothing (busy); read() in each hidden thread",
+        system_calls: "pread and pwrite that fail (a socket has no offset), read and write, a \
+                       signal or a new thread, its message through the pipe, futex calls and two \
+                       context switches",
+        processes: "1 process, 1 thread and a hidden one per pending read or write",
+        good_at: "files; on sockets only if the kernel itself carries out operations",
+        breaks_when: "there are thousands of threads, or earlier: a new operation walks the list \
+                      of all under one lock",
         source: "aio(7); Stevens, UNP vol. 1, 3rd ed., section 6.2 (asynchronous I/O model); POSIX.1, \
                  aio_read, sigevent",
         limit: "it serves as many clients at a time as the C library may have threads (--aio-threads; \

@@ -20,13 +20,13 @@ pub(super) const MODEL: Model = Model {
         summary: "one thread waiting in epoll_wait(), level-triggered",
     },
     card: Card {
-        idea: "The kernel keeps the set of sockets and a list of those that became ready. epoll_wait() \
-               copies out only these, and names a socket again while anything is left to read.",
+        idea: "The kernel keeps the set of sockets and a list of the ready ones. epoll_wait() \
+               copies out only these, and reports a socket again while anything is left to read.",
         waits_in: "epoll_wait()",
         system_calls: "recv, send, and a share of epoll_wait; epoll_ctl when a client stops reading",
         processes: "1 process, 1 thread",
-        good_at: "any number of clients, idle ones above all: they cost memory but no time",
-        breaks_when: "one CPU is full: it uses one",
+        good_at: "any number of clients, above all idle ones: they cost memory but no time",
+        breaks_when: "one CPU is full: it uses only one",
         source: "epoll(7), level-triggered",
         limit: "",
         page: page!("epoll"),

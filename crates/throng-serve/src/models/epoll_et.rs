@@ -21,15 +21,15 @@ pub(super) const MODEL: Model = Model {
         summary: "one thread waiting in epoll_wait(), edge-triggered",
     },
     card: Card {
-        idea: "As epoll, but a socket is named once when it becomes ready, for reading and for writing \
-               alike, and not again until that happens anew: whoever leaves bytes unread must remember \
-               to come back. A read shorter than the buffer has emptied the socket, so no further read \
-               is needed to learn it.",
+        idea: "As epoll, but the kernel reports a socket once when it becomes ready, for reading \
+               and writing, and not again until that happens anew. So the program must remember \
+               connections with unread bytes. A read shorter than the buffer has emptied the \
+               socket, which saves another read.",
         waits_in: "epoll_wait()",
         system_calls: "recv, send, and a share of epoll_wait; never epoll_ctl after the first",
         processes: "1 process, 1 thread",
-        good_at: "any number of clients, and those that read slowly: waiting to write costs no call",
-        breaks_when: "one CPU is full: it uses one",
+        good_at: "any number of clients, and slow readers: waiting to write costs no call",
+        breaks_when: "one CPU is full: it uses only one",
         source: "epoll(7), \"level-triggered and edge-triggered\"",
         limit: "",
         page: page!("epoll-et"),

@@ -20,16 +20,17 @@ use throng_sys::signal::Children;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "fork",
-        summary: "a child process for every client",
+        summary: "a child process per client",
     },
     card: Card {
-        idea: "The parent accepts and forks; the child serves that one client with blocking calls and \
-               exits. SIGCHLD tells the parent to reap it.",
+        idea: "The parent accepts and forks; the child serves that one client with blocking calls \
+               and exits. The parent reaps it on SIGCHLD.",
         waits_in: "recv() in each child; poll() and accept() in the parent",
         system_calls: "recv, send, and a context switch",
-        processes: "1 parent and 1 child a client",
+        processes: "1 parent and 1 child per client",
         good_at: "isolation: a crash or leak costs one client; long sessions of few clients",
-        breaks_when: "clients come often (a fork each) or are many: page tables, pid limit, scheduler",
+        breaks_when: "clients connect often (a fork each) or are many: page tables, pid limit, \
+                      scheduler",
         source: "Stevens, UNP vol. 1, 3rd ed., sections 5.9 and 30.5 (one child per client); fork(2)",
         limit: "",
         page: page!("fork"),

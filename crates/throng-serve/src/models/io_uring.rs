@@ -19,19 +19,19 @@ use throng_sys::ring::{self, Awaited, Event, Notify, Patience, Ring, Send};
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "io-uring",
-        summary: "one thread waiting in io_uring_enter() for operations that the kernel does",
+        summary: "one thread waiting in io_uring_enter() for operations of the kernel",
     },
     card: Card {
-        idea: "The kernel accepts, receives and sends by itself. One accept and one receive a client \
-               are asked for once and tell of every client and every piece that arrives, in buffers \
-               that all clients share; one call hands over all answers that are due and waits for what \
-               comes next.",
+        idea: "The kernel accepts, receives and sends by itself. The program requests one accept, \
+               and one receive per client. These report every client and every piece that arrives, \
+               in buffers that all clients share. One call submits all pending replies and waits \
+               for the next events.",
         waits_in: "io_uring_enter()",
         system_calls: "a share of io_uring_enter",
         processes: "1 process, 1 thread",
-        good_at: "many active clients: a call serves a batch of them; most of all when the peer \
+        good_at: "many active clients: one call serves a batch of them, above all if the peer \
                   batches too",
-        breaks_when: "one CPU is full: it uses one; and where io_uring is switched off",
+        breaks_when: "one CPU is full: it uses only one; or io_uring is disabled",
         source: "io_uring(7), io_uring_multishot(7), io_uring_provided_buffers(7)",
         limit: "",
         page: page!("io-uring"),

@@ -10,18 +10,18 @@ use throng_sys::ring;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "io-uring-reactors",
-        summary: "an io_uring for every CPU, clients dealt out by SO_REUSEPORT",
+        summary: "an io_uring per CPU, clients distributed by SO_REUSEPORT",
     },
     card: Card {
-        idea: "As many io-uring loops as CPUs, each bound to one, with a ring and buffers of its own. \
-               All listen on the same port with SO_REUSEPORT: the kernel deals the clients out by a \
+        idea: "As many io-uring loops as CPUs, each bound to one, with its own ring and buffers. \
+               All listen on the same port with SO_REUSEPORT: the kernel distributes clients by a \
                hash of their addresses, and a client stays with its loop. The loops share nothing.",
         waits_in: "io_uring_enter() in each thread",
         system_calls: "a share of io_uring_enter, as io-uring",
-        processes: "1 process, 1 thread a CPU (--workers) and the main one",
-        good_at: "more requests than one CPU can serve, with a call for each batch of them",
-        breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
-                      too much; and where io_uring is switched off",
+        processes: "1 process, 1 thread per CPU (--workers) and the main one",
+        good_at: "more requests than one CPU can serve, with one call per batch",
+        breaks_when: "the hash distributes busy clients unevenly: an overloaded loop gets no help; \
+                      or io_uring is disabled",
         source: "io_uring_setup(2), IORING_SETUP_SINGLE_ISSUER; socket(7), SO_REUSEPORT",
         limit: "",
         page: page!("io-uring-reactors"),

@@ -19,8 +19,9 @@ pub(super) const MODEL: Model = Model {
         waits_in: "recv() on the one connection; poll() and accept() between clients",
         system_calls: "recv, send",
         processes: "1 process, 1 thread",
-        good_at: "simplicity; least work per request when requests come one client at a time",
-        breaks_when: "a second client comes: it waits in the accept queue until the first one leaves",
+        good_at: "simplicity; the least work per request for one client at a time",
+        breaks_when: "a second client connects: it waits in the accept queue until the first one \
+                      leaves",
         source: "Stevens, UNP vol. 1, 3rd ed., section 30.3 (iterative server)",
         limit: "it serves one client at a time",
         page: page!("iterative"),

@@ -15,8 +15,8 @@ pub(super) const MODEL: Model = Model {
         summary: "one thread waiting in poll()",
     },
     card: Card {
-        idea: "All sockets stand in one array, each with what is waited for. poll() copies the array \
-               into the kernel, asks every socket, and marks the ready ones.",
+        idea: "All sockets are in one array, each with the events of interest. poll() copies the \
+               array into the kernel, checks every socket, and marks the ready ones.",
         waits_in: "poll()",
         system_calls: "recv, send, and a share of poll",
         processes: "1 process, 1 thread",

@@ -12,17 +12,17 @@ use throng_registry::Info;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "polling",
-        summary: "one thread asking every non-blocking socket, over and over",
+        summary: "one thread polling every non-blocking socket in a busy loop",
     },
     card: Card {
-        idea: "All sockets are non-blocking. The loop tries to accept, then to read from each connection \
-               in turn, and begins anew; EAGAIN means nothing was there.",
-        waits_in: "nothing, as long as a client is connected; poll() when there is none",
-        system_calls: "recv, send, and a recv in vain for every idle client in every round",
+        idea: "All sockets are non-blocking. The loop tries to accept, then to read from each \
+               connection in turn, and starts again; EAGAIN means that nothing was there.",
+        waits_in: "nothing while a client is connected; poll() when there is none",
+        system_calls: "recv, send, and a wasted recv (EAGAIN) per idle client in every round",
         processes: "1 process, 1 thread",
-        good_at: "the quickest answer to few clients that always have something to say",
-        breaks_when: "clients are idle: it burns one CPU whole, whatever they do, and each idle client \
-                      costs a system call a round",
+        good_at: "the fastest reply to a few clients that always have a request",
+        breaks_when: "clients are idle: it fills one CPU whatever they do, and each idle client \
+                      costs a system call per round",
         source: "Stevens, UNP vol. 1, 3rd ed., section 6.2 (non-blocking I/O model); fcntl(2), O_NONBLOCK",
         limit: "",
         page: page!("polling"),

@@ -18,13 +18,15 @@ pub(super) const MODEL: Model = Model {
         summary: "a fixed number of child processes, one client each",
     },
     card: Card {
-        idea: "Fork all children before the first client comes; each child accepts from the shared \
-               socket and serves one client after the other. A child that dies is replaced.",
+        idea: "The server forks all children before the first client connects. Each child accepts \
+               from the shared socket and serves one client after the other. The server replaces a \
+               child that dies.",
         waits_in: "recv() in each busy child; poll() and accept() in each idle one",
         system_calls: "recv, send, and a context switch",
         processes: "1 parent and --workers children",
-        good_at: "fork's isolation without a fork a client; a firm bound on what the server uses",
-        breaks_when: "more clients stay than there are children: the rest wait in the accept queue",
+        good_at: "fork's isolation without a fork per client; a firm bound on resources",
+        breaks_when: "more clients stay than there are children: the others wait in the accept \
+                      queue",
         source: "Stevens, UNP vol. 1, 3rd ed., section 30.6 (preforked, no locking around accept)",
         limit: "it serves as many clients at a time as it has children (--workers)",
         page: page!("prefork"),

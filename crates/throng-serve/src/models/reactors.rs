@@ -16,18 +16,17 @@ use throng_sys::descriptors;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "reactors",
-        summary: "an epoll loop for every CPU, clients dealt out by SO_REUSEPORT",
+        summary: "an epoll loop per CPU, clients distributed by SO_REUSEPORT",
     },
     card: Card {
         idea: "As many epoll-et loops as CPUs, each bound to one. All listen on the same port with \
-               SO_REUSEPORT: the kernel deals the clients out by a hash of their addresses, and a \
+               SO_REUSEPORT: the kernel distributes clients by a hash of their addresses, and a \
                client stays with its loop. The loops share nothing.",
         waits_in: "epoll_wait() in each thread",
         system_calls: "recv, send, and a share of epoll_wait, as epoll-et",
-        processes: "1 process, 1 thread a CPU (--workers) and the main one",
+        processes: "1 process, 1 thread per CPU (--workers) and the main one",
         good_at: "more requests than one CPU can serve; no lock, no hand-over between threads",
-        breaks_when: "the hash deals busy clients out unevenly: nobody takes work from a loop that has \
-                      too much",
+        breaks_when: "the hash distributes busy clients unevenly: an overloaded loop gets no help",
         source: "socket(7), SO_REUSEPORT; epoll(7); unshare(2), CLONE_FILES (--own-descriptors)",
         limit: "",
         page: page!("reactors"),

@@ -19,15 +19,16 @@ pub(super) const MODEL: Model = Model {
         summary: "one thread waiting in select(), below 1024 descriptors",
     },
     card: Card {
-        idea: "All sockets stand in two bit sets, one for reading and one for writing. select() \
-               copies both into the kernel, walks every descriptor below the highest, and copies the \
-               ready ones back.",
+        idea: "All sockets are in two bit sets, one for reading and one for writing. select() \
+               copies both into the kernel, walks every descriptor below the highest, and copies \
+               the ready ones back.",
         waits_in: "select()",
         system_calls: "recv, send, and a share of select",
         processes: "1 process, 1 thread",
-        good_at: "some hundreds of clients that are all active; it is everywhere, Windows included",
-        breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more; or most of many clients are idle, \
-                      since each call costs as much as there are descriptors",
+        good_at: "some hundreds of clients that are all active; available everywhere, Windows \
+                  included",
+        breaks_when: "a descriptor is 1024 (FD_SETSIZE) or more, or most of many clients are idle: \
+                      each call costs as much as there are descriptors",
         source: "select(2); Stevens, UNP vol. 1, 3rd ed., section 6.8",
         limit: "its sets hold descriptors below 1024 (FD_SETSIZE; --fd-setsize lifts it)",
         page: page!("select"),

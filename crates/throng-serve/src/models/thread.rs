@@ -17,16 +17,17 @@ pub(super) const STACK_BYTES: usize = 128 * 1024;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "thread",
-        summary: "a thread for every client",
+        summary: "a thread per client",
     },
     card: Card {
         idea: "The main thread accepts and starts a thread; the thread serves that one client with \
                blocking calls and ends.",
         waits_in: "recv() in each thread; poll() and accept() in the main one",
         system_calls: "recv, send, and a context switch",
-        processes: "1 process, 1 thread a client and the main one",
-        good_at: "plain sequential code for each client; some hundreds of clients; slow handlers",
-        breaks_when: "threads are thousands: stacks, scheduler, limits on threads and mappings",
+        processes: "1 process, 1 thread per client and the main one",
+        good_at: "plain sequential code per client; some hundreds of clients; slow handlers",
+        breaks_when: "there are thousands of threads: stacks, scheduler, limits on threads and \
+                      mappings",
         source: "Stevens, UNP vol. 1, 3rd ed., sections 26.4 and 30.10 (one thread per client); \
                  pthreads(7)",
         limit: "",

@@ -30,16 +30,17 @@ const INPUT_BYTES: usize = 16 * 1024;
 pub(super) const MODEL: Model = Model {
     info: Info {
         name: "tokio",
-        summary: "a task for every client on the tokio runtime, to compare with",
+        summary: "a task per client on the tokio runtime, for comparison",
     },
     card: Card {
-        idea: "Sequential code for each client, as with threads, but suspended in user space while it \
-               waits: the runtime asks one edge-triggered epoll which tasks can go on and runs them on \
-               a thread for each CPU. Here to compare with; the runtime is tokio's.",
+        idea: "Sequential code per client, as with threads, but suspended in user space while it \
+               waits. The runtime asks one edge-triggered epoll which tasks can continue, and runs \
+               them on a thread per CPU. It is here for comparison.",
         waits_in: "epoll_wait() in one of the runtime's threads",
-        system_calls: "recv, send, and a share of epoll_wait; a wake-up of another thread now and then",
-        processes: "1 process, 1 thread a CPU (--workers) and the main one",
-        good_at: "plain code for each client at the cost of an event loop; uses every CPU",
+        system_calls: "recv, send, and a share of epoll_wait; now and then a wake-up of another \
+                       thread",
+        processes: "1 process, 1 thread per CPU (--workers) and the main one",
+        good_at: "plain code per client at the cost of an event loop; uses every CPU",
         breaks_when: "each task keeps a buffer, so idle clients cost memory; tasks move between threads",
         source: "docs.rs/tokio, \"tokio::net\" and \"tokio::task\"",
         limit: "",
