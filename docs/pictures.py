@@ -4,7 +4,12 @@
     docs/pictures.py [PROGRAM]         PROGRAM is target/release/throng unless it is given
 
 On a machine with nothing else to do: runs COMMAND below on a terminal, writes what the terminal showed as docs/terminal.svg, which moves, and the first screen of the
-report that the run left as docs/report.png. Needs Chromium for the second. Standard library only."""
+report that the run left as docs/report.png. Then, from the reference run of all models, docs/report-numbered.png with the numbers that
+docs/reading-a-report.md explains.
+
+    docs/pictures.py --numbered [PROGRAM]    makes only the last one, on any machine
+
+Needs Chromium for the pictures of reports. Standard library only."""
 
 import fcntl
 import html
@@ -16,6 +21,7 @@ import select
 import shlex
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -24,6 +30,7 @@ import time
 DOCS = pathlib.Path(__file__).resolve().parent
 COMMAND = ["throng", "compare", "select --fd-setsize 20000", "poll", "epoll", "-n", "select", "-n", "poll", "-n", "epoll",
            "--clients", "10000", "--rate", "2000"]
+REFERENCE = "results/2026-11-22-vm/models"
 COLUMNS, ROWS = 100, 32
 
 # The film: seconds in all, at the end, and between two pictures at least.
@@ -261,14 +268,36 @@ def film(films, length, alternative):
     return "\n".join(out) + "\n</svg>\n"
 
 
-def photographed(page, picture):
+# Numbers that docs/reading-a-report.md explains, and where they stand.
+NUMBERS = """(() => {
+  const picture = document.querySelector('.answer figure svg.p');
+  const places = [
+    document.querySelector('h1'), document.querySelector('nav'), document.querySelector('.answer .lead'),
+    document.querySelector('.answer .lead + p'), document.querySelector('.answer figcaption'),
+    picture && picture.querySelector('text.iq:not([text-anchor])'), document.querySelector('.answer details summary'),
+  ];
+  places.forEach((place, index) => {
+    if (!place) return;
+    const box = place.getBoundingClientRect();
+    const mark = document.createElement('span');
+    mark.textContent = index + 1;
+    Object.assign(mark.style, {
+      position: 'absolute', left: Math.max(4, box.left - 29) + 'px', top: box.top + window.scrollY - 1 + 'px', width: '22px', height: '22px',
+      borderRadius: '11px', background: '#b3261e', color: '#fff', font: 'bold 13px/22px sans-serif', textAlign: 'center',
+    });
+    document.body.append(mark);
+  });
+})()"""
+
+
+def photographed(page, picture, is_numbered=False):
     """The first screen of a page."""
     spec = importlib.util.spec_from_file_location("pages", DOCS.parent / "benches" / "pages.py")
     pages = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(pages)
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
-        print("there is no Chromium here, so docs/report.png stays as it is")
+        print(f"there is no Chromium here, so {picture} stays as it is")
         return
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = pages.Chromium(program, profile)
@@ -277,14 +306,30 @@ def photographed(page, picture):
             browser.evaluate(pages.FRAMES)
             bottom = browser.evaluate("Math.ceil(document.querySelector('.answer').getBoundingClientRect().bottom) + 16")
             clip = {"x": 0, "y": 0, "width": 1280, "height": min(bottom, 900), "scale": 1}
+            if is_numbered:
+                browser.evaluate(NUMBERS)
+                browser.evaluate(pages.FRAMES)
             data = browser.ask("Page.captureScreenshot", format="png", clip=clip)["data"]
             picture.write_bytes(pages.base64.b64decode(data))
         finally:
             browser.end()
 
 
+def numbered(program):
+    """The first screen of the report of the reference run, with numbers."""
+    with tempfile.TemporaryDirectory() as directory:
+        record = pathlib.Path(directory) / "models"
+        shutil.copytree(DOCS.parent / REFERENCE, record)
+        subprocess.run([program, "report", record], check=True, stdout=subprocess.DEVNULL)
+        photographed(record / "report.html", DOCS / "report-numbered.png", is_numbered=True)
+
+
 def main():
+    is_numbered = sys.argv[1:2] == ["--numbered"]
+    del sys.argv[1 : 1 + is_numbered]
     program = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else DOCS.parent / "target" / "release" / "throng").resolve()
+    if is_numbered:
+        return numbered(program)
     with tempfile.TemporaryDirectory() as directory:
         typed, films = recorded(program, directory)
         [record] = pathlib.Path(directory).glob("throng-results/*")
@@ -293,6 +338,7 @@ def main():
         (DOCS / "terminal.svg").write_text(picture)
         photographed(record / "report.html", DOCS / "report.png")
         print(f"{len(picture)} bytes, {len(kept)} pictures, {length:.0f} s, {pace:.1f} times as fast")
+    numbered(program)
 
 
 if __name__ == "__main__":
