@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.Writer;
 import java.net.InetSocketAddress;
 import java.util.Arrays;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 public class Server {
@@ -16,7 +17,7 @@ public class Server {
         Writer log = path == null || path.isEmpty() ? null : new FileWriter(path, true);
         InetSocketAddress address = new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0]));
         HttpServer server = HttpServer.create(address, 4096);
-        server.setExecutor(Executors.newFixedThreadPool(8));
+        server.setExecutor(executor());
         server.createContext("/", exchange -> {
             if (log != null) {
                 synchronized (log) {
@@ -29,5 +30,14 @@ public class Server {
             exchange.close();
         });
         server.start();
+    }
+
+    /** Virtual threads since Java 21, a pool of threads before. */
+    private static ExecutorService executor() {
+        try {
+            return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+        } catch (ReflectiveOperationException older) {
+            return Executors.newFixedThreadPool(8);
+        }
     }
 }

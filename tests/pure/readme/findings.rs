@@ -16,7 +16,7 @@ use super::{results, summary};
 const FIGURES: [(&str, &str, &str); 6] = [
     ("capacity", "crowd", "search"),
     ("completion", "at-once", "overview"),
-    ("counters", "two", "syscalls"),
+    ("counters", "two", "overview"),
     ("fairness", "crowd", "fairness"),
     ("resources", "use", "server-cpu"),
     ("upload", "most-large", "overview"),
