@@ -22,9 +22,7 @@ fn rows(text: &str) -> Vec<Vec<&str>> {
     };
     let places = (0..lines.len()).filter(is_row);
     let cells = places.map(|place| lines[place].trim_matches('|').split(" | "));
-    cells
-        .map(|cells| cells.map(str::trim).collect())
-        .collect()
+    cells.map(|cells| cells.map(str::trim).collect()).collect()
 }
 
 /// The rows of a section of tests/README.md: what is promised, and its tests, which exist.
@@ -45,7 +43,8 @@ fn promises(section: &str) -> Vec<(&'static str, Vec<(&'static str, &'static str
         assert!(!tests.is_empty(), "no test: {promise}");
         for (file, test) in tests {
             let path = root.join(file);
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let text =
+                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
             let exists = text.contains(&format!("fn {test}("));
             assert!(exists, "{file} has no test {test}");
         }
@@ -72,7 +71,9 @@ fn first_cells(rows: &[Vec<&str>]) -> Vec<String> {
 
 #[test]
 fn every_rule_has_tests() {
-    let headings = MEASURING.lines().filter_map(|line| line.strip_prefix("### "));
+    let headings = MEASURING
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "));
     let rules: Vec<String> = headings.map(str::to_owned).collect();
     for (rule, number) in rules.iter().zip(1..) {
         assert!(rule.starts_with(&format!("{number}. ")), "{rule}");
@@ -86,7 +87,11 @@ fn every_fault_has_a_promise_and_tests() {
     let faults = rows(FAULTS);
     assert!(faults.len() > 40, "{faults:?}");
     for row in &faults {
-        assert_eq!(row.len(), 3, "fault, what throng does, what you see: {row:?}");
+        assert_eq!(
+            row.len(),
+            3,
+            "fault, what throng does, what you see: {row:?}"
+        );
         assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
     }
     same_promises("Faults", &first_cells(&faults));

@@ -408,6 +408,28 @@ fn below(name: &str, dependency: &str) -> bool {
     place(dependency) < place(name)
 }
 
+/// The table of crates in ARCHITECTURE.md names the same dependencies.
+#[test]
+fn the_page_has_the_same_layers() {
+    let page = include_str!("../../ARCHITECTURE.md");
+    for (name, dependencies) in LAYERS {
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}`")))
+            .unwrap_or_else(|| panic!("no row for {name}"));
+        let cell = row.trim_end_matches('|').rsplit('|').next();
+        let cell = cell.expect("a last cell").trim();
+        let short = dependencies
+            .iter()
+            .map(|name| name.trim_start_matches("throng-"));
+        let expected = match *name {
+            "throng" => "all of the above".to_owned(),
+            _ => short.collect::<Vec<_>>().join(", "),
+        };
+        assert_eq!(cell, expected, "{name}");
+    }
+}
+
 #[test]
 fn sources_keep_the_rules() {
     let sources = sources();

@@ -22,7 +22,7 @@ pub(super) const MODEL: Model = Model {
     },
     card: Card {
         idea: "As epoll, but the kernel reports a socket once when it becomes ready, for reading \
-               and writing, and not again until that happens anew. So the program must remember \
+               and writing, and not again until the next change. So the program must remember \
                connections with unread bytes. A read shorter than the buffer has emptied the \
                socket, which saves another read.",
         waits_in: "epoll_wait()",
