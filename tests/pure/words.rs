@@ -1,24 +1,7 @@
-//! Pages read well: short sentences, the active voice, the terms of the field, and answers where newcomers look.
+//! Texts read well: short sentences, the active voice, and the terms of the field.
 
-use std::path::{Path, PathBuf};
+mod pages;
 
-/// Pages and directories of pages, all of which are checked.
-const PAGES: [&str; 14] = [
-    "README.md",
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "THREATS.md",
-    "benches",
-    "benches/generators",
-    "benches/peers",
-    "docs",
-    "docs/how-to",
-    "docs/models",
-    "fuzz",
-    "results",
-    "tests",
-];
 /// Phrases that a native engineer would not use, or not in this sense.
 const BANNED: [&str; 70] = [
     " a reply costs",
@@ -100,18 +83,6 @@ const MEAN: f64 = 14.0;
 const MOST_LONG: f64 = 0.05;
 const MOST_PASSIVE: f64 = 0.25;
 
-/// A page without the parts that are generated from the reference runs: their words are those of the records.
-fn written(page: &str) -> String {
-    let mut is_generated = false;
-    let lines = page.lines().filter(|line| {
-        is_generated |= line.starts_with("<!-- ") && line.contains("reference run");
-        let is_kept = !is_generated;
-        is_generated &= !line.starts_with("<!-- end of ");
-        is_kept
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
 /// The sentences of a page, without code, tables, headings and the targets of links.
 fn sentences(page: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
@@ -177,16 +148,6 @@ fn words(sentence: &str) -> usize {
         .count()
 }
 
-/// The cells of a page's tables, without what is quoted: throng or others print that.
-fn cells(page: &str) -> Vec<String> {
-    let rows = page.lines().filter(|line| line.starts_with('|'));
-    let cells = rows.flat_map(|row| row.split('|')).map(plain);
-    cells
-        .map(|cell| cell.split('"').step_by(2).collect::<String>())
-        .map(|cell| format!(" {}", cell.trim()))
-        .collect()
-}
-
 /// Whether a form of "to be" stands before a participle.
 fn is_passive(sentence: &str) -> bool {
     const IRREGULAR: [&str; 12] = [
@@ -201,182 +162,40 @@ fn is_passive(sentence: &str) -> bool {
     })
 }
 
-fn pages() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = Vec::new();
-    for page in PAGES.map(|page| root.join(page)) {
-        if page.is_file() {
-            pages.push(page);
-            continue;
-        }
-        let entries = std::fs::read_dir(&page).expect("a directory of pages");
-        let entries = entries.map(|entry| entry.expect("an entry").path());
-        pages.extend(entries.filter(|path| path.extension().is_some_and(|kind| kind == "md")));
-    }
-    pages
-}
-
-fn text_of(page: &Path) -> String {
-    std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
-}
-
-/// How sentences read, in numbers.
-struct Counts {
-    sentences: usize,
-    mean: f64,
-    long: Vec<String>,
-    passive: f64,
-}
-
-impl Counts {
-    fn of(sentences: &[String]) -> Self {
-        let count = sentences.len().max(1) as f64;
-        let long = sentences.iter().filter(|text| words(text) > LONG);
-        let passive = sentences.iter().filter(|text| is_passive(text)).count();
-        Self {
-            sentences: sentences.len(),
-            mean: sentences.iter().map(|text| words(text)).sum::<usize>() as f64 / count,
-            long: long.cloned().collect(),
-            passive: passive as f64 / count,
-        }
-    }
-
-    /// What is wrong. A page of few sentences may have one that is long, and three in the passive voice.
-    fn faults(&self) -> Vec<String> {
-        let count = self.sentences as f64;
-        let (mean, passive) = (self.mean, self.passive);
-        let mut faults = Vec::new();
-        if mean > MEAN {
-            faults.push(format!("sentences have {mean:.1} words on average"));
-        }
-        if self.long.len() as f64 > (MOST_LONG * count).max(1.0) {
-            faults.push(format!("long sentences: {:#?}", self.long));
-        }
-        if passive * count > (MOST_PASSIVE * count).max(3.0) {
-            faults.push(format!("a share of {passive:.2} is passive"));
-        }
-        faults
-    }
-}
-
-#[test]
-fn pages_read_well() {
-    let mut all = Vec::new();
+/// Fails where sentences, each with the name of its text, have a banned phrase, or are long or passive on average.
+fn read_well(all: &[(String, String)], banned: &[&str]) {
     let mut wrong = Vec::new();
-    for page in pages() {
-        let text = written(&text_of(&page));
-        let name = page.display();
-        let sentences = sentences(&text);
-        for text in sentences.iter().chain(&cells(&text)) {
-            let lower = format!("{} ", text.to_lowercase());
-            let banned = BANNED.iter().filter(|phrase| lower.contains(**phrase));
-            wrong.extend(banned.map(|phrase| format!("{name}: `{phrase}` in{text}")));
+    for (name, sentence) in all {
+        let lower = format!("{} ", sentence.to_lowercase());
+        for phrase in banned.iter().filter(|phrase| lower.contains(**phrase)) {
+            wrong.push(format!("{name}: `{phrase}` in{sentence}"));
         }
-        let faults = Counts::of(&sentences).faults();
-        wrong.extend(faults.iter().map(|fault| format!("{name}: {fault}")));
-        all.extend(sentences);
     }
-    let counts = Counts::of(&all);
-    println!(
-        "{} sentences of {:.1} words; {} are long, a share of {:.2} is passive",
-        counts.sentences,
-        counts.mean,
-        counts.long.len(),
-        counts.passive
-    );
-    wrong.extend(counts.faults());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// Names of tests are for developers.
-#[test]
-fn pages_for_users_name_no_tests() {
-    for page in pages() {
-        let place = page.strip_prefix(env!("CARGO_MANIFEST_DIR"));
-        let place = place.expect("a page of the repository");
-        let is_for_users = place.starts_with("docs") || place == Path::new("README.md");
-        let named = text_of(&page).contains(".rs::");
-        assert!(!(is_for_users && named), "{}", page.display());
-    }
-}
-
-/// What a newcomer asks, and where the answer is: on the first two screens of the README, or at the top of a page
-/// that these link to.
-#[test]
-fn a_newcomer_finds_answers() {
-    const SCREENS: usize = 90;
-    let answers = [
-        (
-            "What is it?",
-            "README.md",
-            "Benchmark network servers under many concurrent clients",
-        ),
-        ("Can it test my server?", "README.md", "Your server or ours"),
-        (
-            "How do I install it?",
-            "README.md",
-            "cargo install --path .",
-        ),
-        (
-            "Is it faster than wrk?",
-            "README.md",
-            "as many requests](docs/comparison.md) per CPU-second as wrk",
-        ),
-        ("Does it do TLS?", "README.md", "for HTTP, HTTPS"),
-        (
-            "What is a model?",
-            "README.md",
-            "is a way to wait for many clients",
-        ),
-        ("How do I gate CI?", "docs/ci.md", "--fail-if-slower 10%"),
-        (
-            "What does inconclusive mean?",
-            "README.md",
-            "*inconclusive*: too much noise",
-        ),
-        ("Where is the data?", "README.md", "All data is in"),
-        (
-            "Can it hurt my machine?",
-            "README.md",
-            "throng needs no root",
-        ),
-    ];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let top = |page: &str, lines| {
-        let text = text_of(&root.join(page));
-        let words = text.lines().take(lines).flat_map(str::split_whitespace);
-        words.collect::<Vec<_>>().join(" ")
-    };
-    let readme = top("README.md", SCREENS);
-    for (question, page, answer) in answers {
-        let is_linked = page == "README.md" || readme.contains(&format!("]({page})"));
-        let found = if page == "README.md" {
-            readme.contains(answer)
-        } else {
-            top(page, SCREENS / 2).contains(answer)
-        };
-        assert!(is_linked && found, "{question} {page}");
-    }
-}
-
-#[test]
-fn the_readme_is_short() {
-    let text = include_str!("../../README.md");
-    let count = text.split_whitespace().count();
-    assert!(count <= 1400, "README.md has {count} words");
-    let first_screens: String = text.lines().take(40).collect();
+    let count = all.len() as f64;
+    let mean = all.iter().map(|(_, text)| words(text)).sum::<usize>() as f64 / count;
+    let long: Vec<_> = all.iter().filter(|(_, text)| words(text) > LONG).collect();
+    let passive = all.iter().filter(|(_, text)| is_passive(text)).count() as f64 / count;
+    println!(
+        "{count} sentences of {mean:.1} words; {} are long, a share of {passive:.2} is passive",
+        long.len()
+    );
+    assert!(mean <= MEAN, "sentences have {mean:.1} words on average");
     assert!(
-        first_screens.contains("## Installation"),
-        "it has to come early"
+        long.len() as f64 <= MOST_LONG * count,
+        "long sentences: {long:#?}"
+    );
+    assert!(
+        passive <= MOST_PASSIVE,
+        "a share of {passive:.2} is passive"
     );
 }
 
 #[test]
 fn sentences_are_found() {
     let page = "# No heading\n\nOne `a. b` is built here. throng [stops](x.md) it.\n\n- An item of three.\n\
-                ```\nno code at all\n```\n| no | table |\n<!-- no\ncomment -->\n<!-- a: of the reference run -->\n\
-                Nothing of a record.\n<!-- end of a -->\n";
-    let found = sentences(&written(page));
+                ```\nno code at all\n```\n| no | table |\n<!-- no\ncomment -->\n";
+    let found = sentences(page);
     let expected = [
         " One code is built here.",
         " throng stops it.",
