@@ -6,11 +6,13 @@
 
 pub mod bytes;
 pub mod conn;
+pub mod encrypted;
 /// What the two processes of a rank of throng-mpi say to each other; of it only reading and writing.
 #[path = "../../crates/throng-mpi/src/frame.rs"]
 mod frame;
 pub mod halves;
 pub mod readers;
+pub mod requests;
 pub mod values;
 
 /// Something that is fuzzed.
@@ -61,6 +63,10 @@ pub const TARGETS: &[Target] = &[
     target("kernel_text", readers::kernel_text, 30),
     target("sockets", readers::sockets, 60),
     target("mpi_frame", readers::mpi_frame, 60),
+    target("tls_handshake", encrypted::tls_handshake, 40),
+    target("tls_session", encrypted::tls_session, 15),
+    target("request_file", requests::request_file, 60),
+    target("variables", requests::variables, 100),
 ];
 
 /// The target of this name.

@@ -114,7 +114,10 @@ fn records() -> &'static [Value] {
     static RECORDS: OnceLock<Vec<Value>> = OnceLock::new();
     RECORDS.get_or_init(|| {
         let text = include_str!("../corpus/records.json");
-        serde_json::from_str(text).expect("the corpus is JSON")
+        let records: Vec<Value> = serde_json::from_str(text).expect("the corpus is JSON");
+        let are_read = records.iter().all(|record| loaded(record).is_some());
+        assert!(are_read, "records are written in another way now");
+        records
     })
 }
 
@@ -157,6 +160,9 @@ pub fn study_record_values(data: &[u8]) {
     static STUDY: OnceLock<Value> = OnceLock::new();
     let study = STUDY.get_or_init(|| {
         let text = include_str!("../corpus/study_record/whole");
+        let read = record::parse::<record::Study>(Path::new("a"), 1, text);
+        // Otherwise nothing would get past the parser, and nobody would notice.
+        read.expect("it is a study as it is written now");
         serde_json::from_str(text).expect("the corpus is JSON")
     });
     let mut choices = Choices::new(data);

@@ -44,7 +44,7 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     ),
     (
         4,
-        "done, but unusable or with failed or invalid trials (--allow-rough accepts)",
+        "unusable: failed or invalid trials (--allow-rough accepts), or a client host was lost",
     ),
     (130, "interrupted; what was measured until then is kept"),
 ];

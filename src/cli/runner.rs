@@ -56,7 +56,8 @@ pub(super) fn runner(
         return Ok(Exit::Interrupted);
     }
     if run.ending == Ending::HostLost {
-        return Err(host_lost(&trials, &directory));
+        output::error(&host_lost(&trials, &directory));
+        return Ok(Exit::Rough);
     }
     refuse_failures(&run, &trials)?;
     Ok(exit(&made, accepted))

@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod exactness;
 mod hostile;
+mod images;
 mod limit;
 mod record;
 mod reproduce;

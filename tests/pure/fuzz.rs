@@ -78,6 +78,26 @@ fn every_target_holds_over_its_corpus_and_what_is_made_of_it() {
     }
 }
 
+/// Where the form of records has changed and the corpus has not, nothing would get past the reader, and nobody would
+/// notice.
+#[test]
+fn what_is_whole_in_the_corpus_is_read() {
+    let read = |name: &str| fs::read(root().join("corpus").join(name)).expect("it is there");
+    let directory = tempfile::tempdir().expect("it can be made");
+    let whole = read("record/whole");
+    let files = ["run.json", "trials.jsonl"].into_iter();
+    for (name, bytes) in files.zip(whole.split(|&byte| byte == 0xff)) {
+        fs::write(directory.path().join(name), bytes).expect("it can be written");
+    }
+    let record = throng::report::load(directory.path()).expect("it is a record");
+    assert!(!record.trials.is_empty());
+    for name in ["whole", "skipped"] {
+        let text = String::from_utf8(read(&format!("study_record/{name}"))).expect("it is text");
+        let study = throng::record::parse::<throng::record::Study>(Path::new(name), 1, &text);
+        assert!(study.is_ok(), "{study:?}");
+    }
+}
+
 #[test]
 fn every_target_has_a_program_and_every_program_a_target() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("there is a manifest");

@@ -1,7 +1,7 @@
 //! Whether the figures of a trial can be used: each check is one function in `CHECKS`.
 
 use throng_record::format::{self, counted, list, whole};
-use throng_record::{Invalid, InvalidCause, Load, Settings, Trial};
+use throng_record::{HostPart, Invalid, InvalidCause, Load, Settings, Trial};
 use throng_stats::steadiness;
 
 /// The shortest time for which a load generator that stands still is noticed, and the share of the window.
@@ -17,6 +17,10 @@ const RISE: f64 = 0.5;
 const FALL: f64 = -0.33;
 /// How far apart client hosts may begin to count, as a share of the window.
 const SKEW: f64 = 0.1;
+/// The clients of a slow host have less than this share of the replies that those of the middle host have. It counts
+/// if that host had at least so many.
+const SLOW_HOST: f64 = 0.25;
+const SLOW_HOST_REPLIES: u64 = 200;
 /// Share of replies that may have an unexpected status.
 const UNEXPECTED: f64 = 0.01;
 
@@ -36,6 +40,7 @@ const CHECKS: &[(InvalidCause, Check)] = &[
     (InvalidCause::GeneratorStopped, stopped),
     (InvalidCause::StartSkew, start_skew),
     (InvalidCause::SilentHost, silent_host),
+    (InvalidCause::SlowHost, slow_host),
     (InvalidCause::Others, others),
     (InvalidCause::GeneratorLate, late),
     (InvalidCause::NoReply, no_reply),
@@ -93,9 +98,15 @@ fn stopped(seen: &Seen<'_>) -> Option<String> {
 fn start_skew(seen: &Seen<'_>) -> Option<String> {
     let skew_us = seen.trial.start_skew?.skew_us;
     let window_us = seen.load.window.duration_s * 1e6;
+    let hosts = seen.trial.hosts.iter();
+    let last = hosts.max_by(|one, other| {
+        let began = |host: &HostPart| host.start_offset_us.unwrap_or(0.0);
+        began(one).total_cmp(&began(other))
+    });
+    let last = last.map_or_else(String::new, |host| format!(", {} last", host.label()));
     (skew_us > SKEW * window_us).then(|| {
         format!(
-            "client hosts began to count {} apart, in a window of {}",
+            "client hosts began to count {} apart{last}, in a window of {}",
             format::time(skew_us),
             format::time(window_us)
         )
@@ -106,9 +117,36 @@ fn silent_host(seen: &Seen<'_>) -> Option<String> {
     let is_silent = seen.load.window.replies > 0 && seen.load.open_loop.is_none();
     let hosts = seen.trial.hosts.iter();
     let silent = hosts.filter(|host| host.clients > 0 && host.replies == Some(0));
-    let names: Vec<&str> = silent.map(|host| host.name.as_str()).collect();
+    let names: Vec<String> = silent.map(HostPart::label).collect();
     (is_silent && !names.is_empty())
         .then(|| format!("no reply came to the clients on {}", list(&names)))
+}
+
+/// A host whose clients were all served once, and then had far fewer replies than those of the other hosts: its CPUs,
+/// or its network, set their pace.
+fn slow_host(seen: &Seen<'_>) -> Option<String> {
+    let load = seen.load;
+    if load.open_loop.is_some() || load.completion.is_some() {
+        return None;
+    }
+    let mut rates: Vec<(f64, &HostPart)> = Vec::new();
+    for host in seen.trial.hosts.iter().filter(|host| host.clients > 0) {
+        rates.push((host.replies? as f64 / f64::from(host.clients), host));
+    }
+    rates.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (slowest, host) = *rates.first()?;
+    let (usual, other) = *rates.get(rates.len() / 2).filter(|_| rates.len() > 1)?;
+    let is_slow = host.served == Some(host.clients)
+        && other.replies >= Some(SLOW_HOST_REPLIES)
+        && slowest < SLOW_HOST * usual;
+    is_slow.then(|| {
+        format!(
+            "each client on {} had {:.0} % of the replies of one on {}",
+            host.label(),
+            slowest / usual * 100.0,
+            other.label()
+        )
+    })
 }
 
 fn others(seen: &Seen<'_>) -> Option<String> {
@@ -207,9 +245,7 @@ fn drift(seen: &Seen<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use throng_record::{
-        HostPart, Latency, OpenLoop, Purpose, Settling, Side, StartSkew, Unsettled, WarmUp,
-    };
+    use throng_record::{Latency, OpenLoop, Purpose, Settling, Side, StartSkew, Unsettled, WarmUp};
 
     /// A trial with nothing to say against.
     fn good() -> Trial {
@@ -229,12 +265,16 @@ mod tests {
         }
     }
 
-    fn cause(change: impl Fn(&mut Trial, &mut Load)) -> Option<InvalidCause> {
+    fn invalid(change: impl Fn(&mut Trial, &mut Load)) -> Option<Invalid> {
         let mut trial = good();
         let mut load = trial.load.take().unwrap();
         change(&mut trial, &mut load);
         trial.load = Some(load);
-        of_trial(&trial, &Settings::default(), 4).map(|invalid| invalid.cause)
+        of_trial(&trial, &Settings::default(), 4)
+    }
+
+    fn cause(change: impl Fn(&mut Trial, &mut Load)) -> Option<InvalidCause> {
+        invalid(change).map(|invalid| invalid.cause)
     }
 
     fn side(metrics: &[(&str, f64)]) -> Side {
@@ -281,15 +321,6 @@ mod tests {
             });
         });
         assert_eq!(skew, Some(InvalidCause::StartSkew));
-        let host = cause(|trial, _| {
-            let host = |replies| HostPart {
-                clients: 25,
-                replies: Some(replies),
-                ..HostPart::default()
-            };
-            trial.hosts = vec![host(900), host(0)];
-        });
-        assert_eq!(host, Some(InvalidCause::SilentHost));
         let others = cause(|trial, _| {
             trial.network = Some(side(&[("machine_busy_percent", 390.0)]));
             trial.server_side = Some(side(&[("cpu_percent", 90.0)]));
@@ -307,6 +338,61 @@ mod tests {
             });
         });
         assert_eq!(late, Some(InvalidCause::GeneratorLate));
+    }
+
+    /// Hosts of 25 clients each: how many of them were served, their replies, and when they began to count.
+    fn hosts(of: &[(u32, u64, f64)]) -> Vec<HostPart> {
+        let hosts = (1..).zip(of);
+        let hosts = hosts.map(|(rank, &(served, replies, began_us))| HostPart {
+            name: "lab".to_owned(),
+            rank,
+            clients: 25,
+            served: Some(served),
+            replies: Some(replies),
+            start_offset_us: Some(began_us),
+            ..HostPart::default()
+        });
+        hosts.collect()
+    }
+
+    #[test]
+    fn a_host_that_is_silent_slow_or_late_is_named() {
+        let named = |cause, words: &str, of: &[(u32, u64, f64)]| {
+            let found = invalid(|trial, _| {
+                trial.hosts = hosts(of);
+                let last = of.iter().map(|host| host.2).fold(0.0, f64::max);
+                trial.start_skew = Some(StartSkew {
+                    skew_us: last,
+                    error_us: 1.0,
+                });
+            });
+            let found = found.expect("it is invalid");
+            assert_eq!((found.cause, found.reason.as_str()), (cause, words));
+        };
+        named(
+            InvalidCause::SilentHost,
+            "no reply came to the clients on lab (rank 2)",
+            &[(25, 900, 0.0), (25, 0, 0.0)],
+        );
+        named(
+            InvalidCause::SlowHost,
+            "each client on lab (rank 3) had 10 % of the replies of one on lab (rank 2)",
+            &[(25, 1100, 0.0), (25, 1000, 0.0), (25, 100, 0.0)],
+        );
+        named(
+            InvalidCause::StartSkew,
+            "client hosts began to count 300 ms apart, lab (rank 2) last, in a window of 2.00 s",
+            &[(25, 900, 0.0), (25, 900, 300_000.0), (25, 900, 9.0)],
+        );
+        for fine in [
+            &[(25, 1000, 0.0), (25, 260, 0.0)][..],
+            &[(25, 190, 0.0), (25, 10, 0.0)],
+            // The server did not serve them: that is its doing.
+            &[(25, 1000, 0.0), (24, 100, 0.0)],
+            &[(25, 1000, 0.0)],
+        ] {
+            assert_eq!(cause(|trial, _| trial.hosts = hosts(fine)), None);
+        }
     }
 
     #[test]

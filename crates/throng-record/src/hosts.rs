@@ -81,6 +81,13 @@ pub struct HostPart {
     pub failure: Option<Failure>,
 }
 
+impl HostPart {
+    /// Its machine and its number, since a machine may be several hosts: "lab1 (rank 1)".
+    pub fn label(&self) -> String {
+        format!("{} (rank {})", self.name, self.rank)
+    }
+}
+
 /// How far apart the client hosts began to count replies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -26,6 +26,8 @@ pub enum InvalidCause {
     SilentWorker,
     /// None came to a client host.
     SilentHost,
+    /// The clients of one host had far fewer replies than those of the others.
+    SlowHost,
     /// The load generator stood still.
     GeneratorStopped,
     /// Its requests left much later than they were due.
@@ -55,6 +57,7 @@ impl InvalidCause {
             | Self::Unserved
             | Self::UnexpectedStatus => true,
             Self::SilentHost
+            | Self::SlowHost
             | Self::GeneratorStopped
             | Self::GeneratorLate
             | Self::Others

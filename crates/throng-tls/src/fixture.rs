@@ -18,9 +18,8 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{
-    RootCertStore, ServerConfig, ServerConnection, StreamOwned, SupportedProtocolVersion,
-};
+use rustls::{RootCertStore, StreamOwned, SupportedProtocolVersion};
+pub use rustls::{ServerConfig, ServerConnection, version};
 
 use crate::client::provider;
 

@@ -173,7 +173,8 @@ fn runner(
         return Ok(Exit::Interrupted);
     }
     if let Some(lost) = lost {
-        return Err(lost);
+        output::error(&lost);
+        return Ok(Exit::Rough);
     }
     match nothing {
         Some(part) => {

@@ -126,7 +126,7 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
         "--clients",
         "4",
         "--runs",
-        "2",
+        "3",
         "--duration",
         "100ms",
         "--warm-up",
@@ -141,7 +141,7 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
         "-o",
         path,
     ];
-    let text = reported(&mut with_cluster("lost-in-second", 2, &words), 1);
+    let text = reported(&mut with_cluster("lost-in-second", 2, &words), 4);
     assert!(text.contains("(rank 1): it was lost"), "{text}");
     assert!(text.contains("--resume"), "{text}");
     assert_eq!(ending(&output), Ending::HostLost);
@@ -153,6 +153,11 @@ pub(super) fn a_lost_host_is_reported_and_the_run_can_go_on() {
     );
     let text = reported(Command::new(THRONG).args(again), 2);
     assert!(text.contains("on 2 client hosts"), "{text}");
+    reported(&mut with_cluster("none", 2, &again), 0);
+    assert_eq!(ending(&output), Ending::Complete);
+    let trials = throng::record::read_trials(&output).unwrap();
+    let failed = trials.iter().map(|trial| trial.failure.is_some());
+    assert_eq!(failed.collect::<Vec<_>>(), [false, true, false]);
 }
 
 fn ending(directory: &Path) -> Ending {

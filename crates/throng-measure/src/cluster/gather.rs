@@ -159,7 +159,11 @@ impl<'a> Gathering<'a> {
     /// Whose result is missing, in words: a few of them.
     pub(in super::super) fn missing(&self) -> String {
         let missing: Vec<&Part> = self.parts.iter().filter(|part| !part.done).collect();
-        let names: Vec<String> = missing.iter().take(5).map(|part| part.name()).collect();
+        let names: Vec<String> = missing
+            .iter()
+            .take(5)
+            .map(|part| part.record.label())
+            .collect();
         let more = match missing.len().saturating_sub(names.len()) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -307,18 +311,13 @@ impl<'a> Gathering<'a> {
             output: output.clone(),
         });
         News::Failed {
-            reason: format!("client host {}: {reason}", part.name()),
+            reason: format!("client host {}: {reason}", part.record.label()),
             output,
         }
     }
 }
 
 impl Part {
-    /// Its machine and its number, since a machine may be several hosts.
-    fn name(&self) -> String {
-        format!("{} (rank {})", self.record.name, self.record.rank)
-    }
-
     fn note(&mut self, seen: &LoadStats) {
         let record = &mut self.record;
         let times = seen.service_time.latency();

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::job::{Job, Lab, run, trials};
 
-/// Ten short trials of nothing but their load.
-const TEN: &str = "run --models epoll --clients 31 --runs 10 --duration 60ms --warm-up 10ms \
+/// Short trials of nothing but their load.
+const SHORT: &str = "run --models epoll --clients 31 --runs 4 --duration 60ms --warm-up 10ms \
     --control none --no-ceiling --probes cpu";
+const TRIALS: usize = 4;
 /// Requests that the server answers before it is loaded, on one connection of its own.
 const VERIFICATION_REQUESTS: u64 = 6;
 
@@ -47,6 +48,8 @@ fn sides_agree(trial: &Value) {
         sum(&trial["hosts"], "replies"),
         number(&load["window"]["replies"])
     );
+    assert_eq!(sum(&trial["hosts"], "served"), number(&load["served"]));
+    assert_eq!(sum(&trial["hosts"], "errors"), 0, "{trial:#}");
     assert!(trial["start_skew"]["skew_us"].is_number(), "{trial:#}");
     assert!(trial["start_skew"]["error_us"].is_number(), "{trial:#}");
 }
@@ -66,6 +69,15 @@ fn times_agree(trial: &Value) {
         (median - reported.p50_us).abs() < 0.002,
         "{median}: {times}"
     );
+    assert_eq!(reported.count, sum(&trial["hosts"], "replies"));
+    // Half of all is below the largest median of a part, and above the smallest.
+    let hosts = trial["hosts"].as_array().expect("there are several");
+    let medians = hosts.iter().filter_map(|host| host["p50_us"].as_f64());
+    let (least, most) = medians.fold((f64::MAX, 0.0), |(least, most), median| {
+        (median.min(least), median.max(most))
+    });
+    let between = least * 0.998..=most * 1.002;
+    assert!(between.contains(&median), "{median} of {between:?}");
 }
 
 /// Each client of each rank has its row.
@@ -106,7 +118,7 @@ fn check(record: &Path, hosts: usize) {
     let ranks: Vec<u64> = there.iter().map(|host| number(&host["rank"])).collect();
     assert_eq!(ranks, (1..=hosts as u64).collect::<Vec<_>>());
     let trials = trials(record);
-    assert_eq!(trials.len(), 10);
+    assert_eq!(trials.len(), TRIALS);
     for trial in &trials {
         sides_agree(trial);
         times_agree(trial);
@@ -115,18 +127,21 @@ fn check(record: &Path, hosts: usize) {
 }
 
 #[test]
-fn ranks_on_one_host_and_the_server_count_the_same_ten_times() {
-    let directory = tempfile::tempdir().unwrap();
-    if let Some(job) = Job::here(4, directory.path(), TEN) {
-        check(&job.succeed(), 3);
+fn two_four_and_eight_ranks_and_the_server_count_the_same() {
+    for ranks in [2, 4, 8] {
+        let directory = tempfile::tempdir().unwrap();
+        let Some(job) = Job::here(ranks, directory.path(), SHORT) else {
+            return;
+        };
+        check(&job.succeed(), ranks as usize - 1);
     }
 }
 
 #[test]
-fn hosts_of_a_network_and_the_server_count_the_same_ten_times() {
+fn hosts_of_a_network_and_the_server_count_the_same() {
     let Some(lab) = Lab::up(5) else { return };
     let directory = tempfile::tempdir().unwrap();
-    let Some(job) = Job::over(&lab, directory.path(), TEN) else {
+    let Some(job) = Job::over(&lab, directory.path(), SHORT) else {
         return;
     };
     let record = job.succeed();
@@ -154,7 +169,7 @@ fn cpu_s(pid: rustix::process::Pid) -> f64 {
 #[test]
 fn no_rank_spins_while_trials_are_measured() {
     let directory = tempfile::tempdir().unwrap();
-    let options = TEN.replace("60ms", "400ms").replace("runs 10", "runs 5");
+    let options = SHORT.replace("60ms", "400ms").replace("runs 4", "runs 5");
     let Some(mut job) = Job::here(3, directory.path(), &options) else {
         return;
     };

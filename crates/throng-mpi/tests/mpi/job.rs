@@ -13,7 +13,8 @@ use serde_json::Value;
 
 /// The program.
 pub(crate) const THRONG_MPI: &str = env!("CARGO_BIN_EXE_throng-mpi");
-const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
+/// Its scripts are there.
+pub(crate) const LAB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab");
 
 /// A job that has not ended by then hangs.
 const LIMIT: Duration = Duration::from_mins(4);
@@ -24,6 +25,11 @@ const MARK: &str = "THRONG_TEST_JOB";
 /// A run that would go on for longer than anybody waits, for whoever loses a rank of it.
 pub(crate) const LONG: &str = "run --models epoll --clients 20 --runs 200 --duration 300ms --warm-up 0s \
     --control none --no-ceiling --probes cpu";
+/// A run of four trials, of which each takes a while, for whoever loses a rank of it and goes on.
+pub(crate) const FOUR: &str = "run --models epoll --clients 20 --runs 4 --duration 1500ms --warm-up 0s \
+    --control none --no-ceiling --probes cpu";
+/// Goes on with such a run.
+pub(crate) const RESUME: &str = "run --allow-rough --resume";
 /// After so long a silence a rank of such a run is lost.
 const SILENCE_OF_LOST_S: &str = "5";
 /// And of all others, where a busy machine is silent for seconds.
@@ -40,7 +46,7 @@ fn unique() -> String {
 
 /// A network of hosts, as `lab/lab` makes it.
 pub(crate) struct Lab {
-    name: String,
+    pub(crate) name: String,
 }
 
 impl Lab {
@@ -65,7 +71,8 @@ impl Lab {
         }
     }
 
-    fn script(&self, command: &str) -> Command {
+    /// A command of `lab/lab`.
+    pub(crate) fn script(&self, command: &str) -> Command {
         let mut script = Command::new("bash");
         script
             .arg(format!("{LAB}/lab"))
@@ -141,14 +148,16 @@ impl Job {
         Self::spawn(command, directory, &arguments)
     }
 
-    fn spawn(mut command: Command, directory: &Path, arguments: &str) -> Option<Self> {
+    pub(crate) fn spawn(mut command: Command, directory: &Path, arguments: &str) -> Option<Self> {
         let mark = unique();
         let record = directory.join("record");
         command.args(arguments.split_whitespace());
-        // A busy machine must not change how many trials there are, nor how the program ends.
-        command.args(["--allow-rough", "--retries", "0", "-o"]);
+        if arguments != RESUME {
+            // A busy machine must not change how many trials there are, nor how the program ends.
+            command.args(["--allow-rough", "--retries", "0", "-o"]);
+        }
         command.arg(&record);
-        let silence = if arguments.contains(LONG) {
+        let silence = if [LONG, FOUR].iter().any(|run| arguments.contains(run)) {
             SILENCE_OF_LOST_S
         } else {
             SILENCE_S

@@ -5,4 +5,5 @@ mod alike;
 mod job;
 mod losses;
 mod network;
+mod over_ssh;
 mod usage;

@@ -34,6 +34,34 @@ fn a_host_that_a_firewall_refuses_is_seen_in_its_row() {
     assert_eq!(hosts[0]["errors"], 0, "{hosts:#}");
 }
 
+/// A host behind a slow cable makes the trial invalid, which names it.
+#[test]
+fn a_host_behind_a_slow_cable_makes_the_trial_invalid() {
+    let Some(lab) = Lab::up(2) else { return };
+    // A request and its reply of 1000 bytes each: about a hundred a second.
+    let slow = "tc qdisc add dev eth0 root tbf rate 1mbit burst 8kb latency 400ms";
+    lab.run("client2", slow);
+    let directory = tempfile::tempdir().unwrap();
+    let options = TWO.replace("--runs 2", "--runs 1 --duration 1s");
+    let Some(job) = Job::over(&lab, directory.path(), &options) else {
+        return;
+    };
+    let (_, record) = job.end();
+    let trials = trials(&record);
+    let invalid = &trials[0]["invalid"];
+    let reason = invalid["reason"].as_str().unwrap_or_default();
+    println!("{reason}");
+    match invalid["cause"].as_str() {
+        Some("slow-host") => assert!(
+            reason.contains("client on client2 (rank 2) had"),
+            "{reason}"
+        ),
+        // A busy machine may do something worse to it.
+        Some("generator-stopped" | "start-skew" | "silent-host") => {}
+        _ => panic!("{:#}", trials[0]),
+    }
+}
+
 /// What one host cannot do is reported with its name, and the next trial begins as if nothing had been.
 #[test]
 fn a_host_without_enough_ports_fails_by_itself() {

@@ -94,7 +94,7 @@ fn notes(trial: &Trial) -> Vec<Block> {
     }
     for host in &trial.hosts {
         if let Some(failure) = &host.failure {
-            notes.push(format!("{} failed: {}.", name(host), failure.reason));
+            notes.push(format!("{} failed: {}.", host.label(), failure.reason));
         }
     }
     let beyond = trial.hosts.len().saturating_sub(MOST_ROWS);
@@ -107,15 +107,10 @@ fn notes(trial: &Trial) -> Vec<Block> {
         .collect()
 }
 
-/// The machine, and its number since it may be several hosts.
-fn name(host: &HostPart) -> String {
-    format!("{} (rank {})", host.name, host.rank)
-}
-
 fn line(host: &HostPart) -> Line {
     let count = |value: Option<u64>| or_absent(value.map(|value| value as f64), whole);
     [
-        name(host),
+        host.label(),
         whole(host.clients.into()),
         count(host.served.map(u64::from)),
         count(host.replies),

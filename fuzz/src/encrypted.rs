@@ -1,0 +1,210 @@
+//! What clients make of bytes from a server that encrypts, or should: the sessions of `throng-tls`, which have no socket.
+
+use std::io::Write as _;
+use std::iter;
+use std::sync::{Arc, OnceLock};
+
+use throng::record::spec::TlsSpec;
+use throng::tls::fixture::{
+    Authority, ServerConfig, ServerConnection, Speaks, Valid, server_config, version,
+};
+use throng::tls::{Client, Heard, Kind, Session, Sessions};
+
+use super::bytes::{Choices, Cuts, edit};
+
+/// Most bytes that a session has to send by itself: messages of a handshake, alerts.
+const MOST_OUT: usize = 16 * 1024;
+/// Bytes of a reply: none, few, as many as a record has, and more.
+const REPLIES: [usize; 5] = [0, 1, 100, 16_384, 17_000];
+/// How often each side has its turn. The handshake takes two of them.
+const TURNS: usize = 4;
+const REQUEST: &[u8] = b"a request";
+
+/// The clients of a load, and a server that they trust for each version.
+struct Sides {
+    client: Client,
+    servers: [Arc<ServerConfig>; 2],
+}
+
+fn sides() -> &'static Sides {
+    static SIDES: OnceLock<Sides> = OnceLock::new();
+    SIDES.get_or_init(|| {
+        let authority = Authority::new();
+        let certified = authority.issue(&["localhost"], Valid::Now);
+        let tls = TlsSpec {
+            cacert: Some(authority.cacert()),
+            sni: Some("localhost".to_owned()),
+            resume: true,
+            ..TlsSpec::default()
+        };
+        let client = Client::new(&tls, true, &["localhost:1".to_owned()]);
+        let servers = [&version::TLS13, &version::TLS12].map(|version| {
+            let speaks = Speaks {
+                version: Some(version),
+                alpn: vec![b"http/1.1".to_vec()],
+                ..Speaks::default()
+            };
+            server_config(&certified, &speaks)
+        });
+        Sides {
+            client: client.expect("its files are there"),
+            servers,
+        }
+    })
+}
+
+/// What a session made of what came.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    opened: u32,
+    plaintext: Vec<u8>,
+    has_ended: bool,
+    fault: Option<Kind>,
+}
+
+/// Hands over these pieces.
+fn hear<'a>(session: &mut Session, pieces: impl Iterator<Item = &'a [u8]>, told: &mut Told) {
+    for piece in pieces {
+        // They are decrypted where they lie.
+        let mut piece = piece.to_vec();
+        let Told {
+            opened, plaintext, ..
+        } = told;
+        let received = session.receive(&mut piece, &mut |heard| {
+            match heard {
+                Heard::Opened(agreed) => {
+                    *opened += 1;
+                    let _ = agreed.is_resumed();
+                    assert!(agreed.text().starts_with("TLS 1."), "{}", agreed.text());
+                }
+                Heard::Plaintext(bytes) => plaintext.extend_from_slice(bytes),
+            }
+            true
+        });
+        if let Err(fault) = received {
+            assert!(told.fault.is_none(), "it fails twice");
+            assert!(!fault.detail.is_empty() && fault.detail.len() < 2000);
+            told.fault = Some(fault.kind);
+        }
+        assert!(session.outgoing().len() <= MOST_OUT, "it sends too much");
+    }
+    told.has_ended = session.has_ended();
+    assert!(told.opened <= 1, "it is opened twice");
+}
+
+fn begin(sessions: &Sessions) -> Session {
+    sessions.begin(0, 0).expect("it can be begun")
+}
+
+/// Whatever a server sends instead of a handshake: nothing is taken for an open connection, and cuts change nothing.
+pub fn tls_handshake(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let cuts = Cuts::choose(&mut choices);
+    let wire = choices.rest();
+    let sessions = sides().client.sessions(1);
+    let (mut whole, mut cut) = (Told::default(), Told::default());
+    let at_once = iter::once(wire).filter(|wire| !wire.is_empty());
+    hear(&mut begin(&sessions), at_once, &mut whole);
+    hear(&mut begin(&sessions), cuts.pieces(wire), &mut cut);
+    for told in [&whole, &cut] {
+        assert!(told.opened == 0 && told.plaintext.is_empty(), "{told:?}");
+    }
+    assert_eq!(
+        whole.fault.is_some(),
+        cut.fault.is_some(),
+        "{whole:?} {cut:?}"
+    );
+}
+
+/// A connection with a server of its own, which is changed in one of its turns: what is heard is what the server said
+/// first, and all of it where nothing was changed.
+pub fn tls_session(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let sides = sides();
+    let config = &sides.servers[choices.below(2)];
+    let sessions = sides.client.sessions(1);
+    if choices.below(2) == 1 {
+        // The one that counts resumes this one.
+        let plain = Plan {
+            changed: TURNS,
+            reply: 1,
+            closes: true,
+            cuts: Cuts::choose(&mut Choices::new(&[])),
+        };
+        exchange(&sessions, config, &plain, &mut Choices::new(&[]));
+    }
+    let plan = Plan {
+        changed: choices.below(TURNS + 1),
+        reply: REPLIES[choices.below(REPLIES.len())],
+        closes: choices.byte() < 128,
+        cuts: Cuts::choose(&mut choices),
+    };
+    exchange(&sessions, config, &plan, &mut choices);
+}
+
+struct Plan<'a> {
+    /// The turn of the server that is changed; none of them where it is [`TURNS`].
+    changed: usize,
+    reply: usize,
+    closes: bool,
+    cuts: Cuts<'a>,
+}
+
+fn exchange(
+    sessions: &Sessions,
+    config: &Arc<ServerConfig>,
+    plan: &Plan<'_>,
+    choices: &mut Choices<'_>,
+) {
+    let mut session = begin(sessions);
+    let mut server = ServerConnection::new(Arc::clone(config)).expect("it fits");
+    let reply: Vec<u8> = (0..plan.reply).map(|place| (place % 251) as u8).collect();
+    let (mut told, mut sent) = (Told::default(), Vec::new());
+    let (mut is_intact, mut is_understood) = (true, true);
+    for turn in 0..TURNS {
+        let mut wire = Vec::new();
+        if session.is_open() && told.fault.is_none() && !told.has_ended {
+            session.seal(REQUEST, &mut wire).expect("it is open");
+        } else {
+            wire.append(session.outgoing());
+        }
+        let mut rest = &wire[..];
+        while !rest.is_empty() && server.read_tls(&mut rest).is_ok_and(|count| count > 0) {
+            if server.process_new_packets().is_err() {
+                assert!(!is_intact, "a server does not understand its client");
+                is_understood = false;
+                break;
+            }
+        }
+        if is_understood && !server.is_handshaking() {
+            server.writer().write_all(&reply).expect("there is room");
+            sent.extend_from_slice(&reply);
+        }
+        if plan.closes && turn + 1 == TURNS {
+            server.send_close_notify();
+        }
+        let mut wire = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut wire).expect("there is room");
+        }
+        if turn == plan.changed {
+            let whole = wire.clone();
+            edit(&mut wire, choices);
+            wire.extend_from_slice(choices.clone().rest());
+            is_intact &= wire == whole;
+        }
+        hear(&mut session, plan.cuts.pieces(&wire), &mut told);
+        assert!(sent.starts_with(&told.plaintext), "nobody said that");
+    }
+    if is_intact {
+        assert_eq!(told.fault, None);
+        assert!(
+            told.opened == 1 && told.plaintext == sent,
+            "some of it is lost"
+        );
+        assert_eq!(told.has_ended, plan.closes);
+    }
+    let mut last = Vec::new();
+    session.close(&mut last);
+    assert!(last.len() <= MOST_OUT);
+}
